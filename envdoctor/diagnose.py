@@ -1,0 +1,117 @@
+"""Facts + target -> diagnosis: every rule is run, none can take the others down, and one root cause is named."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from envdoctor.facts import Facts
+from envdoctor.rule import KINDS, Finding, Rule, Severity, Skip
+from envdoctor.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """A rule that raised: its own fault, reported as such; the other rules went on."""
+
+    rule: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What the rules found, in stable order: errors first, then by rule and subject."""
+
+    findings: tuple[Finding, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    crashed: tuple[Crashed, ...] = ()
+    root_cause: Finding | None = None
+    judged: int = 0
+
+    @property
+    def outcome(self) -> Literal["healthy", "findings", "unknown"]:
+        """Unknown is never healthy: with nothing judged, or a rule crashed, there is no clean bill."""
+        if any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings):
+            return "findings"
+        return "unknown" if self.crashed or not self.judged else "healthy"
+
+    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity is not None and f.severity >= severity)
+
+
+def load_rules() -> tuple[Rule, ...]:
+    """The rules of `envdoctor.rules`, one per file, by name. A file without exactly one rule is a bug in it."""
+    package = importlib.import_module("envdoctor.rules")
+    rules = []
+    for info in pkgutil.walk_packages(package.__path__, "envdoctor.rules."):
+        if info.ispkg or info.name.rpartition(".")[2].startswith("_"):
+            continue
+        module = importlib.import_module(info.name)
+        (found,) = (value for value in vars(module).values() if isinstance(value, Rule))
+        rules.append(found)
+    return tuple(sorted(rules, key=lambda rule: rule.name))
+
+
+def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
+    """Run the rules. Pure: equal facts and target give an equal diagnosis."""
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    crashed: list[Crashed] = []
+    judged = 0
+    for rule in rules:
+        try:
+            found = [_completed(finding, rule) for finding in rule(facts, target)]
+        except Skip as skip:
+            skipped.append(Skipped(rule=rule.name, reason=str(skip)))
+        except Exception as error:  # noqa: BLE001 - a broken rule is an outcome of its own, never the doctor's end
+            crashed.append(Crashed(rule=rule.name, error=f"{type(error).__name__}: {error}"))
+        else:
+            judged += 1
+            findings += found
+    findings.sort(key=lambda f: (-(f.severity or 0), f.rule, f.subject, f.message))
+    linked = tuple(_linked(finding, findings) for finding in findings)
+    return Diagnosis(
+        findings=linked,
+        skipped=tuple(skipped),
+        crashed=tuple(crashed),
+        root_cause=_root(linked),
+        judged=judged,
+    )
+
+
+def _completed(finding: Finding, rule: Rule) -> Finding:
+    if finding.kind not in KINDS:
+        raise ValueError(f"{rule.name} yields the unknown kind {finding.kind!r}")
+    source = finding.source or rule.sections.get("Source", "")
+    return replace(finding, rule=rule.name, severity=finding.severity or rule.severity, source=source)
+
+
+def _linked(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """Point a symptom to the finding of highest rank that says it explains it."""
+    causes = [
+        cause
+        for cause in findings
+        if cause is not finding
+        and cause.root_rank > finding.root_rank
+        and any(
+            finding.rule == name or (name.endswith("/") and finding.rule.startswith(name)) for name in cause.explains
+        )
+    ]
+    if not causes:
+        return finding
+    return replace(finding, symptom_of=max(causes, key=lambda cause: cause.root_rank).identity)
+
+
+def _root(findings: Sequence[Finding]) -> Finding | None:
+    """What to fix first: the error or warning nearest to the root that is nobody's symptom."""
+    candidates = [f for f in findings if f.symptom_of is None and f.severity in (Severity.ERROR, Severity.WARNING)]
+    return max(candidates, key=lambda f: (f.severity or 0, f.root_rank), default=None)

@@ -1,0 +1,26 @@
+"""The one error that people see: what is wrong, where exactly, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+
+
+class Trouble(Exception):
+    """An expected failure. ``exit_code`` 2: bad usage or input; 3: the environment could not be examined or changed."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | os.PathLike[str] | None = None,
+        where: str = "",
+        remedy: str = "",
+        exit_code: int = 2,
+    ) -> None:
+        self.problem = problem
+        self.file = None if file is None else os.fspath(file)
+        self.where = where
+        self.remedy = remedy
+        self.exit_code = exit_code
+        place = ", ".join(part for part in (self.file, where) if part)
+        super().__init__(f"{place}: {problem}" if place else problem)

@@ -1,0 +1,219 @@
+"""The one place that starts other programs; every child has a deadline.
+
+``subprocess.run(timeout=...)`` waits for the child it has just killed, and a child stuck inside a driver call (state D)
+never dies: the time limit itself would hang. Here the child gets a session of its own, the group is killed, and a
+child that still will not die is abandoned.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes kept of each stream; a child that prints more is read on, but not remembered
+REAP_SECONDS = 1.0  # how long a killed child may take to disappear before it is abandoned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a child ended: ``code`` is None when it was killed at its deadline or could not be started."""
+
+    argv: tuple[str, ...]
+    code: int | None
+    out: str
+    err: str
+    seconds: float
+    timed_out: bool = False
+    not_started: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0
+
+    @property
+    def ending(self) -> str:
+        """The ending in words, for a report: ``exit code 3``, ``SIGSEGV``, ``no answer within 20 s``."""
+        if self.not_started is not None:
+            return self.not_started
+        if self.timed_out:
+            return f"no answer within {self.seconds:.0f} s"
+        if self.code is not None and self.code < 0:
+            with contextlib.suppress(ValueError):
+                return signal.Signals(-self.code).name
+        return f"exit code {self.code}"
+
+
+class Child:
+    """A running child whose output is collected until it ends or its deadline passes.
+
+    Start several, then ``wait`` for each: that is how probes run side by side.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        deadline: float,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.argv = tuple(os.fspath(word) for word in argv)
+        self._started = time.monotonic()
+        self._deadline = self._started + deadline
+        self._not_started: str | None = None
+        self._popen: subprocess.Popen[bytes] | None = None
+        try:
+            self._popen = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=None if env is None else dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._not_started = f"{self.argv[0]}: {error.strerror or error}"
+
+    def wait(self, on_line: Callable[[str], None] | None = None) -> Outcome:
+        """Collect the output until the end; ``on_line`` receives each line of stderr as it comes."""
+        if self._popen is None:
+            return self._outcome(None, b"", b"", timed_out=False)
+        out, err, timed_out = self._read(self._popen, on_line)
+        code = None if timed_out else self._reap(self._popen)
+        if timed_out or code is None:
+            self.kill()
+            timed_out = True
+            code = None
+        return self._outcome(code, out, err, timed_out=timed_out)
+
+    def kill(self) -> None:
+        """Kill the child's whole group; abandon it if it does not die."""
+        if self._popen is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(REAP_SECONDS)
+        for stream in (self._popen.stdout, self._popen.stderr):
+            if stream is not None:
+                stream.close()
+
+    def _read(self, popen: subprocess.Popen[bytes], on_line: Callable[[str], None] | None) -> tuple[bytes, bytes, bool]:
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        kept: dict[IO[bytes], bytearray] = {popen.stdout: bytearray(), popen.stderr: bytearray()}
+        tail = b""
+        exited_at: float | None = None
+        with selectors.DefaultSelector() as selector:
+            for stream in kept:
+                selector.register(stream, selectors.EVENT_READ)
+            while selector.get_map():
+                remaining = self._deadline - time.monotonic()
+                if remaining <= 0:
+                    return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), True
+                ready = selector.select(min(remaining, 0.1))
+                for key, _ in ready:
+                    stream = popen.stdout if key.fileobj is popen.stdout else popen.stderr
+                    chunk = os.read(stream.fileno(), 65536)
+                    if not chunk:
+                        selector.unregister(stream)
+                        continue
+                    room = OUTPUT_LIMIT - len(kept[stream])
+                    kept[stream] += chunk[: max(room, 0)]
+                    if on_line is not None and stream is popen.stderr:
+                        *lines, tail = (tail + chunk).replace(b"\r", b"\n").split(b"\n")
+                        for line in lines:
+                            on_line(line.decode(errors="replace"))
+                # A grandchild may hold the pipes open after the child itself has ended; its output is not waited for.
+                if not ready and popen.poll() is not None:
+                    exited_at = exited_at or time.monotonic()
+                    if time.monotonic() - exited_at > REAP_SECONDS:
+                        break
+        return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), False
+
+    def _reap(self, popen: subprocess.Popen[bytes]) -> int | None:
+        try:
+            code = popen.wait(max(self._deadline - time.monotonic(), REAP_SECONDS))
+        except subprocess.TimeoutExpired:
+            return None
+        for stream in (popen.stdout, popen.stderr):
+            if stream is not None:
+                stream.close()
+        return code
+
+    def _outcome(self, code: int | None, out: bytes, err: bytes, *, timed_out: bool) -> Outcome:
+        return Outcome(
+            argv=self.argv,
+            code=code,
+            out=out.decode(errors="replace"),
+            err=err.decode(errors="replace"),
+            seconds=time.monotonic() - self._started,
+            timed_out=timed_out,
+            not_started=self._not_started,
+        )
+
+
+def run(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    deadline: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Outcome:
+    """Run a program to its end, at most ``deadline`` seconds; never raises for what the program does."""
+    child = Child(argv, deadline=deadline, env=env, cwd=cwd)
+    try:
+        return child.wait(on_line)
+    except BaseException:
+        child.kill()
+        raise
+
+
+def attached(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    deadline: float,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    stdout_to_stderr: bool = False,
+) -> int:
+    """Run a program on the user's own terminal and return its exit code (128 + n for signal n, 124 at the deadline).
+
+    The trainer and the user's own commands run this way: their progress bars are theirs, Ctrl-C reaches them, and
+    they are given time to save before they are killed. ``stdout_to_stderr`` keeps our own standard output for data.
+    """
+    started = time.monotonic()
+    popen = subprocess.Popen(
+        [os.fspath(word) for word in argv],
+        env=None if env is None else dict(env),
+        cwd=cwd,
+        stdout=2 if stdout_to_stderr else None,
+    )
+    interrupts = 0
+    while True:
+        try:
+            remaining = deadline - (time.monotonic() - started)
+            code = popen.wait(None if remaining == float("inf") else max(remaining, 0.0))
+            break
+        except subprocess.TimeoutExpired:
+            popen.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                popen.wait(10)
+            popen.kill()
+            return 124
+        except KeyboardInterrupt:
+            # The terminal has sent the child the same signal: let it save; a second Ctrl-C does not wait.
+            interrupts += 1
+            if interrupts > 1:
+                popen.kill()
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,168 @@
+"""Stacks: PEP 751 lockfiles, and what they lock for one interpreter.
+
+Reading and selection are `packaging.pylock`'s; here are the stricter demands of a lock that is going to be installed:
+wheels only, sha256 only, no addresses, nothing outside the lock's own folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from packaging.markers import Environment
+from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
+from packaging.tags import Tag, compatible_tags, cpython_tags
+
+from envdoctor.document import line_of, read_toml
+from envdoctor.errors import Trouble
+from envdoctor.facts import Interpreter, Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """One wheel of a stack, chosen for one interpreter."""
+
+    name: str
+    version: str
+    wheel: str  # file name
+    sha256: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A validated lockfile. ``cuda`` is the CUDA line of its torch ("13.0", "" for a CPU build, None without torch)."""
+
+    name: str
+    path: Path
+    lock: Pylock
+    torch: str | None
+    cuda: str | None
+
+
+def load(path: Path) -> Stack:
+    """Read and validate ``pylock.<name>.toml``. Raises `Trouble` with the exact place of the first mistake."""
+    match = re.fullmatch(r"pylock\.([^.]+)\.toml", path.name)
+    if not match:
+        raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
+    data = read_toml(path)
+    again = f"Write it again: envdoctor lock {match[1]}"
+    try:
+        lock = Pylock.from_dict(data)
+    except PylockUnsupportedVersionError as error:
+        raise Trouble(str(error), file=path, where="lock-version", remedy=again) from error
+    except PylockValidationError as error:
+        raise Trouble(error.message, file=path, where=line_of(path, error.context or ""), remedy=again) from error
+    for where, problem in _mistakes(lock):
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
+    torch = next((package for package in lock.packages if package.name == "torch"), None)
+    version = None if torch is None or torch.version is None else str(torch.version)
+    return Stack(name=match[1], path=path, lock=lock, torch=version, cuda=_cuda_line(lock, version))
+
+
+def _mistakes(lock: Pylock) -> Iterator[tuple[str, str]]:
+    for index, package in enumerate(lock.packages):
+        where = f"packages[{index}]"
+        if package.vcs or package.directory or package.archive or package.sdist:
+            yield where, f"{package.name}: only wheels may be locked; building from source runs code before any check"
+        if package.version is None:
+            yield where, f"{package.name}: no version"
+        for number, wheel in enumerate(package.wheels or ()):
+            place = f"{where}.wheels[{number}]"
+            yield from ((place + suffix, f"{package.name}: {text}") for suffix, text in _wheel_mistakes(wheel))
+
+
+def _wheel_mistakes(wheel: PackageWheel) -> Iterator[tuple[str, str]]:
+    if not re.fullmatch(r"[0-9a-f]{64}", wheel.hashes.get("sha256", "")):
+        yield ".hashes", "no sha256 of 64 hexadecimal digits"
+    if wheel.size is not None and wheel.size <= 0:
+        yield ".size", f"size {wheel.size}"
+    if wheel.url is not None:
+        yield ".url", "a lock names wheels by file and hash, not by address"
+    if wheel.path is not None:
+        parts = PurePosixPath(wheel.path).parts
+        if ".." in parts or wheel.path.startswith("/") or "\\" in wheel.path or "\0" in wheel.path:
+            yield ".path", f"{wheel.path!r} leaves the lock's folder"
+
+
+def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
+    """CUDA line of the locked torch: its local label, else the CUDA runtime wheels locked with it."""
+    if torch is None:
+        return None
+    label = torch.partition("+")[2]
+    if label == "cpu":
+        return ""
+    if match := re.fullmatch(r"cu(\d+)(\d)", label):
+        return f"{match[1]}.{match[2]}"
+    for package in lock.packages:
+        if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", package.name) and package.version is not None:
+            return f"{package.version.major}.{package.version.minor}"
+    return ""
+
+
+def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unavailable:
+    """The wheels that the stack locks for this interpreter, by name; or why it locks none for it."""
+    if not interpreter.markers:
+        return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
+    environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
+    try:
+        chosen = list(stack.lock.select(environment=environment, tags=tags(interpreter)))
+    except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
+        return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
+    return tuple(sorted(_locked(chosen), key=lambda pin: pin.name))
+
+
+def _locked(chosen: Sequence[tuple[Package, object]]) -> Iterator[Locked]:
+    for package, file in chosen:
+        if isinstance(file, PackageWheel):
+            yield Locked(
+                name=str(package.name),
+                version=str(package.version),
+                wheel=file.filename,
+                sha256=file.hashes["sha256"],
+                size=file.size,
+            )
+
+
+def tags(interpreter: Interpreter) -> list[Tag]:
+    """Wheel tags of an interpreter that is not ours, newest platform first.
+
+    `packaging.tags` asks the running interpreter; a lock may be judged for another one, so the platform list is made
+    from its facts: manylinux from its glibc down to 2.5 (x86-64) or 2.17, as PEP 600 orders them.
+    """
+    version = tuple(int(part) for part in interpreter.version.split(".")[:2])
+    platforms = list(_platforms(interpreter))
+    short = "".join(map(str, version))
+    threading = "t" if interpreter.free_threaded else ""
+    return [
+        *cpython_tags(version, abis=[f"cp{short}{threading}"], platforms=platforms),
+        *compatible_tags(version, interpreter=f"cp{short}", platforms=platforms),
+    ]
+
+
+def _platforms(interpreter: Interpreter) -> Iterator[str]:
+    platform = (interpreter.platform or "any").replace("-", "_").replace(".", "_")
+    machine = platform.partition("linux_")[2]
+    if machine and interpreter.libc and interpreter.libc.startswith("glibc "):
+        major, minor = (int(part) for part in interpreter.libc.removeprefix("glibc ").split(".")[:2])
+        oldest = 5 if machine in ("x86_64", "i686") else 17
+        legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+        if major == 2:
+            for number in range(minor, oldest - 1, -1):
+                yield f"manylinux_2_{number}_{machine}"
+                if number in legacy:
+                    yield f"{legacy[number]}_{machine}"
+    yield platform
+
+
+def digest(pins: Sequence[Locked]) -> str:
+    """The identity of a set of pins: a baseline belongs to exactly these wheels."""
+    lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def by_name(pins: Sequence[Locked]) -> Mapping[str, Locked]:
+    return {pin.name: pin for pin in pins}
