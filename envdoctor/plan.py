@@ -23,7 +23,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a change will do. ``install`` holds only what differs; ``reinstall`` what is damaged at the right version."""
+    """What a change will do; ``install`` holds only what differs from the lock or is damaged."""
 
     install: tuple[Step, ...] = ()
     flags: Mapping[str, str] = field(default_factory=dict)
