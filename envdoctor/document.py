@@ -53,9 +53,9 @@ def read_toml(path: Path) -> dict[str, Any]:
             remedy="Correct that line, or restore the file.",
         ) from error
     except (RecursionError, ValueError) as error:
-        raise Trouble(
-            f"not readable as TOML ({type(error).__name__})", file=path, remedy="Restore the file."
-        ) from error
+        problem = f"not readable as TOML ({type(error).__name__})"
+        raise Trouble(problem, file=path, remedy="Restore the file.") from error
+    return data
 
 
 def read_json(path: Path, *, limit: int = SIZE_LIMIT) -> Any:

@@ -35,7 +35,7 @@ def to_json(value: object) -> Any:
         return {
             field.name: to_json(member)
             for field in dataclasses.fields(value)
-            if (member := getattr(value, field.name)) != _default(field) or field.default is dataclasses.MISSING
+            if (member := getattr(value, field.name)) != _default(field)
         }
     if isinstance(value, Mapping):
         return {str(key): to_json(member) for key, member in sorted(value.items())}
