@@ -1,0 +1,126 @@
+"""The command line. Commands load when they are called, so that the doctor answers at once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from envdoctor import __version__
+from envdoctor.errors import Trouble
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Every day": ("check", "fix", "undo", "preflight", "run"),
+    "Speed": ("train", "verify", "ablate", "baseline", "report"),
+    "Lockfiles": ("lock", "targets"),
+    "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci"),
+}
+OPTIONS_OF_THE_PROGRAM = ("--help", "-h", "--version")
+
+
+class Commands(click.Group):
+    """Commands found by name in `envdoctor.commands`; the first word may be left out for ``check``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        folder = os.path.join(os.path.dirname(__file__), "commands")
+        present = {name[:-3] for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_")}
+        return [name for names in GROUPS.values() for name in names if name in present]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"envdoctor.commands.{cmd_name}").command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0].startswith("-") and args[0] not in OPTIONS_OF_THE_PROGRAM):
+            args = ["check", *args]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        present = self.list_commands(ctx)
+        for title, names in GROUPS.items():
+            rows = []
+            for name in names:
+                command = self.get_command(ctx, name) if name in present else None
+                if command is not None:
+                    rows.append((name, command.get_short_help_str(90)))
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="envdoctor")
+def envdoctor() -> None:
+    """Will this environment train as fast as it should? Check it, repair it, train, and verify the speed.
+
+    \b
+    Examples:
+      envdoctor                                  check the active environment
+      envdoctor fix --target h100 --env ./env    repair it in one step (or create it)
+      envdoctor preflight --fix --target auto    check, repair, train, judge the speed
+
+    Exit codes: 0 healthy or as expected; 1 findings at or above --fail-on, or slower; 2 wrong usage or an
+    internal error; 3 could not be examined or judged; 130 interrupted.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program and exit; the only place where exceptions become messages and exit codes."""
+    sys.exit(run(argv))
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code."""
+    try:
+        result = envdoctor.main(args=None if argv is None else list(argv), standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.UsageError as error:
+        error.show()
+        return 2
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("envdoctor: interrupted; nothing was left half done", err=True)
+        return 130
+    except Trouble as trouble:
+        show(trouble)
+        return trouble.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (| head): not an error, but Python would complain while closing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
+        return _bug(error)
+
+
+def show(trouble: Trouble) -> None:
+    """An expected failure on stderr: what, where, and the remedy."""
+    from envdoctor.scrub import printable
+
+    click.echo(f"envdoctor: {printable(str(trouble), keep_lines=True)}", err=True)
+    if trouble.remedy:
+        click.echo(f"  {printable(trouble.remedy, keep_lines=True)}", err=True)
+
+
+def _bug(error: Exception) -> int:
+    import tempfile
+    import traceback
+
+    text = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile("w", prefix="envdoctor-", suffix=".log", delete=False) as log:
+        log.write(f"envdoctor {__version__}, Python {sys.version}\n\n{text}")
+    click.echo(f"envdoctor: internal error: {type(error).__name__}: {error}", err=True)
+    click.echo(f"  This is a bug of envdoctor. Please report it with {log.name}", err=True)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

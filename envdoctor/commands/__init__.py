@@ -1,0 +1,1 @@
+"""The commands of envdoctor, one module each, loaded when called."""

@@ -1,0 +1,64 @@
+"""Options that several commands share, so that they mean the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from envdoctor.rule import Severity
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE, "never": None}
+
+
+def environment(command: F) -> F:
+    return click.option(
+        "--env",
+        "env",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="The environment: a venv, a conda prefix or a python. Default: the active one.",
+    )(command)
+
+
+def target(command: F) -> F:
+    command = click.option(
+        "--stack", metavar="NAME", help="Take this stack instead of the first one that the machine can run."
+    )(command)
+    return click.option(
+        "--target",
+        "-t",
+        "target_name",
+        default="auto",
+        show_default=True,
+        metavar="NAME",
+        help="A GPU (h100, cpu, ...), a target file, or auto: the GPU found.",
+    )(command)
+
+
+def selection(command: F) -> F:
+    select = click.option("--select", multiple=True, metavar="RULE", help="Only this rule or family. Repeatable.")
+    ignore = click.option("--ignore", multiple=True, metavar="RULE", help="Leave out a rule or family. Repeatable.")
+    return select(ignore(command))
+
+
+def fail_on(command: F) -> F:
+    return click.option(
+        "--fail-on",
+        type=click.Choice(tuple(FAIL_ON)),
+        default="warning",
+        show_default=True,
+        help="Exit 1 from this severity on.",
+    )(command)
+
+
+def verbose(command: F) -> F:
+    return click.option("--verbose", "-v", is_flag=True, help="Notes and skipped rules too.")(command)
+
+
+def yes(command: F) -> F:
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask before changing anything.")(command)

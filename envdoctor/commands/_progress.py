@@ -1,0 +1,26 @@
+"""Progress on stderr: a spinner with the step and its time on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def steps(console: Console) -> Iterator[Callable[[str], None]]:
+    """A function to call with the name of each step as it begins."""
+    if not console.is_terminal:
+        yield lambda text: console.print(f"... {text}", markup=False)
+        return
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+    ) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda text: progress.update(task, description=text)

@@ -1,0 +1,31 @@
+"""``envdoctor rules``: every rule, by family."""
+
+from __future__ import annotations
+
+import click
+
+from envdoctor.commands._output import print_json, stdout
+from envdoctor.diagnose import load_rules
+
+
+@click.command("rules")
+@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
+def command(format_: str) -> None:
+    """List the rules, with severity and title. `envdoctor explain NAME` tells more of one."""
+    rules = load_rules()
+    if format_ == "json":
+        rows = [{"rule": r.name, "severity": r.severity.word, "title": r.title, **r.sections} for r in rules]
+        print_json({"schema": 1, "rules": rows})
+    elif format_ == "markdown":
+        click.echo("| rule | severity | what it says |\n|---|---|---|")
+        for rule in rules:
+            click.echo(f"| `{rule.name}` | {rule.severity.word} | {rule.title} |")
+    else:
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in ("rule", "severity", "what it says"):
+            table.add_column(column, no_wrap=column != "what it says")
+        for rule in rules:
+            table.add_row(rule.name, rule.severity.word, rule.title)
+        stdout().print(table)

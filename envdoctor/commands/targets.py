@@ -1,0 +1,44 @@
+"""``envdoctor targets``: which GPUs are known, and how well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from envdoctor import bundle
+from envdoctor.commands._output import print_json, stdout
+from envdoctor.target import Target
+
+
+@click.command("targets")
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+def command(format_: str) -> None:
+    """List the targets: their stacks, and whether their speed is measured, derived, claimed or not known."""
+    targets = bundle.load_targets().values()
+    if format_ == "json":
+        print_json({"schema": 1, "targets": [_row(target) for target in targets]})
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("target", "title", "capability", "stacks", "speed"):
+        table.add_column(column)
+    for target in targets:
+        row = _row(target)
+        speed = "; ".join(f"{b['workload']} {b['evidence']} ({b['stack']})" for b in row["baselines"])
+        table.add_row(target.name, target.title, target.capability or "-", ", ".join(target.stacks), speed or "none")
+    stdout().print(table)
+
+
+def _row(target: Target) -> dict[str, Any]:
+    return {
+        "name": target.name,
+        "title": target.title,
+        "capability": target.capability,
+        "stacks": list(target.stacks),
+        "baselines": [
+            {"workload": b.workload, "stack": b.stack, "evidence": b.evidence, "source": b.source}
+            for b in target.baselines
+        ],
+    }

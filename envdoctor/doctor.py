@@ -1,0 +1,93 @@
+"""The story: collect, choose, diagnose, plan, change, hand off, measure, judge. Every command is a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor import bundle, collect
+from envdoctor.choice import choose_stack, choose_target
+from envdoctor.diagnose import Diagnosis, diagnose, load_rules
+from envdoctor.environment import Environment
+from envdoctor.facts import Facts
+from envdoctor.plan import Plan, plan
+from envdoctor.rule import Rule
+from envdoctor.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is to be examined, and against what."""
+
+    target: str = "auto"
+    stack: str | None = None
+    torch: bool = True
+    deep: bool = False
+    torch_deadline: float = 60.0
+    scripts: tuple[Path, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """One environment, examined: the facts, what they were held against, and what came of it."""
+
+    facts: Facts
+    target: Target
+    target_reason: str
+    diagnosis: Diagnosis
+    plan: Plan
+    seconds: float = 0.0
+
+
+def examine(environment: Environment, question: Question) -> Examination:
+    """Collect the facts of an environment and judge them. Rules load while the environment's Python imports torch."""
+    collection = collect.begin(
+        environment,
+        torch=question.torch,
+        deep=question.deep,
+        flags_table=bundle.flags_table(),
+        scripts=question.scripts,
+        torch_deadline=question.torch_deadline,
+    )
+    rules = chosen_rules(question)
+    targets = bundle.load_targets()
+    return judge(collection.finish(), question, rules=rules, targets=targets)
+
+
+def judge(
+    facts: Facts,
+    question: Question,
+    *,
+    rules: Sequence[Rule] | None = None,
+    targets: dict[str, Target] | None = None,
+) -> Examination:
+    """Judge facts that are already there: collected, recorded in a file, or read from a pasted report."""
+    rules = chosen_rules(question) if rules is None else rules
+    wanted, reason = choose_target(question.target, facts, targets or bundle.load_targets())
+    target = choose_stack(wanted, bundle.load_stacks(wanted, question.stack), facts, question.stack)
+    diagnosis = diagnose(facts, target, rules)
+    return Examination(
+        facts=facts,
+        target=target,
+        target_reason=reason,
+        diagnosis=diagnosis,
+        plan=plan(facts, target, diagnosis),
+    )
+
+
+def chosen_rules(question: Question) -> tuple[Rule, ...]:
+    """The rules, less those that were deselected by name or family."""
+
+    def named(rule: Rule, names: Sequence[str]) -> bool:
+        return any(name in (rule.name, rule.family, f"{rule.family}/") for name in names)
+
+    rules = load_rules()
+    if question.select:
+        rules = tuple(rule for rule in rules if named(rule, question.select))
+    return tuple(rule for rule in rules if not named(rule, question.ignore))
+
+
+Progress = Callable[[str], None]

@@ -1,0 +1,133 @@
+"""Handing off to the bundled trainer: an order in JSON, a process of the environment's own Python, a report in JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envdoctor import bundle, process
+from envdoctor.document import read_json
+from envdoctor.environment import Environment
+from envdoctor.errors import Trouble
+
+SCHEMA = 1
+KEPT_RUNS = 20  # older run folders of measured workloads are removed; the user's own trainings never are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """How a workload is timed; see the trainer's `measure` module for the meaning of each."""
+
+    windows: int = 20
+    window_seconds: float = 0.5
+    warmup_tolerance: float = 0.03
+    max_warmup_seconds: float = 20.0
+    max_seconds: float = 60.0
+    probes: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What the trainer is asked to do. ``workload`` names a fixed one; otherwise ``settings`` say everything."""
+
+    task: str = "sft"
+    workload: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    measure: Measure | None = None
+
+
+def runs_folder() -> Path:
+    """Where measured runs leave their reports: the user's state folder."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(state) / "envdoctor" / "runs"
+
+
+def new_run_folder(label: str) -> Path:
+    """A fresh folder for one run; the oldest ones are removed. Raises `Trouble` where none can be made."""
+    runs = runs_folder()
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    try:
+        runs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for old in sorted(path for path in runs.iterdir() if path.is_dir())[:-KEPT_RUNS]:
+            shutil.rmtree(old, ignore_errors=True)
+        for number in range(1000):
+            folder = runs / f"{stamp}-{number:03d}-{label}"
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+                return folder
+    except OSError as error:
+        remedy = "Set XDG_STATE_HOME to a folder that can be written."
+        raise Trouble(error.strerror or str(error), file=runs, remedy=remedy, exit_code=3) from error
+    raise Trouble("no free run folder", file=runs, exit_code=3)
+
+
+def train(
+    environment: Environment,
+    order: Order,
+    folder: Path,
+    *,
+    deadline: float,
+    on_line: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Run the trainer in ``folder`` and return its report.
+
+    With ``on_line`` the trainer's lines are handed over; without, it has the terminal to itself. Raises `Trouble`
+    when it ends without a report; a report whose outcome is not "finished" is returned as it is.
+    """
+    stage = folder / "stage"
+    shutil.copytree(
+        bundle.trainer(), stage / "trainer", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+    )
+    report = folder / "report.json"
+    data = {
+        "schema": SCHEMA,
+        "task": order.task,
+        "workload": order.workload,
+        "settings": dict(order.settings),
+        "flags": dict(order.flags),
+        "run_folder": str(folder),
+        "report": str(report),
+        "measure": None if order.measure is None else _as_dict(order.measure),
+    }
+    (folder / "order.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
+    argv = [environment.python, "-m", "trainer", "--order", str(folder / "order.json")]
+    env = child_environment(order.variables)
+    if on_line is None:
+        code = process.attached(argv, deadline=deadline, env=env, cwd=stage, stdout_to_stderr=True)
+        ending = f"exit code {code}"
+        tail = ""
+    else:
+        outcome = process.run(argv, deadline=deadline, env=env, cwd=stage, on_line=on_line)
+        code, ending = outcome.code, outcome.ending
+        tail = "\n".join((outcome.err or outcome.out).strip().splitlines()[-5:])
+    shutil.rmtree(stage, ignore_errors=True)
+    if code == 130:
+        raise KeyboardInterrupt
+    if not report.is_file():
+        raise Trouble(
+            f"the trainer ended without a report ({ending})" + (f":\n{tail}" if tail else ""),
+            file=folder,
+            remedy="Check the environment first: envdoctor check",
+            exit_code=3,
+        )
+    result = read_json(report)
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        raise Trouble("not a report of this trainer", file=report, where="schema", exit_code=3)
+    return result
+
+
+def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The caller's variables with the target's on top, so that a run is judged under what it will really have."""
+    return {**os.environ, **variables, "PYTHONUNBUFFERED": "1"}
+
+
+def _as_dict(measure: Measure) -> dict[str, Any]:
+    return {name: getattr(measure, name) for name in Measure.__dataclass_fields__}

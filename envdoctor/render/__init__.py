@@ -1,0 +1,1 @@
+"""An examination or a verdict, rendered: every format from the same value."""

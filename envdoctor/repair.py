@@ -1,0 +1,95 @@
+"""Examination -> change: carry out a plan atomically, verified on the clone by the same rules before the swap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envdoctor import doctor
+from envdoctor.change import Applied, Change, apply, create
+from envdoctor.diagnose import Diagnosis
+from envdoctor.doctor import Examination, Question
+from envdoctor.environment import Environment, locate
+from envdoctor.errors import Trouble
+from envdoctor.rule import Severity
+from envdoctor.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """How a change is to be made; the user's options."""
+
+    installer: str = "uv"
+    strict: bool = False
+    force: bool = False
+
+
+def change_for(environment: Environment, examination: Examination, ways: Ways) -> Change:
+    """The change that carries out the examination's plan.
+
+    A hook replaces the one before it, so it always carries all flags of the target, not only those found wrong.
+    """
+    target, plan = examination.target, examination.plan
+    hooked = bool(plan.flags or plan.variables) or not environment.exists
+    return Change(
+        environment=environment.path,
+        python=environment.python,
+        wanted=target.choice.pins if target.choice else (),
+        install=tuple(step.after for step in plan.install),
+        flags={**target.flags, **plan.flags} if hooked else {},
+        variables={**target.variables, **plan.variables} if hooked else {},
+        strict=ways.strict,
+        installer=ways.installer,
+        wheels=wheels_of(target),
+        force=ways.force,
+    )
+
+
+def wheels_of(target: Target) -> Path | None:
+    """The folder of wheels beside the lock, when somebody has filled it."""
+    if target.path is None:
+        return None
+    folder = target.path.parent.parent / "wheels"
+    return folder if folder.is_dir() else None
+
+
+def carry_out(
+    environment: Environment,
+    examination: Examination,
+    question: Question,
+    ways: Ways,
+    *,
+    progress: Callable[[str], None],
+) -> tuple[Applied, Examination]:
+    """Make the change and return it with the examination of the result.
+
+    Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
+    """
+    change = change_for(environment, examination, ways)
+    last: list[Examination] = []
+
+    def verify(clone: Path) -> str | None:
+        progress("checking the new environment by the same rules")
+        after = doctor.examine(locate(clone), replace(question, deep=False))
+        last.append(after)
+        return not_healthier(examination.diagnosis if environment.exists else None, after.diagnosis)
+
+    applied = (apply if environment.exists else create)(change, verify=verify, progress=progress)
+    if not last:
+        raise Trouble("the change was made without being verified", file=environment.path, exit_code=3)
+    return applied, last[-1]
+
+
+def not_healthier(before: Diagnosis | None, after: Diagnosis) -> str | None:
+    """Why ``after`` is no improvement on ``before`` (None: a new environment), or None when it is one."""
+    if after.crashed:
+        return f"{after.crashed[0].rule} failed to judge it: {after.crashed[0].error}"
+    unrepaired = [f for f in after.at_least(Severity.WARNING) if f.repair]
+    if unrepaired:
+        return f"{unrepaired[0].rule} still finds {unrepaired[0].subject}: {unrepaired[0].message}"
+    known = {f.identity for f in before.at_least(Severity.ERROR)} if before is not None else set()
+    fresh = [f for f in after.at_least(Severity.ERROR) if f.who == "you" and f.identity not in known]
+    if fresh:
+        return f"{fresh[0].rule} newly finds {fresh[0].subject}: {fresh[0].message}"
+    return None
