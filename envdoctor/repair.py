@@ -36,7 +36,7 @@ def change_for(environment: Environment, examination: Examination, ways: Ways) -
         environment=environment.path,
         python=environment.python,
         wanted=target.choice.pins if target.choice else (),
-        install=tuple(step.after for step in plan.install),
+        install=tuple(step.after for step in plan.install) if environment.exists else (),
         flags={**target.flags, **plan.flags} if hooked else {},
         variables={**target.variables, **plan.variables} if hooked else {},
         strict=ways.strict,

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from envdoctor import change, doctor, repair
+from envdoctor import change, creation, doctor, repair
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr
 from envdoctor.commands._progress import steps
 from envdoctor.commands.check import exit_code
 from envdoctor.doctor import Examination, Question
-from envdoctor.environment import Environment, locate, to_create
-from envdoctor.errors import Trouble
+from envdoctor.environment import Environment, locate
 
 
 @click.command("fix")
@@ -82,15 +81,14 @@ def fix(
     started = time.monotonic()
     with steps(console) as progress:
         if environment.exists:
+            progress("looking for what an interrupted run left behind")
             for left in change.recover(environment.path):
                 console.print(f"cleaned up after an interrupted run: {left}")
-        else:
-            environment = to_create(environment, python)
         progress("examining the environment")
-        before = examined or doctor.examine(environment, question)
-    if before.target.choice is None and not environment.exists:
-        reason = before.target.no_choice or "the target names no stack"
-        raise Trouble(reason, where=f"--target {before.target.name}", remedy=f"{_pythons(before)}", exit_code=3)
+        if environment.exists:
+            before = examined or doctor.examine(environment, question)
+        else:
+            environment, before = creation.examine_base(environment, python, question)
     if environment.exists and before.plan.empty:
         console.print("Nothing to change: the environment holds what the lock asks for.")
         return {"changed": False, "strategy": None, "seconds": time.monotonic() - started}, before
@@ -140,7 +138,3 @@ def _plan_document(examination: Examination) -> dict[str, object]:
         "variables": dict(plan.variables),
         "kept": list(plan.kept),
     }
-
-
-def _pythons(examination: Examination) -> str:
-    return f"Name an interpreter that the stack is for: --python python3.11 (target {examination.target.name})"
