@@ -62,3 +62,21 @@ def verbose(command: F) -> F:
 
 def yes(command: F) -> F:
     return click.option("--yes", "-y", is_flag=True, help="Do not ask before changing anything.")(command)
+
+
+def formats(command: F) -> F:
+    output = click.option(
+        "--output",
+        "-o",
+        "outputs",
+        multiple=True,
+        metavar="FORMAT=PATH",
+        help="Write a format into a file as well. Repeatable.",
+    )
+    format_ = click.option(
+        "--format",
+        "format_",
+        type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown")),
+        help="Of the output. Default: text, or annotations under GitHub Actions.",
+    )
+    return format_(output(command))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+
+from envdoctor.errors import Trouble
 
 
 def stdout() -> Console:
@@ -21,3 +24,22 @@ def stderr() -> Console:
 
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def write(path: Path, text: str) -> None:
+    """Write a report whole or not at all. Raises `Trouble` naming the file."""
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        temporary.write_text(text, "utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise Trouble(error.strerror or str(error), file=path, remedy="Choose a folder that can be written.") from error
+
+
+def append(path: Path, text: str) -> None:
+    try:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise Trouble(error.strerror or str(error), file=path) from error

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from envdoctor import collect, doctor
 from envdoctor.commands import _options
+from envdoctor.commands._output import append, stdout, write
 from envdoctor.doctor import Examination, Question
 from envdoctor.environment import locate
+from envdoctor.errors import Trouble
 
 
 @click.command("check")
@@ -27,7 +32,7 @@ from envdoctor.environment import locate
     help="Read a training script too.",
 )
 @click.option("--torch-deadline", default=60.0, show_default=True, metavar="SECONDS", help="For importing torch.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.formats
 @_options.selection
 @_options.fail_on
 @_options.verbose
@@ -40,7 +45,8 @@ def command(
     facts_file: Path | None,
     scripts: tuple[Path, ...],
     torch_deadline: float,
-    format_: str,
+    format_: str | None,
+    outputs: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,
@@ -71,25 +77,61 @@ def command(
         examination = doctor.judge(collect.read(facts_file), question)
     else:
         examination = doctor.examine(locate(env), question)
-    show(examination, question, format_, seconds=time.monotonic() - started, verbose=verbose)
+    examination = replace(examination, seconds=time.monotonic() - started)
+    show(examination, question, format_, outputs, fail_on=fail_on, verbose=verbose)
     return exit_code(examination, fail_on)
 
 
-def show(examination: Examination, question: Question, format_: str, *, seconds: float, verbose: bool = False) -> None:
-    """Print an examination in the format asked for."""
-    from dataclasses import replace
+def show(
+    examination: Examination,
+    question: Question,
+    format_: str | None = None,
+    outputs: Sequence[str] = (),
+    *,
+    fail_on: str = "warning",
+    verbose: bool = False,
+) -> None:
+    """Print an examination on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
 
-    examination = replace(examination, seconds=seconds)
-    if format_ == "json":
-        from envdoctor.commands._output import print_json
-        from envdoctor.render.document import document
+    Under GitHub Actions the default is annotations, and the Markdown report goes into the step summary by itself.
+    """
+    from envdoctor.render.formats import FORMATS, rendered, suited
 
-        print_json(document(examination))
-    else:
-        from envdoctor.commands._output import stdout
+    rules = doctor.chosen_rules(question)
+    severity = _options.FAIL_ON[fail_on]
+    wanted = [tuple(output.partition("=")[::2]) for output in outputs]
+    for name, path in wanted:
+        if name not in FORMATS or not path:
+            raise Trouble(
+                f"{name}={path}: expected FORMAT=PATH", where="--output", remedy=f"One of {', '.join(FORMATS)}"
+            )
+    chosen = format_ or suited(os.environ)
+    if format_ is None and chosen == "github" and os.environ.get("GITHUB_STEP_SUMMARY"):
+        append(Path(os.environ["GITHUB_STEP_SUMMARY"]), rendered("markdown", examination, rules, severity))
+    for name, path in wanted:
+        write(
+            Path(path),
+            text(examination, rules, verbose) if name == "text" else rendered(name, examination, rules, severity),
+        )
+    if chosen == "text":
         from envdoctor.render.text import render
 
-        render(examination, stdout(), doctor.chosen_rules(question), verbose=verbose)
+        render(examination, stdout(), rules, verbose=verbose)
+    else:
+        click.echo(rendered(chosen, examination, rules, severity), nl=False)
+
+
+def text(examination: Examination, rules: Sequence[Rule], verbose: bool) -> str:
+    """The text report without colours, 100 columns wide."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from envdoctor.render.text import render
+
+    out = StringIO()
+    render(examination, Console(file=out, width=100, highlight=False), rules, verbose=verbose)
+    return out.getvalue()
 
 
 def exit_code(examination: Examination, fail_on: str) -> int:
