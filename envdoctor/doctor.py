@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from envdoctor import bundle, collect
+from envdoctor import bundle, collect, library
 from envdoctor.choice import choose_stack, choose_target
 from envdoctor.diagnose import Diagnosis, diagnose, load_rules
 from envdoctor.environment import Environment
@@ -42,8 +42,20 @@ class Examination:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What judging needs besides facts; loaded while the environment's Python still imports torch."""
+
+    rules: tuple[Rule, ...]
+    targets: Mapping[str, Target]
+
+
+def prepare(question: Question) -> Prepared:
+    return Prepared(rules=chosen_rules(question), targets=library.load_targets())
+
+
 def examine(environment: Environment, question: Question) -> Examination:
-    """Collect the facts of an environment and judge them. Rules load while the environment's Python imports torch."""
+    """Collect the facts of an environment and judge them."""
     collection = collect.begin(
         environment,
         torch=question.torch,
@@ -52,23 +64,16 @@ def examine(environment: Environment, question: Question) -> Examination:
         scripts=question.scripts,
         torch_deadline=question.torch_deadline,
     )
-    rules = chosen_rules(question)
-    targets = bundle.load_targets()
-    return judge(collection.finish(), question, rules=rules, targets=targets)
+    prepared = prepare(question)
+    return judge(collection.finish(), question, prepared=prepared)
 
 
-def judge(
-    facts: Facts,
-    question: Question,
-    *,
-    rules: Sequence[Rule] | None = None,
-    targets: dict[str, Target] | None = None,
-) -> Examination:
+def judge(facts: Facts, question: Question, *, prepared: Prepared | None = None) -> Examination:
     """Judge facts that are already there: collected, recorded in a file, or read from a pasted report."""
-    rules = chosen_rules(question) if rules is None else rules
-    wanted, reason = choose_target(question.target, facts, targets or bundle.load_targets())
-    target = choose_stack(wanted, bundle.load_stacks(wanted, question.stack), facts, question.stack)
-    diagnosis = diagnose(facts, target, rules)
+    prepared = prepared or prepare(question)
+    wanted, reason = choose_target(question.target, facts, prepared.targets)
+    target = choose_stack(wanted, library.load_stacks(wanted, question.stack), facts, question.stack)
+    diagnosis = diagnose(facts, target, prepared.rules)
     return Examination(
         facts=facts,
         target=target,
@@ -88,6 +93,3 @@ def chosen_rules(question: Question) -> tuple[Rule, ...]:
     if question.select:
         rules = tuple(rule for rule in rules if named(rule, question.select))
     return tuple(rule for rule in rules if not named(rule, question.ignore))
-
-
-Progress = Callable[[str], None]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from envdoctor import collect, doctor
+from envdoctor import bundle, collect
 from envdoctor.commands import _options
-from envdoctor.commands._output import append, stdout, write
-from envdoctor.doctor import Examination, Question
 from envdoctor.environment import locate
-from envdoctor.errors import Trouble
+
+if TYPE_CHECKING:
+    from envdoctor.doctor import Examination
 
 
 @click.command("check")
@@ -63,75 +62,27 @@ def command(
     Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 the environment could not be examined.
     """
     started = time.monotonic()
-    question = Question(
-        target=target_name,
-        stack=stack,
-        torch=not no_torch,
-        deep=deep,
-        torch_deadline=torch_deadline,
-        scripts=scripts,
-        select=select,
-        ignore=ignore,
-    )
-    if facts_file is not None:
-        examination = doctor.judge(collect.read(facts_file), question)
-    else:
-        examination = doctor.examine(locate(env), question)
-    examination = replace(examination, seconds=time.monotonic() - started)
-    show(examination, question, format_, outputs, fail_on=fail_on, verbose=verbose)
-    return exit_code(examination, fail_on)
-
-
-def show(
-    examination: Examination,
-    question: Question,
-    format_: str | None = None,
-    outputs: Sequence[str] = (),
-    *,
-    fail_on: str = "warning",
-    verbose: bool = False,
-) -> None:
-    """Print an examination on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
-
-    Under GitHub Actions the default is annotations, and the Markdown report goes into the step summary by itself.
-    """
-    from envdoctor.render.formats import FORMATS, rendered, suited
-
-    rules = doctor.chosen_rules(question)
-    severity = _options.FAIL_ON[fail_on]
-    wanted = [tuple(output.partition("=")[::2]) for output in outputs]
-    for name, path in wanted:
-        if name not in FORMATS or not path:
-            raise Trouble(
-                f"{name}={path}: expected FORMAT=PATH", where="--output", remedy=f"One of {', '.join(FORMATS)}"
-            )
-    chosen = format_ or suited(os.environ)
-    if format_ is None and chosen == "github" and os.environ.get("GITHUB_STEP_SUMMARY"):
-        append(Path(os.environ["GITHUB_STEP_SUMMARY"]), rendered("markdown", examination, rules, severity))
-    for name, path in wanted:
-        write(
-            Path(path),
-            text(examination, rules, verbose) if name == "text" else rendered(name, examination, rules, severity),
+    collection = None
+    if facts_file is None:
+        # Before anything heavy is imported here: the environment's own import of torch takes longest.
+        collection = collect.begin(
+            locate(env),
+            torch=not no_torch,
+            deep=deep,
+            flags_table=bundle.flags_table(),
+            scripts=scripts,
+            torch_deadline=torch_deadline,
         )
-    if chosen == "text":
-        from envdoctor.render.text import render
+    from envdoctor import doctor
+    from envdoctor.commands._show import show
 
-        render(examination, stdout(), rules, verbose=verbose)
-    else:
-        click.echo(rendered(chosen, examination, rules, severity), nl=False)
-
-
-def text(examination: Examination, rules: Sequence[Rule], verbose: bool) -> str:
-    """The text report without colours, 100 columns wide."""
-    from io import StringIO
-
-    from rich.console import Console
-
-    from envdoctor.render.text import render
-
-    out = StringIO()
-    render(examination, Console(file=out, width=100, highlight=False), rules, verbose=verbose)
-    return out.getvalue()
+    question = doctor.Question(target=target_name, stack=stack, select=select, ignore=ignore)
+    judged = doctor.prepare(question)
+    facts = collection.finish() if collection is not None else collect.read(facts_file)
+    examination = doctor.judge(facts, question, prepared=judged)
+    examination = replace(examination, seconds=time.monotonic() - started)
+    show(examination, judged.rules, format_, outputs, fail_on=fail_on, verbose=verbose)
+    return exit_code(examination, fail_on)
 
 
 def exit_code(examination: Examination, fail_on: str) -> int:

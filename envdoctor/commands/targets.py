@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from envdoctor import bundle
+from envdoctor import library
 from envdoctor.commands._output import print_json, stdout
 from envdoctor.target import Target
 
@@ -15,7 +15,7 @@ from envdoctor.target import Target
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(format_: str) -> None:
     """List the targets: their stacks, and whether their speed is measured, derived, claimed or not known."""
-    targets = bundle.load_targets().values()
+    targets = library.load_targets().values()
     if format_ == "json":
         print_json({"schema": 1, "targets": [_row(target) for target in targets]})
         return

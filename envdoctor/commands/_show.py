@@ -1,0 +1,68 @@
+"""Showing an examination: on stdout in the format asked for, and in files beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from envdoctor.commands._options import FAIL_ON
+from envdoctor.commands._output import append, stdout, write
+from envdoctor.doctor import Examination
+from envdoctor.errors import Trouble
+from envdoctor.render.formats import FORMATS, rendered, suited
+from envdoctor.render.text import render
+from envdoctor.rule import Rule
+
+
+def show(
+    examination: Examination,
+    rules: Sequence[Rule],
+    format_: str | None = None,
+    outputs: Sequence[str] = (),
+    *,
+    fail_on: str = "warning",
+    verbose: bool = False,
+) -> None:
+    """Print an examination on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
+
+    Under GitHub Actions the default is annotations, and the Markdown report goes into the step summary by itself.
+    """
+
+    def made(name: str) -> str:
+        if name == "text":
+            return plain(examination, rules, verbose=verbose)
+        return rendered(name, examination, rules, FAIL_ON[fail_on])
+
+    wanted = [parsed(output) for output in outputs]
+    chosen = format_ or suited(os.environ)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if format_ is None and chosen == "github" and summary:
+        append(Path(summary), made("markdown"))
+    for name, path in wanted:
+        write(path, made(name))
+    if chosen == "text":
+        render(examination, stdout(), rules, verbose=verbose)
+    else:
+        click.echo(made(chosen), nl=False)
+
+
+def parsed(output: str) -> tuple[str, Path]:
+    """``FORMAT=PATH`` in its parts. Raises `Trouble` for anything else."""
+    name, _, path = output.partition("=")
+    if name not in FORMATS or not path:
+        raise Trouble(
+            f"expected FORMAT=PATH, found {output!r}", where="--output", remedy=f"One of {', '.join(FORMATS)}"
+        )
+    return name, Path(path)
+
+
+def plain(examination: Examination, rules: Sequence[Rule], *, verbose: bool) -> str:
+    """The text report without colours, 100 columns wide."""
+    out = StringIO()
+    render(examination, Console(file=out, width=100, highlight=False), rules, verbose=verbose)
+    return out.getvalue()

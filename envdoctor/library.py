@@ -1,0 +1,51 @@
+"""The lockfiles as values: every bundled target, and the stacks that a target names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from envdoctor import stack, target
+from envdoctor.bundle import lockfiles
+from envdoctor.errors import Trouble
+from envdoctor.stack import Stack
+from envdoctor.target import Target
+
+
+def load_targets() -> Mapping[str, Target]:
+    """Every bundled target by name."""
+    return {path.stem: target.load(path) for path in sorted((lockfiles() / "targets").glob("*.toml"))}
+
+
+def load_stacks(chosen: Target, override: str | None = None) -> Mapping[str, Stack]:
+    """The stacks a target names (or the overriding one), from beside the target file or from the bundle."""
+    found = {}
+    for name in (override,) if override else chosen.stacks:
+        path = _stack_path(name, chosen)
+        if path is not None:
+            found[path.name.split(".")[1]] = stack.load(path)
+        elif override:
+            known = ", ".join(sorted(p.name.split(".")[1] for p in lockfiles().glob("pylock.*.toml")))
+            raise Trouble(f"there is no stack {name!r}", where="--stack", remedy=f"Choose one of: {known}")
+        else:
+            raise Trouble(
+                f"its stack {name!r} has no file pylock.{name}.toml",
+                file=chosen.path,
+                where="stacks",
+                remedy=f"Write it: envdoctor lock {name}",
+            )
+    return found
+
+
+def _stack_path(name: str, chosen: Target) -> Path | None:
+    if name.endswith(".toml"):
+        path = Path(name)
+        return path if path.is_file() else None
+    folders = [lockfiles()]
+    if chosen.path is not None:
+        folders = [chosen.path.parent, chosen.path.parent.parent, *folders]
+    for folder in folders:
+        path = folder / f"pylock.{name}.toml"
+        if path.is_file():
+            return path
+    return None
