@@ -6,10 +6,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from envdoctor import __version__
+from envdoctor import __version__, configuration
 from envdoctor.errors import Trouble
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -77,7 +78,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
     try:
-        result = envdoctor.main(args=None if argv is None else list(argv), standalone_mode=False)
+        defaults = dict.fromkeys((name for names in GROUPS.values() for name in names), configuration.read(Path.cwd()))
+        words = None if argv is None else list(argv)
+        result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as exit_:
         return exit_.exit_code

@@ -1,0 +1,54 @@
+"""The user's own defaults: ``envdoctor.toml``, or ``[tool.envdoctor]`` in ``pyproject.toml``, of the working directory."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+from envdoctor.document import line_of, read_toml
+from envdoctor.errors import Trouble
+
+PARAMETERS = {
+    "target": "target_name",
+    "stack": "stack",
+    "env": "env",
+    "select": "select",
+    "ignore": "ignore",
+    "fail-on": "fail_on",
+    "script": "scripts",
+    "price": "price",
+}
+"""Keys of the configuration and the command-line parameters that they are defaults of."""
+
+LISTS = frozenset({"select", "ignore", "script"})
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Defaults by parameter name; empty without a configuration. Raises `Trouble` with the line of a mistake."""
+    own, project = folder / "envdoctor.toml", folder / "pyproject.toml"
+    if own.is_file():
+        return _checked(read_toml(own), own)
+    if project.is_file():
+        tool = read_toml(project).get("tool", {})
+        return _checked(tool.get("envdoctor", {}) if isinstance(tool, dict) else {}, project)
+    return {}
+
+
+def _checked(data: Any, path: Path) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise Trouble("expected a table", file=path, where="tool.envdoctor")
+    defaults: dict[str, Any] = {}
+    for key, value in data.items():
+        if key not in PARAMETERS:
+            near = difflib.get_close_matches(key, PARAMETERS, n=1)
+            remedy = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(PARAMETERS)}"
+            raise Trouble(f"unknown key {key!r}", file=path, where=line_of(path, key), remedy=remedy)
+        good = isinstance(value, str) or (
+            key in LISTS and isinstance(value, list) and all(isinstance(item, str) for item in value)
+        )
+        if not good:
+            wanted = "a list of texts" if key in LISTS else "text"
+            raise Trouble(f"{key}: expected {wanted}, found {value!r}", file=path, where=line_of(path, key))
+        defaults[PARAMETERS[key]] = [value] if key in LISTS and isinstance(value, str) else value
+    return defaults
