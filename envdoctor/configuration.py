@@ -1,4 +1,4 @@
-"""The user's own defaults: ``envdoctor.toml``, or ``[tool.envdoctor]`` in ``pyproject.toml``, of the working directory."""
+"""The user's own defaults: ``envdoctor.toml`` or ``[tool.envdoctor]`` of ``pyproject.toml`` in the working directory."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from envdoctor.environment import Environment
 from envdoctor.facts import Facts
 from envdoctor.plan import Plan, plan
 from envdoctor.rule import Rule
-from envdoctor.target import Target
+from envdoctor.target import Target, no_target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,10 @@ def examine(environment: Environment, question: Question) -> Examination:
 def judge(facts: Facts, question: Question, *, prepared: Prepared | None = None) -> Examination:
     """Judge facts that are already there: collected, recorded in a file, or read from a pasted report."""
     prepared = prepared or prepare(question)
-    wanted, reason = choose_target(question.target, facts, prepared.targets)
+    if question.target == "none":
+        wanted, reason = no_target(), "judged by general knowledge alone"
+    else:
+        wanted, reason = choose_target(question.target, facts, prepared.targets)
     target = choose_stack(wanted, library.load_stacks(wanted, question.stack), facts, question.stack)
     diagnosis = diagnose(facts, target, prepared.rules)
     return Examination(
