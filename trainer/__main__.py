@@ -1,0 +1,134 @@
+"""The command line: `python -m trainer TASK --setting value ...` or `python -m trainer --order ORDER.json`.
+
+Exit codes: 0 finished, 1 failed with a message, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from trainer import order as orders
+from trainer import tasks, workloads
+from trainer.errors import TrainerError
+from trainer.protocol import Protocol
+from trainer.settings import PRESETS, Settings, from_mapping, read_file
+
+
+def _parser() -> argparse.ArgumentParser:
+    lines = ["tasks:"] + [
+        "  %-10s %s\n             %s" % (name, title, example) for name, (_, title, example) in tasks.TASKS.items()
+    ]
+    lines += ["", "workloads (bundled; python -m trainer sft --workload chat-5m):"]
+    lines += ["  %-10s %s" % (work.name, work.title) for work in workloads.WORKLOADS.values()]
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer", description="Train a language model, and say where the time goes.", epilog="\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+    )  # fmt: skip
+    parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.TASKS))
+    parser.add_argument("--order", metavar="FILE", help="run an order file and write its report")
+    parser.add_argument("--config", metavar="FILE", help="settings as JSON or TOML; options given here win over it")
+    parser.add_argument("--preset", default="default", choices=list(PRESETS), help="before: as a plain Trainer does it")
+    parser.add_argument("--report", metavar="FILE", help="write what happened as JSON")
+    parser.add_argument(
+        "--measure", action="store_true", help="time the steps of the run instead of training to the end"
+    )
+    group = parser.add_argument_group("settings")
+    for item in dataclasses.fields(Settings):
+        text = "%s (default: %s)" % (item.metadata["help"], item.default)
+        choices = item.metadata["choices"]
+        shown = "{%s}" % ",".join(choices) if choices else item.name.rpartition("_")[2].upper()
+        names = ["--" + item.name] + (["--" + item.name.replace("_", "-")] if "_" in item.name else [])
+        group.add_argument(*names, dest="set_" + item.name, default=None, metavar=shown, help=text.replace("%", "%%"),
+                           nargs="+" if item.name == "data" else None)  # fmt: skip
+    return parser
+
+
+def _from_command_line(given: argparse.Namespace) -> Tuple[Settings, Optional[Protocol]]:
+    file_values: Dict[str, Any] = read_file(Path(given.config)) if given.config else {}
+    typed = {name[4:]: value for name, value in vars(given).items() if name.startswith("set_") and value is not None}
+    values = {**file_values, **typed}
+    if values.get("workload"):
+        values = {**workloads.find(values["workload"]).settings, **values}
+    return from_mapping(values, given.config or "command line", given.preset), Protocol() if given.measure else None
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if not given.order and not given.task:
+        parser.error("name a task, or give --order FILE")
+    report_path = Path(given.report) if given.report else None
+    report = orders.empty_report(given.task, None)
+    settings = Settings()
+    try:
+        flags: Dict[str, Any] = {}
+        if given.order:
+            origin = Path(given.order)
+            order = orders.read(origin)
+            report_path = Path(order["report"])
+            report["task"], report["workload"], flags = order["task"], order.get("workload"), order.get("flags", {})
+            settings, protocol = orders.settings_of(order, origin), orders.protocol_of(order, origin)
+        else:
+            settings, protocol = _from_command_line(given)
+        report["workload"] = settings.workload
+        from trainer.run import (
+            execute,
+        )  # torch is imported here, so that --help and mistakes in settings answer at once
+
+        execute(report["task"], settings, flags, protocol, report, _say)
+    except TrainerError as error:
+        report["error"] = {"kind": error.kind, "message": error.message, "remedy": error.remedy}
+    except KeyboardInterrupt:
+        report["outcome"] = "interrupted"
+    except Exception as error:  # noqa: BLE001 - the last resort: the report and the exit code must still tell
+        report["error"] = _unexpected(error)
+    return _finish(report, report_path, settings)
+
+
+def _unexpected(error: Exception) -> Dict[str, str]:
+    kind = type(error).__name__
+    if kind == "OutOfMemoryError":
+        text = "Lower tokens_per_row (accumulate more instead), or set recompute=true."
+        return {"kind": "out-of-memory", "message": str(error).split("\n")[0], "remedy": text}
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    place = "%s:%s" % (Path(frames[-1].filename).name, frames[-1].lineno) if frames else "unknown place"
+    message = "%s: %s (at %s)" % (kind, error, place)
+    return {
+        "kind": "unexpected",
+        "message": message,
+        "remedy": "Run `envdoctor check`; if it is clean, report this message.",
+    }
+
+
+def _finish(report: Dict[str, Any], path: Optional[Path], settings: Settings) -> int:
+    error = report["error"]
+    if path is not None:
+        try:
+            orders.write_report(path, orders.as_json(report, settings))
+        except TrainerError as problem:
+            error = error or {"kind": problem.kind, "message": problem.message, "remedy": problem.remedy}
+    if error:
+        _say("error: %s\n       %s" % (error["message"], error["remedy"]))
+        return 1
+    if report["outcome"] == "interrupted":
+        _say("interrupted; the same command continues from the last checkpoint")
+        return 130
+    summary = {key: report.get(key) for key in ("outcome", "steps", "seconds", "model_path")}
+    print(json.dumps({**summary, "report": str(path) if path else None}))
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

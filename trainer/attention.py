@@ -1,0 +1,219 @@
+"""Attention in which packed documents never see each other, put under any transformers model.
+
+One function is registered in transformers' AttentionInterface, and nothing in its mask interface: the mask code then
+builds no mask at all. transformers before 4.53 has no such pair; there the model keeps its "sdpa" attention, and the
+call it makes to `scaled_dot_product_attention` is answered by the same function for the length of the run.
+
+Paths, first that works: torch varlen_attn, the flash-attn package, FlexAttention, per-document SDPA. The first three
+are written against torch 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU; the CPU takes
+the last.
+"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+
+from trainer.document_math import DocumentMath
+from trainer.errors import TrainerError
+
+NAME = "trainer_documents"
+Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
+
+
+class DocumentAttention:
+    """Holds the borders of the row in work; `forward` is what the model's attention layers call.
+
+    `causal=False` lets tokens see their whole document (embedding passes). Set before each forward with `enter`.
+    """
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self._path = path
+        self.lengths: Tuple[int, ...] = ()
+        self.borders: Any = None
+        self.causal = True
+        self.prepared: Any = None  # what a path computes once per row (FlexAttention's block mask)
+
+    def enter(self, lengths: Tuple[int, ...], borders: Any, causal: bool = True) -> None:
+        """The documents of the row about to be computed; holds until the next call, so that recomputation sees the
+        same.
+        """
+        self.lengths, self.borders, self.causal, self.prepared = lengths, borders, causal, None
+
+    def forward(
+        self, module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **kwargs: Any
+    ) -> Tuple[torch.Tensor, None]:
+        """transformers' attention signature: (1, heads, tokens, width) in, (1, tokens, heads, width) out."""
+        window = kwargs.get("sliding_window")
+        if (
+            kwargs.get("softcap") is not None
+            or (window is not None and max(self.lengths) > window)
+            or kwargs.get("dropout")
+        ):
+            raise TrainerError(
+                "attention-not-supported",
+                "this model's attention uses a soft cap, dropout, or a window shorter than the longest document",
+                "Train it with packing=false and attention=model.",
+            )
+        if query.shape[0] != 1 or query.shape[2] != sum(self.lengths):
+            raise ValueError("a row of %s tokens, but its documents have %d" % (tuple(query.shape), sum(self.lengths)))
+        scale = float(scaling) if scaling is not None else float(query.shape[-1]) ** -0.5
+        return self._path(self, query[0], key[0], value[0], scale)[None], None
+
+    @contextmanager
+    def instead_of_sdpa(self) -> Iterator[None]:
+        """Answers the model's calls of scaled_dot_product_attention (for transformers without AttentionInterface)."""
+        original = F.scaled_dot_product_attention
+
+        def answered(query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+            if args or kwargs.get("attn_mask") is not None or query.shape[2] != sum(self.lengths):
+                return original(query, key, value, *args, **kwargs)
+            options = {"dropout": kwargs.get("dropout_p"), "scaling": kwargs.get("scale")}
+            return self.forward(None, query, key, value, None, **options)[0].transpose(1, 2)
+
+        F.scaled_dot_product_attention = answered
+        try:
+            yield
+        finally:
+            F.scaled_dot_product_attention = original
+
+
+def _repeat(query: Any, key: Any, value: Any) -> Tuple[Any, Any]:
+    groups = query.shape[0] // key.shape[0]
+    if groups == 1:
+        return key, value
+    return key.repeat_interleave(groups, 0), value.repeat_interleave(groups, 0)
+
+
+def _documents(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
+    key, value = _repeat(query, key, value)
+    if query.device.type == "cpu" and query.dtype == torch.float32:
+        mixed: torch.Tensor = DocumentMath.apply(query, key, value, state.lengths, scale, state.causal)
+        return mixed
+    sizes = list(state.lengths)
+    pieces = zip(query.split(sizes, 1), key.split(sizes, 1), value.split(sizes, 1))
+    rows = [
+        F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=state.causal, scale=scale)
+        for q, k, v in pieces
+    ]
+    return torch.cat([row[0] for row in rows], 1).transpose(0, 1)
+
+
+def _varlen(extra: Callable[[bool], Dict[str, Any]], varlen_attn: Any) -> Path:
+    def path(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
+        options = extra(state.causal)
+        if "enable_gqa" not in options:
+            key, value = _repeat(query, key, value)
+        longest = max(state.lengths)
+        q, k, v = (tensor.transpose(0, 1).contiguous() for tensor in (query, key, value))
+        out: torch.Tensor = varlen_attn(q, k, v, state.borders, state.borders, longest, longest, scale=scale, **options)
+        return out
+
+    return path
+
+
+def _flash(flash_attn_varlen_func: Any) -> Path:
+    def path(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
+        longest = max(state.lengths)
+        q, k, v = (tensor.transpose(0, 1) for tensor in (query, key, value))
+        out: torch.Tensor = flash_attn_varlen_func(
+            q, k, v, state.borders, state.borders, longest, longest, softmax_scale=scale, causal=state.causal
+        )
+        return out
+
+    return path
+
+
+def _flex(flex_attention: Any, create_block_mask: Any) -> Path:
+    def path(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
+        total = query.shape[1]
+        if state.prepared is None:
+            places = torch.arange(total, device=query.device)
+            owner = torch.bucketize(places, state.borders[1:].to(places.dtype), right=True)
+            causal = state.causal
+
+            def visible(b: Any, h: Any, q: Any, k: Any) -> Any:  # noqa: ARG001 - FlexAttention's signature
+                same = owner[q] == owner[k]
+                return same & (q >= k) if causal else same
+
+            state.prepared = create_block_mask(visible, None, None, total, total, device=query.device)
+        gqa = query.shape[0] != key.shape[0]
+        out = flex_attention(
+            query[None], key[None], value[None], block_mask=state.prepared, scale=scale, enable_gqa=gqa
+        )
+        return out[0].transpose(0, 1)  # type: ignore[no-any-return]
+
+    return path
+
+
+def _find_varlen() -> Path:
+    from torch.nn.attention.varlen import varlen_attn
+
+    known = inspect.signature(varlen_attn).parameters
+
+    def extra(causal: bool) -> Dict[str, Any]:
+        """torch 2.10 and 2.11 say is_causal; from 2.12 causality is a window of (-1, 0)."""
+        options: Dict[str, Any] = {"enable_gqa": True} if "enable_gqa" in known else {}
+        if "window_size" in known:
+            options["window_size"] = (-1, 0) if causal else (-1, -1)
+        else:
+            options["is_causal"] = causal
+        return options
+
+    return _varlen(extra, varlen_attn)
+
+
+def _find_flash() -> Path:
+    from flash_attn import flash_attn_varlen_func
+
+    return _flash(flash_attn_varlen_func)
+
+
+def _find_flex() -> Path:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    return _flex(torch.compile(flex_attention), create_block_mask)
+
+
+def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> Tuple[DocumentAttention, str]:
+    """The attention for packed rows and the reason for it; TrainerError when the one asked for cannot run here."""
+    found: Dict[str, Callable[[], Path]] = {"varlen": _find_varlen, "flash-attn": _find_flash, "flex": _find_flex}
+    why: List[str] = []
+    for name in found if wanted == "auto" else [wanted]:
+        reason: Optional[str] = None
+        if name != "documents":
+            if device.type != "cuda":
+                reason = "%s needs CUDA" % name
+            elif name != "flex" and (dtype == torch.float32 or torch.cuda.get_device_capability(device) < (8, 0)):
+                reason = "%s needs bfloat16 or float16 and a GPU of capability 8.0" % name
+            else:
+                try:
+                    return DocumentAttention(name, found[name]()), "; ".join([*why, "%s is available" % name])
+                except ImportError as error:
+                    reason = "%s: %s" % (name, str(error).split("\n")[0])
+        if reason and wanted != "auto":
+            raise TrainerError("attention-not-available", "attention=%s: %s" % (wanted, reason), "Use attention=auto.")
+        why += [reason] if reason else []
+    return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
+
+
+def install(attention: DocumentAttention) -> Tuple[str, Any, str]:
+    """(attn_implementation for the model, context manager to hold during the run, which way and why)."""
+    try:
+        import transformers.masking_utils  # noqa: F401 - its presence says that unknown attentions get no mask
+        from transformers import AttentionInterface
+    except ImportError:
+        way = "transformers has no mask-free AttentionInterface (it came in 4.53), so the model's own SDPA call is answered instead"
+        return "sdpa", attention.instead_of_sdpa(), way
+    AttentionInterface.register(NAME, attention.forward)
+    return NAME, _nothing(), "registered in transformers' AttentionInterface, without a mask"
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

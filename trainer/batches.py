@@ -1,0 +1,190 @@
+"""Which examples make up which step, and the tensors of one micro-batch.
+
+The order of an epoch follows from (seed, epoch) alone, so that a position is two numbers and resuming replays
+nothing. Packing is best-fit decreasing inside shuffled blocks: rows are nearly full, no example is cut, and rows
+differ between epochs.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Iterator, List, Protocol, Sequence, Tuple
+
+import numpy as np
+import torch
+
+from trainer.tokens import Tokens
+
+BLOCK = 4096  # examples packed together: large enough to fill rows (> 99 %), small enough to keep the order random
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One micro-batch. `positions` index the flattened rows; the hidden state there predicts the id in `targets`.
+
+    lengths: real tokens of each document, row by row (host numbers: nothing waits for the device to learn a shape).
+    weight: what this micro-batch contributes to the divisor of the step's loss (trained tokens for a token loss).
+    """
+
+    inputs: Dict[str, torch.Tensor]
+    positions: torch.Tensor
+    targets: torch.Tensor
+    lengths: Tuple[int, ...]
+    weight: float
+    slots: int
+    borders: torch.Tensor  # int32, starts of the documents and the end: what varlen kernels call cu_seqlens
+
+    @property
+    def trained(self) -> int:
+        return int(self.targets.numel())
+
+    @property
+    def real(self) -> int:
+        return sum(self.lengths)
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on `device`; pinned memory is copied without waiting."""
+        if device.type == "cpu":
+            return self
+        return self._each(lambda tensor: tensor.to(device, non_blocking=True))
+
+    def pinned(self) -> "Batch":
+        """The same batch in page-locked memory, from which copies to CUDA run beside computation."""
+        return self._each(lambda tensor: tensor.pin_memory())
+
+    def _each(self, change: Any) -> "Batch":
+        inputs = {name: change(tensor) for name, tensor in self.inputs.items()}
+        return replace(
+            self,
+            inputs=inputs,
+            positions=change(self.positions),
+            targets=change(self.targets),
+            borders=change(self.borders),
+        )
+
+
+class Source(Protocol):
+    """Where steps come from. Both answers depend on the arguments alone."""
+
+    def steps_in(self, epoch: int) -> int:
+        """Optimizer steps of that epoch."""
+
+    def step(self, epoch: int, index: int) -> Sequence[Any]:
+        """The micro-batches of one step, on the host."""
+
+
+def best_fit_decreasing(lengths: Sequence[int], budget: int) -> List[List[int]]:
+    """Rows of indices into `lengths`, each row's sum at most `budget`. ValueError when one length exceeds it."""
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    if order and lengths[order[0]] > budget:
+        raise ValueError("an example of %d tokens does not fit %d" % (lengths[order[0]], budget))
+    rows: List[List[int]] = []
+    room: List[Tuple[int, int]] = []  # (free tokens, row), sorted
+    for index in order:
+        size = lengths[index]
+        found = bisect.bisect_left(room, (size, -1))
+        if found == len(room):
+            rows.append([index])
+            free, row = budget - size, len(rows) - 1
+        else:
+            free, row = room.pop(found)
+            rows[row].append(index)
+            free -= size
+        bisect.insort(room, (free, row))
+    return rows
+
+
+def epoch_rows(lengths: Any, budget: int, seed: int, epoch: int) -> List[List[int]]:
+    """The packed rows of one epoch in training order: every example exactly once."""
+    draw = np.random.default_rng([seed, epoch])
+    order = draw.permutation(len(lengths))
+    rows: List[List[int]] = []
+    for start in range(0, len(order), BLOCK):
+        block = order[start : start + BLOCK].tolist()
+        for row in best_fit_decreasing([int(lengths[index]) for index in block], budget):
+            draw.shuffle(row)
+            rows.append([block[inner] for inner in row])
+    return [rows[index] for index in draw.permutation(len(rows))]
+
+
+def groups(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """`items` in runs of `size`; the last one may be shorter."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+class PackedSource:
+    """Steps of `accumulate` packed rows each."""
+
+    def __init__(self, tokens: Tokens, budget: int, accumulate: int, seed: int) -> None:
+        self.tokens, self.budget, self.accumulate, self.seed = tokens, budget, accumulate, seed
+        self._planned: Tuple[int, List[List[int]]] = (-1, [])
+
+    def rows(self, epoch: int) -> List[List[int]]:
+        """The epoch's rows (kept for the epoch in use)."""
+        if self._planned[0] != epoch:
+            self._planned = (epoch, epoch_rows(self.tokens.lengths, self.budget, self.seed, epoch))
+        return self._planned[1]
+
+    def steps_in(self, epoch: int) -> int:
+        return -(-len(self.rows(epoch)) // self.accumulate)
+
+    def step(self, epoch: int, index: int) -> List[Batch]:
+        rows = self.rows(epoch)[index * self.accumulate : (index + 1) * self.accumulate]
+        return [packed([self.tokens.example(example) for example in row]) for row in rows]
+
+
+class PaddedSource:
+    """Steps of `accumulate` padded batches of `size` examples, in a shuffled order: what plain trainers do."""
+
+    def __init__(self, examples: Any, size: int, accumulate: int, seed: int, pad: int) -> None:
+        self.examples, self.size, self.accumulate, self.seed, self.pad = examples, size, accumulate, seed, pad
+
+    def steps_in(self, epoch: int) -> int:
+        return -(-len(self.examples) // (self.size * self.accumulate))
+
+    def step(self, epoch: int, index: int) -> List[Batch]:
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.examples))
+        per_step = self.size * self.accumulate
+        chosen = order[index * per_step : (index + 1) * per_step].tolist()
+        return [padded([self.examples.example(i) for i in group], self.pad) for group in groups(chosen, self.size)]
+
+
+def packed(documents: Sequence[Tuple[Any, Any]]) -> Batch:
+    """One row of documents (ids, trained) end to end; position ids restart at each, and no target crosses a border."""
+    lengths = tuple(len(ids) for ids, _ in documents)
+    ids = np.concatenate([ids for ids, _ in documents]).astype(np.int64)
+    trained = np.concatenate([mask for _, mask in documents]).astype(bool)
+    trained[np.cumsum((0, *lengths[:-1]))] = False
+    targets = np.flatnonzero(trained)
+    places = np.concatenate([np.arange(length) for length in lengths])
+    return Batch(
+        inputs={"input_ids": torch.from_numpy(ids)[None], "position_ids": torch.from_numpy(places)[None]},
+        positions=torch.from_numpy(targets - 1),
+        targets=torch.from_numpy(ids[targets]),
+        lengths=lengths,
+        weight=float(len(targets)),
+        slots=len(ids),
+        borders=torch.from_numpy(np.cumsum((0, *lengths), dtype=np.int32)),
+    )
+
+
+def padded(documents: Sequence[Tuple[Any, Any]], pad: int) -> Batch:
+    """One document per row, filled on the right to the longest, with the attention mask that says so."""
+    lengths = tuple(len(ids) for ids, _ in documents)
+    shape = (len(documents), max(lengths))
+    ids, mask = np.full(shape, pad, np.int64), np.zeros(shape, np.int64)
+    trained = np.zeros(shape, bool)
+    for row, (tokens, marks) in enumerate(documents):
+        ids[row, : len(tokens)], mask[row, : len(tokens)], trained[row, : len(tokens)] = tokens, 1, marks
+    trained[:, 0] = False
+    targets = np.flatnonzero(trained)
+    return Batch(
+        inputs={"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)},
+        positions=torch.from_numpy(targets - 1),
+        targets=torch.from_numpy(ids.reshape(-1)[targets]),
+        lengths=lengths,
+        weight=float(len(targets)),
+        slots=int(ids.size),
+        borders=torch.from_numpy(np.cumsum((0, *lengths), dtype=np.int32)),
+    )

@@ -1,0 +1,1 @@
+"""Scripts that measure the trainer against plainer ways of training."""

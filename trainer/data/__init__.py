@@ -1,0 +1,1 @@
+"""The bundled data set and tokenizer, and the scripts that wrote them."""

@@ -1,0 +1,137 @@
+"""From a row to token ids and the mask of trained tokens: prompt/completion pairs and chat messages.
+
+A token is trained when all of its characters lie in an assistant turn (its end-of-turn mark included) or in a
+completion. For chats the text is rendered up to the start and to the end of each assistant turn; the difference is
+the turn. Templates that rewrite earlier turns defeat that, unless they mark the assistant's text with {% generation
+%}, which is then used instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
+
+from trainer.errors import TrainerError
+from trainer.examples import Row
+from trainer.settings import Settings
+from trainer.tokens import Encoded
+
+Span = Tuple[int, int]  # characters, half-open
+BATCH = 512  # rows per call of the tokenizer, which spreads a batch over the cores
+
+
+def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+    """Ids and trained marks of each row, in order; TrainerError names the row at fault."""
+    waiting: List[Tuple[str, str, List[Span]]] = []
+    for place, row in rows:
+        if settings.messages_field in row and "{% generation" in (tokenizer.chat_template or ""):
+            yield from _encode_texts(waiting, tokenizer, settings)
+            waiting = []
+            yield from _checked(place, _marked_by_template(place, row[settings.messages_field], tokenizer), settings)
+            continue
+        waiting.append((place, *_text_and_spans(place, row, tokenizer, settings)))
+        if len(waiting) == BATCH:
+            yield from _encode_texts(waiting, tokenizer, settings)
+            waiting = []
+    yield from _encode_texts(waiting, tokenizer, settings)
+
+
+def _encode_texts(items: List[Tuple[str, str, List[Span]]], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+    if not items:
+        return
+    batch = tokenizer([text for _, text, _ in items], add_special_tokens=False, return_offsets_mapping=True)
+    for (place, _, spans), ids, offsets in zip(items, batch["input_ids"], batch["offset_mapping"]):
+        trained = [0] * len(ids)
+        for low, high in spans:
+            for index, (start, end) in enumerate(offsets):
+                if low <= start < end <= high:
+                    trained[index] = 1
+        yield from _checked(place, (list(ids), trained), settings)
+
+
+def _checked(place: str, encoded: Encoded, settings: Settings) -> Iterator[Encoded]:
+    ids, trained = encoded
+    if not any(trained[1:]):  # the first token of a document has nothing before it to be predicted from
+        raise TrainerError(
+            "nothing-to-train", "%s: no trained token" % place, "Give it a non-empty answer, or remove it."
+        )
+    if len(ids) <= settings.tokens_per_row:
+        yield encoded
+    elif settings.over_long == "error":
+        raise TrainerError(
+            "example-too-long",
+            "%s: %d tokens, more than tokens_per_row (%d)" % (place, len(ids), settings.tokens_per_row),
+            "Raise tokens_per_row to at least %d, or set over_long=skip to leave such examples out." % len(ids),
+        )
+
+
+def _text_and_spans(place: str, row: Dict[str, Any], tokenizer: Any, settings: Settings) -> Tuple[str, List[Span]]:
+    if settings.messages_field in row:
+        return _chat(place, row[settings.messages_field], tokenizer)
+    missing = [name for name in (settings.prompt_field, settings.completion_field) if name not in row]
+    if missing:
+        raise TrainerError(
+            "missing-column",
+            "%s: no column %s; it has %s"
+            % (place, " or ".join(map(repr, missing)), ", ".join(map(repr, row)) or "none"),
+            "Name the columns with messages_field, or prompt_field and completion_field.",
+        )
+    prompt, completion = row[settings.prompt_field], row[settings.completion_field]
+    if isinstance(prompt, list) and isinstance(completion, list):
+        return _chat(place, prompt + completion, tokenizer)
+    if not isinstance(prompt, str) or not isinstance(completion, str):
+        raise TrainerError("bad-column", "%s: prompt and completion must be texts" % place, "Correct that row.")
+    begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
+    text = begin + prompt + completion + end
+    return text, [(len(begin) + len(prompt), len(text))]
+
+
+def _messages(place: str, messages: Any, tokenizer: Any) -> List[Dict[str, Any]]:
+    good = isinstance(messages, list) and all(
+        isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages
+    )
+    if not good:
+        raise TrainerError(
+            "bad-column", "%s: messages must be a list of {role, content} texts" % place, "Correct that row."
+        )
+    if not tokenizer.chat_template:
+        raise TrainerError(
+            "no-chat-template",
+            "%s: a chat, but the tokenizer has no chat template" % place,
+            "Give one with chat_template=FILE.",
+        )
+    return list(messages)
+
+
+def _render(place: str, messages: List[Dict[str, Any]], tokenizer: Any, **options: Any) -> Any:
+    try:
+        return tokenizer.apply_chat_template(messages, **options)
+    except Exception as error:  # noqa: BLE001 - a template is a program and may raise anything
+        raise TrainerError(
+            "chat-template-failed", "%s: %s" % (place, error), "Correct the row or the chat template."
+        ) from None
+
+
+def _chat(place: str, messages: Any, tokenizer: Any) -> Tuple[str, List[Span]]:
+    turns = _messages(place, messages, tokenizer)
+    text = _render(place, turns, tokenizer, tokenize=False)
+    spans = []
+    for index, turn in enumerate(turns):
+        if turn["role"] != "assistant":
+            continue
+        before = _render(place, turns[:index], tokenizer, tokenize=False, add_generation_prompt=True) if index else ""
+        after = _render(place, turns[: index + 1], tokenizer, tokenize=False)
+        if not text.startswith(after) or not after.startswith(before):
+            raise TrainerError(
+                "chat-template-rewrites",
+                "%s: the chat template changes earlier text when turns are added, so assistant tokens cannot be told apart"
+                % place,
+                "Give a template that marks them with {% generation %}, through chat_template=FILE.",
+            )
+        spans.append((len(before), len(after)))
+    return text, spans
+
+
+def _marked_by_template(place: str, messages: Any, tokenizer: Any) -> Encoded:
+    turns = _messages(place, messages, tokenizer)
+    result = _render(place, turns, tokenizer, tokenize=True, return_dict=True, return_assistant_tokens_mask=True)
+    return list(result["input_ids"]), list(result["assistant_masks"])

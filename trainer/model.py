@@ -1,0 +1,166 @@
+"""The model in training: built or loaded, with its attention, its precision and a check that packed documents do not
+leak.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, List, Optional
+
+import torch
+
+from trainer import attention as attentions
+from trainer.batches import Batch, packed
+from trainer.errors import TrainerError
+from trainer.hardware import DTYPES, Choice, choose_device, choose_precision, choose_threads
+from trainer.settings import Settings
+from trainer.workloads import Workload
+
+# Largest relative difference between a document computed alone and in a packed row that rounding explains, by
+# precision.
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 6e-2, torch.float16: 1e-2}
+
+
+@dataclass
+class Trainee:
+    """A causal language model and how it is computed. `held` is closed at the end of the run."""
+
+    model: Any
+    device: torch.device
+    dtype: torch.dtype
+    attention: Optional[attentions.DocumentAttention]
+    choices: List[Choice]
+    held: ExitStack = field(default_factory=ExitStack)
+    own_logits: bool = False  # the model does more to its logits than one matrix product
+
+    def computing(self) -> Any:
+        """Context of a forward pass: autocast, unless everything is float32."""
+        return nullcontext() if self.dtype == torch.float32 else torch.autocast(self.device.type, dtype=self.dtype)
+
+    def hidden(self, batch: Batch, causal: bool = True) -> torch.Tensor:
+        """Last hidden states as (rows x tokens, width).
+
+        Packed rows attend within documents, fully when `causal` is off.
+        """
+        if self.attention is not None and "position_ids" in batch.inputs:
+            self.attention.enter(batch.lengths, batch.borders, causal)
+        output = self.model.get_decoder()(**batch.inputs, use_cache=False)
+        return output.last_hidden_state.flatten(0, 1)  # type: ignore[no-any-return]
+
+    def logits(self, batch: Batch) -> torch.Tensor:
+        """The model's own logits at every position as (rows x tokens, vocabulary)."""
+        if self.attention is not None and "position_ids" in batch.inputs:
+            self.attention.enter(batch.lengths, batch.borders)
+        return self.model(**batch.inputs, use_cache=False).logits.flatten(0, 1)  # type: ignore[no-any-return]
+
+    @property
+    def head(self) -> torch.Tensor:
+        """Weight of the output head, (vocabulary, width)."""
+        return self.model.get_output_embeddings().weight  # type: ignore[no-any-return]
+
+
+def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
+    """The model the settings ask for, on its device, in training mode and checked.
+
+    TrainerError says what is wrong.
+    """
+    device, device_choice = choose_device(settings.device)
+    precision = choose_precision(settings.precision, device)
+    choices = [device_choice, precision, choose_threads(settings.threads)]
+    dtype = DTYPES[precision.value]
+    attention, implementation, held = None, "sdpa", ExitStack()
+    if settings.attention == "model":
+        choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
+    else:
+        attention, why = attentions.choose(settings.attention, device, dtype)
+        implementation, context, way = attentions.install(attention)
+        held.enter_context(context)
+        choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
+    torch.manual_seed(settings.seed)
+    try:
+        model = _load(settings, workload, implementation).to(device)
+        model.train()
+        if settings.recompute:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        trainee = Trainee(model, device, dtype, attention, choices, held)
+        _check(trainee)
+    except BaseException:
+        held.close()
+        raise
+    return trainee
+
+
+def _load(settings: Settings, workload: Optional[Workload], implementation: str) -> Any:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if settings.model:
+        folder = Path(settings.model)
+        if not (folder / "config.json").is_file():
+            raise TrainerError(
+                "no-model", "%s: no config.json there" % folder, "Give a folder written by save_pretrained."
+            )
+        try:
+            return AutoModelForCausalLM.from_pretrained(
+                folder, torch_dtype=torch.float32, attn_implementation=implementation
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise TrainerError("bad-model", "%s: %s" % (folder, error), "Check the files of that folder.") from None
+    if settings.model_config:
+        path = Path(settings.model_config)
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise TrainerError(
+                "bad-model", "%s: %s" % (path, error), "Give a JSON file with a model configuration."
+            ) from None
+    elif workload:
+        values = workload.config
+    else:
+        raise TrainerError("no-model", "nothing to train", "Set workload, model or model_config.")
+    values = dict(values)
+    try:
+        config = AutoConfig.for_model(values.pop("model_type"), **values)
+        return AutoModelForCausalLM.from_config(config, attn_implementation=implementation)
+    except (KeyError, ValueError, TypeError) as error:
+        raise TrainerError(
+            "bad-model", "model configuration: %s" % error, "Name a model_type this transformers knows."
+        ) from None
+
+
+def _check(trainee: Trainee) -> None:
+    """Two probes of a few tokens: does a second document change when one is packed before it, and is the head one
+    product?
+    """
+    vocabulary = trainee.head.shape[0]
+    first, second = ([(7 * n + shift) % vocabulary for n in range(size)] for shift, size in ((1, 9), (3, 6)))
+    alone, both = (
+        packed([(ids, [1] * len(ids)) for ids in row]).to(trainee.device) for row in ([second], [first, second])
+    )
+    trainee.model.eval()  # dropout would make any two passes differ
+    try:
+        with torch.no_grad(), trainee.computing():
+            if trainee.attention is not None:
+                apart, together = trainee.hidden(alone), trainee.hidden(both)[len(first) :]
+                if _difference(apart, together) > TOLERANCE[trainee.dtype]:
+                    raise TrainerError(
+                        "documents-leak",
+                        "with this model a document's states depend on its neighbours in a packed row",
+                        "Train it with packing=false and attention=model.",
+                    )
+                product = trainee.hidden(alone) @ trainee.head.t().to(apart.dtype)
+                trainee.own_logits = _difference(trainee.logits(alone), product) > TOLERANCE[trainee.dtype]
+    finally:
+        trainee.model.train()
+    if trainee.own_logits:
+        trainee.choices.append(
+            Choice("head", "all", "this model's logits are more than one product of hidden states and head")
+        )
+
+
+def _difference(left: torch.Tensor, right: torch.Tensor) -> float:
+    """Largest absolute difference relative to the largest value."""
+    left, right = left.float(), right.float()
+    return float((left - right).abs().max() / right.abs().max().clamp_min(1e-12))

@@ -1,0 +1,101 @@
+"""Reference probes: what this machine gives at this moment to work that has nothing to do with the trainer.
+
+Timed before and after a measured run, they tell a slower machine from a slower stack. All together they take a few
+seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Dict
+
+import torch
+
+
+def probe(device: torch.device) -> Dict[str, float]:
+    """Names carry the unit: *_gflops, *_gbs (10^9 bytes/s), *_mops (10^6 operations/s), *_us."""
+    results = {"python_mops": _python_loop()}
+    size = 1024 if device.type == "cpu" else 8192
+    results["matmul_fp32_gflops"] = _matmul(device, torch.float32, size if device.type == "cpu" else 4096)
+    results["matmul_bf16_gflops"] = _matmul(device, torch.bfloat16, size // 2 if device.type == "cpu" else size)
+    results["copy_gbs"] = _copy(device)
+    if device.type == "cuda":
+        results["matmul_fp16_gflops"] = _matmul(device, torch.float16, size)
+        results["matmul_tf32_gflops"] = _tf32(device)
+        results["pinned_to_device_gbs"] = _to_device(device, pinned=True)
+        results["pageable_to_device_gbs"] = _to_device(device, pinned=False)
+        results["launch_us"] = _launch(device)
+    return {name: round(value, 3) for name, value in results.items()}
+
+
+def _best(call: Callable[[], Any], seconds: float = 0.25) -> float:
+    """Shortest of repeated calls within `seconds`: the least disturbed one. The first two are not counted."""
+    call()
+    call()
+    best, end = float("inf"), time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _waited(device: torch.device, call: Callable[[], Any]) -> Callable[[], Any]:
+    if device.type == "cpu":
+        return call
+
+    def waited() -> None:
+        call()
+        torch.cuda.synchronize(device)
+
+    return waited
+
+
+def _python_loop() -> float:
+    def loop() -> int:
+        total = 0
+        for number in range(200_000):
+            total += number & 7
+        return total
+
+    return 0.2 / _best(loop)
+
+
+def _matmul(device: torch.device, dtype: torch.dtype, size: int) -> float:
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    out = torch.empty_like(left)
+    return 2 * size**3 / _best(_waited(device, lambda: torch.mm(left, right, out=out))) / 1e9
+
+
+def _tf32(device: torch.device) -> float:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        return _matmul(device, torch.float32, 8192)
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def _copy(device: torch.device) -> float:
+    size = 64 << 20 if device.type == "cpu" else 1 << 30
+    source = torch.ones(size, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * size / _best(_waited(device, lambda: target.copy_(source))) / 1e9  # each byte is read and written
+
+
+def _to_device(device: torch.device, pinned: bool) -> float:
+    source = torch.ones(256 << 20, dtype=torch.uint8)
+    source = source.pin_memory() if pinned else source
+    target = torch.empty(source.shape, dtype=torch.uint8, device=device)
+    return source.numel() / _best(_waited(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
+
+
+def _launch(device: torch.device) -> float:
+    """Microseconds of host and device time per tiny kernel in a long queue."""
+    tiny = torch.zeros(1, device=device)
+
+    def many() -> None:
+        for _ in range(1000):
+            tiny.add_(1)
+
+    return _best(_waited(device, many)) * 1e3

@@ -1,0 +1,223 @@
+"""One run from settings to a trained model. Each line of the report is written down as soon as it is known."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+import torch
+
+from trainer import flags, flops, loop, reference, save, task, workloads
+from trainer.contention import Contention, peak_rss
+from trainer.errors import TrainerError
+from trainer.hardware import Choice, describe, peak_flops
+from trainer.history import History, finite
+from trainer.measure import Counts, Measurement, Stopwatch, total
+from trainer.model import build
+from trainer.optimizer import Stepper
+from trainer.progress import Progress
+from trainer.protocol import Protocol
+from trainer.settings import Settings
+
+FOREVER = 10**6  # epochs of a measured run, which ends by its windows
+
+Report = Dict[str, Any]
+
+
+def execute(
+    task_name: str,
+    settings: Settings,
+    flag_values: Mapping[str, Any],
+    protocol: Optional[Protocol],
+    report: Report,
+    say: Callable[[str], None],
+) -> None:
+    """Train, or time the training when `protocol` is given; fills `report`. TrainerError tells what stopped it."""
+    workload = workloads.find(settings.workload) if settings.workload else None
+    report["versions"] = versions()
+    try:
+        flags.apply(torch, flag_values)
+    except ValueError as error:
+        raise TrainerError("bad-flag", str(error), "Correct the flags of the order.") from None
+    job = task.load(task_name)
+    prepared = job.prepare(settings, workload)
+    report["data"] = prepared.facts
+    report["packing_efficiency"] = prepared.facts.get("packing_efficiency")
+    trainee = build(settings, workload)
+    with trainee.held:
+        choices: List[Choice] = report.setdefault("choices", [])
+        choices += trainee.choices
+        job.adapt(trainee, settings)
+        stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
+        choices.append(stepper.choice)
+        work = flops.work_of(trainee.model)
+        report.update(device=describe(trainee.device), model=_model(trainee.model))
+        report["flags"] = flags.read_all(torch)
+        steps = prepared.source.steps_in(0) * settings.epochs
+        run = loop.Run(
+            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper, history=History(settings.max_bad_steps),
+            stopwatch=Stopwatch(trainee.device), total_steps=min(steps, settings.max_steps or steps),
+            epochs=FOREVER if protocol else settings.epochs,
+        )  # fmt: skip
+        try:
+            if protocol:
+                _timed(run, protocol, work, report)
+            else:
+                _trained(run, work, report, say)
+        finally:
+            report.update(
+                steps=run.position.step, losses=finite(run.history.losses), grad_norms=finite(run.history.norms),
+                skipped_steps=run.history.skipped, memory=_memory(trainee.device),
+            )  # fmt: skip
+        report["outcome"] = "interrupted" if run.interrupted else "finished"
+
+
+def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str], None]) -> None:
+    """Training proper: resume, progress, checkpoints, the model at the end."""
+    settings, folder = run.settings, Path(run.settings.output)
+    partial = _resume(run, folder / "checkpoints", say)
+    run.saver = save.Saver(folder / "checkpoints", settings.keep_checkpoints)
+    progress = Progress(folder, settings.log_every, work, peak_flops(run.trainee.device), run.stopwatch)
+    seen: Dict[str, Any] = {"counts": Counts(), "steps": 0}
+    begun = time.perf_counter()
+    try:
+        loop.train(run, [progress, _first_step(report), _tally(seen)], partial)
+    finally:
+        progress.close()
+    report["seconds"] = time.perf_counter() - begun
+    _per_step(report, seen["counts"], seen["steps"], work)
+    if settings.save_model and not run.interrupted:
+        model, tokenizer = run.trainee.model, run.prepared.tokenizer
+
+        def fill(target: Path) -> None:
+            model.save_pretrained(target)
+            tokenizer.save_pretrained(target)
+
+        save.publish(folder / "model", fill)
+        report["model_path"] = str(folder / "model")
+
+
+def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) -> None:
+    """A measured run: probes, warm-up, windows, probes; nothing is saved."""
+    contention, device = Contention(), run.trainee.device
+    before = reference.probe(device) if protocol.probes else None
+    measurement = Measurement(protocol, run.stopwatch)
+    begun = time.perf_counter()
+
+    def watch(counts: Counts, _: loop.Run) -> bool:
+        warm = measurement.warmup is not None
+        done = measurement.after_step(counts)
+        if measurement.warmup is not None and not warm:
+            contention.begin(measurement.measured_since)
+        return done
+
+    measurement.start()
+    loop.train(run, [_first_step(report), watch])
+    now = time.perf_counter()
+    after = reference.probe(device) if protocol.probes else None
+    whole = total(measurement.windows)
+    report.update(
+        seconds=now - begun, warmup=measurement.warmup, windows=measurement.windows, breakdown=whole["breakdown"],
+        contention=contention.report(now), reference_probes={"before": before, "after": after} if protocol.probes else None,
+    )  # fmt: skip
+    tokens = whole["tokens"]
+    _per_step(
+        report, Counts(tokens["trained"], tokens["real"], tokens["slots"], 0, whole["squares"]), whole["steps"], work
+    )
+    if not measurement.windows and not run.interrupted:
+        raise TrainerError(
+            "too-slow-to-measure",
+            "no window was complete after %.0f s" % protocol.max_seconds,
+            "Raise max_seconds or take a smaller workload.",
+        )
+
+
+def _resume(run: loop.Run, folder: Path, say: Callable[[str], None]) -> Any:
+    if run.settings.resume == "never":
+        if folder.exists():
+            aside = next(
+                p for p in (folder.with_name("checkpoints.before-%d" % n) for n in range(1, 10**6)) if not p.exists()
+            )
+            os.rename(folder, aside)
+            say("resume=never: the checkpoints that were in %s are now in %s" % (folder, aside))
+        return None
+    found, passed_over = save.newest(folder)
+    for sentence in passed_over:
+        say(sentence)
+    if found is None:
+        return None
+    state, tensors = save.read(found)
+    if state["identity"] != run.prepared.identity:
+        raise TrainerError(
+            "other-run",
+            "%s was written by a run with other data or another plan" % found,
+            "Choose another output, or set resume=never.",
+        )
+    partial = loop.restore(run, state, tensors)
+    say("continuing from %s (step %d)" % (found, run.position.step))
+    return partial
+
+
+def _first_step(report: Report) -> loop.Observer:
+    def note(counts: Counts, run: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
+        if "cold_start_seconds" not in report:
+            report["cold_start_seconds"] = process_age()
+        return False
+
+    return note
+
+
+def _tally(seen: Dict[str, Any]) -> loop.Observer:
+    def note(counts: Counts, run: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
+        seen["counts"] += counts
+        seen["steps"] += 1
+        return False
+
+    return note
+
+
+def _per_step(report: Report, counts: Counts, steps: int, work: flops.Work) -> None:
+    if not steps:
+        return
+    report["tokens_per_step"] = {name: getattr(counts, name) / steps for name in ("trained", "real", "slots")}
+    report["model"].update(flops_per_step=work.of(counts) / steps, formula=flops.FORMULA)
+
+
+def _model(model: Any) -> Dict[str, Any]:
+    return {
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "trained_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
+    }
+
+
+def _memory(device: torch.device) -> Dict[str, Any]:
+    cuda = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
+    return {"peak_rss": peak_rss(), "cuda_peak": cuda}
+
+
+def versions() -> Dict[str, Optional[str]]:
+    """Python and the packages that decide speed; None for one that is absent."""
+    found: Dict[str, Optional[str]] = {"python": platform.python_version()}
+    for name in ("torch", "transformers", "accelerate", "datasets", "peft", "safetensors", "tokenizers", "numpy"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def process_age() -> float:
+    """Seconds since this process was started (field 22 of /proc/self/stat); this process's CPU time where there is
+    no /proc.
+    """
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as stream:
+            ticks = float(stream.read().rpartition(")")[2].split()[19])
+        with open("/proc/uptime", encoding="ascii") as stream:
+            return float(stream.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.process_time()

@@ -1,0 +1,215 @@
+"""Every option of the trainer, its default and the reason for the default; read from a file, the command line or an
+order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union, get_args, get_origin, get_type_hints
+
+from trainer.errors import TrainerError
+
+
+def _option(default: Any, help: str, choices: Tuple[str, ...] = ()) -> Any:  # noqa: A002 - argparse's own word
+    return field(default=default, metadata={"help": help, "choices": choices})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training run. Lengths are in tokens, times in seconds, sizes in bytes unless the name says otherwise."""
+
+    # What to train, on what, and where to put it
+    workload: Optional[str] = _option(None, "a bundled fixed workload (model, data and shapes), see --help")
+    model: Optional[str] = _option(None, "folder with a model to start from (config.json and safetensors)")
+    model_config: Optional[str] = _option(None, "JSON file of a model configuration, trained from random weights")
+    tokenizer: Optional[str] = _option(None, "folder with tokenizer.json; default: the model's folder")
+    data: Tuple[str, ...] = _option((), "JSON lines or parquet files")
+    output: str = _option("runs/trainer", "run folder: metrics, checkpoints and the trained model")
+    cache: Optional[str] = _option(None, "folder of tokenised data, shared by runs; default: the user's cache folder")
+    resume: str = _option(
+        "auto", "auto continues from the newest whole checkpoint in the run folder", ("auto", "never")
+    )
+    save_model: bool = _option(True, "write the trained model at the end (a measured run does not)")
+
+    # What an example looks like
+    prompt_field: str = _option("prompt", "column with the prompt (not trained)")
+    completion_field: str = _option("completion", "column with the answer (trained)")
+    messages_field: str = _option("messages", "column with a list of {role, content}; only assistant turns are trained")
+    chat_template: Optional[str] = _option(None, "file with a chat template, instead of the tokenizer's own")
+    over_long: str = _option(
+        "error", "an example longer than tokens_per_row: stop, or leave it out (nothing is ever cut)", ("error", "skip")
+    )
+
+    # How work is cut into steps
+    packing: bool = _option(True, "several documents per row instead of padding; they never see each other")
+    tokens_per_row: int = _option(2048, "token budget of one packed row; a row is one micro-batch")
+    examples_per_batch: int = _option(8, "examples of one padded micro-batch (only with packing off)")
+    accumulate: int = _option(1, "micro-batches per optimizer step; gradients weigh every trained token the same")
+    epochs: int = _option(1, "passes over the data")
+    max_steps: int = _option(0, "stop after this many optimizer steps; 0: when the epochs are done")
+    seed: int = _option(0, "of the order of the data, the weights and dropout")
+    pretokenize: bool = _option(True, "tokenise once, before training; off: again in every epoch, in the loop")
+    tokenize_workers: int = _option(0, "processes that tokenise; 0: decided by the amount of data")
+    prefetch: int = _option(
+        -1, "steps prepared ahead in a thread; -1: 2 on CUDA, 0 on the CPU where the cores are busy"
+    )
+
+    # Optimisation
+    learning_rate: float = _option(1e-3, "peak learning rate; 1e-3 suits the small bundled models, 1e-5 a 7B one")
+    schedule: str = _option("cosine", "of the learning rate", ("cosine", "linear", "constant"))
+    warmup_steps: int = _option(10, "steps in which the learning rate rises from 0")
+    weight_decay: float = _option(0.0, "on matrices; never on norms, biases and embeddings")
+    beta1: float = _option(0.9, "of AdamW")
+    beta2: float = _option(0.95, "of AdamW; 0.95 forgets faster than torch's 0.999, usual for language models")
+    epsilon: float = _option(1e-8, "of AdamW")
+    clip_norm: float = _option(1.0, "largest gradient norm; 0: no clipping")
+    max_bad_steps: int = _option(
+        5, "give up after this many steps in a row with a non-finite gradient (each is skipped)"
+    )
+
+    # How it is computed
+    device: str = _option("auto", "auto takes CUDA where it works", ("auto", "cpu", "cuda"))
+    precision: str = _option(
+        "auto", "auto decides by the hardware, and says why", ("auto", "float32", "bfloat16", "float16")
+    )
+    attention: str = _option(
+        "auto",
+        "auto takes the first of varlen, flash-attn, flex, documents that works here; model: transformers' own, padded rows only",
+        ("auto", "varlen", "flash-attn", "flex", "documents", "model"),
+    )
+    head: str = _option(
+        "trained", "logits at trained positions only, or at every position as the plain trainers do", ("trained", "all")
+    )
+    optimizer: str = _option("auto", "auto is fused where torch has it", ("auto", "fused", "foreach", "loop"))
+    compile: str = _option("off", "torch.compile per layer; auto when steps x saving repays it", ("off", "on", "auto"))
+    recompute: bool = _option(
+        False, "activation checkpointing: a fifth slower, much less memory; for models that do not fit"
+    )
+    threads: int = _option(0, "CPU threads of torch; 0: the cores this process may use")
+    sync_every_step: bool = _option(False, "read the loss after every step, as plain loops do; costs time on CUDA")
+
+    # Logs and checkpoints
+    log_every: int = _option(10, "steps between lines of metrics.jsonl; the loss is read one log late")
+    checkpoint_every: int = _option(0, "steps between checkpoints; 0: only when interrupted and at the end")
+    keep_checkpoints: int = _option(2, "newest checkpoints that stay; 2 is the least that survives a torn one")
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise _refused("%s must be at least %s, not %r" % (name, least, getattr(self, name)), name)
+        for item in dataclasses.fields(self):
+            choices = item.metadata["choices"]
+            if choices and getattr(self, item.name) not in choices:
+                raise _refused(
+                    "%s: %r is not one of %s" % (item.name, getattr(self, item.name), ", ".join(choices)), item.name
+                )
+        if self.packing and self.attention == "model":
+            raise _refused(
+                "attention=model lets packed documents see each other", "attention", "Use it with packing=false only."
+            )
+        if self.packing and not self.pretokenize:
+            raise _refused(
+                "packing needs the lengths, so pretokenize must be on", "pretokenize", "Set packing=false as well."
+            )
+
+
+_LEAST: Dict[str, Any] = {
+    "tokens_per_row": 2, "examples_per_batch": 1, "accumulate": 1, "epochs": 1, "max_steps": 0, "warmup_steps": 0,
+    "learning_rate": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "max_bad_steps": 1, "threads": 0, "log_every": 1,
+    "checkpoint_every": 0, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
+}  # fmt: skip
+
+# HF Trainer's own defaults as a person gets them without changing anything: padded batches of 8, float32, every
+# position through the head, an optimizer loop that reads the loss each step, and tokenising in the loader as the
+# usual tutorials' collators do.
+PRESETS: Dict[str, Dict[str, Any]] = {
+    "default": {},
+    "before": {
+        "packing": False, "pretokenize": False, "attention": "model", "head": "all", "optimizer": "foreach",
+        "precision": "float32", "sync_every_step": True, "prefetch": 0,
+    },
+}  # fmt: skip
+
+
+def _refused(message: str, name: str, remedy: str = "") -> TrainerError:
+    return TrainerError(
+        "bad-setting", "setting %s" % message, remedy or "Change %s in the configuration or on the command line." % name
+    )
+
+
+def convert(name: str, kind: Any, value: Any) -> Any:
+    """`value`, from JSON, TOML or a command-line text, as the type the setting `name` has; TrainerError when it is
+    not one.
+    """
+    if get_origin(kind) is Union:
+        if value is None:
+            return None
+        kind = next(arm for arm in get_args(kind) if arm is not type(None))
+    if get_origin(kind) is tuple:
+        items: List[Any] = [value] if isinstance(value, str) else value
+        if isinstance(items, (list, tuple)) and all(isinstance(item, str) for item in items):
+            return tuple(items)
+        raise _refused("%s: %r is not a list of texts" % (name, value), name)
+    if kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if isinstance(value, str) and kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            raise _refused("%s: %r is not a number" % (name, value), name) from None
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, bool) != (kind is bool) or not isinstance(value, kind):
+        raise _refused(
+            "%s: %r is not %s"
+            % (name, value, {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[kind]),
+            name,
+        )
+    return value
+
+
+def from_mapping(values: Mapping[str, Any], origin: str, preset: str = "default") -> Settings:
+    """Settings from a preset overlaid with `values`; TrainerError names `origin`, an unknown key and the keys near
+    it.
+    """
+    if preset not in PRESETS:
+        raise TrainerError("bad-setting", "unknown preset %r" % preset, "The presets are %s." % ", ".join(PRESETS))
+    kinds = get_type_hints(Settings)
+    for name in values:
+        if name not in kinds:
+            near = difflib.get_close_matches(str(name).replace("-", "_"), kinds, n=3, cutoff=0.5)
+            hint = "Did you mean %s?" % " or ".join(near) if near else "`--help` lists the settings."
+            raise TrainerError("unknown-setting", "%s: unknown setting %r" % (origin, name), hint)
+    merged = {**PRESETS[preset], **values}
+    return Settings(**{name: convert(name, kinds[name], value) for name, value in merged.items()})
+
+
+def read_file(path: Path) -> Dict[str, Any]:
+    """The mapping in a JSON or TOML settings file; TrainerError names the file and the place of a syntax error."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            import tomllib  # Python >= 3.11
+
+            values: Any = tomllib.loads(text)
+        else:
+            values = json.loads(text)
+    except ImportError:
+        raise TrainerError(
+            "no-toml", "%s: this Python cannot read TOML" % path, "Write the settings as JSON."
+        ) from None
+    except OSError as error:
+        raise TrainerError(
+            "unreadable-file", "%s: %s" % (path, error.strerror), "Check the path and its permissions."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise TrainerError("bad-syntax", "%s: %s" % (path, error), "Correct the file at that place.") from None
+    if not isinstance(values, dict):
+        raise TrainerError(
+            "bad-syntax", "%s: the top level must be a table of settings" % path, 'Write {"name": value, ...}.'
+        )
+    return values

@@ -1,0 +1,18 @@
+"""The tasks.
+
+A task is one module here with the functions of `trainer.task.Task`; a line in this table is all the wiring there
+is.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Tuple
+
+# name -> (module, one line for --help, an example command)
+TASKS: Dict[str, Tuple[str, str, str]] = {
+    "sft": (
+        "trainer.tasks.sft",
+        "supervised fine-tuning on prompt/completion pairs or chats",
+        "python -m trainer sft --model MODEL_FOLDER --data chats.jsonl --learning_rate 1e-5 --epochs 3",
+    ),
+}
