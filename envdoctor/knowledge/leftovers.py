@@ -1,0 +1,41 @@
+"""From a row of the variables' tables to a finding: one shape for all rules that name variables left set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.knowledge.hardware import trains_on_gpu
+from envdoctor.knowledge.variables import Variable
+from envdoctor.rule import Finding, Remedy, SetVariable, Severity, need
+from envdoctor.target import Target
+
+
+def found(rows: Iterable[Variable], facts: Facts, target: Target, kind: str = "debug-variable") -> Iterator[Finding]:
+    """One finding for each row whose variable is set to a value that acts."""
+    variables = need(facts.variables)
+    for row in rows:
+        value = variables.get(row.name)
+        if value is None or not row.active(value):
+            continue
+        idle = row.cuda and trains_on_gpu(facts, target) is False
+        yield Finding(
+            kind=kind,
+            subject=row.name,
+            actual=value,
+            expected="not set",
+            message=f"{row.name}={value}: {row.effect}" + (" (no effect on a CPU)." if idle else "."),
+            remedy=remedy(row, target),
+            severity=Severity.NOTE if idle else row.severity,
+            source=row.source,
+            repair=() if row.early else (SetVariable(name=row.name, value=None),),
+        )
+
+
+def remedy(row: Variable, target: Target) -> Remedy:
+    """`unset`, and where to look: a variable that comes back was set in a shell profile, an image or a script."""
+    text = "Unset it, and remove the line that sets it (shell profile, Dockerfile, launch script, os.environ in code)."
+    if row.early:
+        return Remedy(text=text, commands=(f"unset {row.name}",))
+    return remedies.setting(target, text, f"unset {row.name}")

@@ -1,0 +1,61 @@
+"""Requires-Dist lines, read cheaply: most are a name and a specifier, and only the rest needs a full parser."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+_PLAIN = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^();@]*)\)?\s*(?:;\s*(.*))?")
+_EXTRA = re.compile(r"\bextra\s*(==|!=|in\b)|==\s*extra\b")
+
+
+class Wanted(NamedTuple):
+    """One requirement: normalised name, specifier, and the marker under which it holds ("" for always)."""
+
+    name: str
+    specifier: str
+    marker: str
+
+
+@functools.cache
+def read(line: str) -> Wanted | None:
+    """The requirement, or None when it is unreadable, or an extra's, which nobody is known to have asked for."""
+    if "extra" in line and _EXTRA.search(line):
+        return None
+    match = _PLAIN.fullmatch(line.strip())
+    if match:
+        return Wanted(_normal(match[1]), match[2].strip(), (match[3] or "").strip())
+    try:
+        requirement = Requirement(line)
+    except InvalidRequirement:
+        return None
+    return Wanted(_normal(requirement.name), str(requirement.specifier), str(requirement.marker or ""))
+
+
+@functools.cache
+def _normal(name: str) -> str:
+    return canonicalize_name(name)
+
+
+@functools.cache
+def _marker(text: str) -> Marker | None:
+    try:
+        return Marker(text)
+    except InvalidMarker:
+        return None
+
+
+def holds(marker: str, environment: Mapping[str, str]) -> bool | None:
+    """Does the marker hold in this PEP 508 environment? None when it cannot be read or the environment is not known."""
+    if not marker:
+        return True
+    parsed = _marker(marker)
+    if parsed is None or not environment:
+        return None
+    return parsed.evaluate({**environment, "extra": ""})

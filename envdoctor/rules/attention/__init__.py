@@ -1,0 +1,1 @@
+"""Rules about which attention kernels can run."""

@@ -1,0 +1,1 @@
+"""Rules about the machine or container around the environment."""

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import messages
+from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
+_SAYS = (
+    "out of shared memory",
+    "insufficient shared memory",
+    "unable to open shared memory object",
+    "unable to allocate shared memory",
+    "/dev/shm size might be too small",
+    "killed by signal: bus error",
+    "no space left on device: '/dev/shm",
+)
+
+
+@rule(Severity.WARNING)
+def shared_memory(facts: Facts, target: Target) -> Iterator[Finding]:
+    """/dev/shm is too small for loader workers and NCCL.
+
+    Why: loader workers hand batches over in /dev/shm, and NCCL keeps buffers there. Docker gives 64 MiB unless
+    asked for more; the worker that overruns it is killed by a bus error.
+    Fix: start the container with a larger one. From inside: no loader workers, or the file_system sharing
+    strategy.
+    Source: https://github.com/pytorch/pytorch/issues/5040 https://github.com/pytorch/pytorch/issues/108861
+    https://github.com/deepspeedai/DeepSpeed/blob/master/deepspeed/env_report.py
+    """
+    host = known(facts.host)
+    size = host.shm if host else None
+    said = messages.said(facts, *_SAYS)
+    if size is None and said is None:
+        raise Skip("the size of /dev/shm is not known")
+    if said is None and (size is None or size >= ENOUGH):
+        return
+    actual = mebibytes(size) if size is not None else said or ""
+    yield Finding(
+        kind="shm-too-small",
+        subject="/dev/shm",
+        actual=actual,
+        expected=f"at least {mebibytes(ENOUGH)}",
+        message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
+        if size is not None
+        else f"A loader worker ran out of /dev/shm: {said}",
+        remedy=Remedy(
+            text="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
+            "/dev/shm). From inside: remount it where that is allowed, or train with num_workers=0, or call "
+            'torch.multiprocessing.set_sharing_strategy("file_system").',
+            commands=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
+        ),
+        who="image",
+        severity=None if said is None else Severity.ERROR,  # not yet a failure where nothing has failed yet
+        root_rank=10,
+    )

@@ -1,0 +1,1 @@
+"""Rules about what is installed, and whether it fits together."""

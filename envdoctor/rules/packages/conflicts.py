@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envdoctor.facts import Distribution, Facts, Packages
+from envdoctor.knowledge import remedies, requirements, versions
+from envdoctor.knowledge.training import TRAINING
+from envdoctor.rule import Finding, Pin, Remedy, Severity, known, need, rule
+from envdoctor.stack import Locked, by_name
+from envdoctor.target import Target
+
+
+@rule(Severity.ERROR)
+def conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
+    """An installed package demands another version of a package, or one that is absent.
+
+    Why: packages check some of these demands at import and stop; others fail later, with an argument or an
+    attribute that does not exist. Demands of packages that take no part in training are only noted.
+    Fix: install a version that all of them accept.
+    Source: https://pip.pypa.io/en/stable/cli/pip_check/
+    https://github.com/huggingface/transformers/blob/main/src/transformers/dependency_versions_check.py
+    """
+    packages = need(facts.packages)
+    interpreter = known(facts.interpreter)
+    markers = interpreter.markers if interpreter else {}
+    pins = by_name(target.choice.pins) if target.choice else {}
+    versions_of = {distribution.name: distribution.version for distribution in packages.distributions}
+    for distribution in packages.distributions:
+        for line in distribution.requires:
+            wanted = requirements.read(line)
+            if wanted is not None and _violated(wanted, versions_of, packages, markers):
+                yield _finding(distribution, wanted, versions_of, pins, target)
+
+
+def _violated(
+    wanted: requirements.Wanted, installed: Mapping[str, str], packages: Packages, markers: Mapping[str, str]
+) -> bool:
+    version = installed.get(wanted.name)
+    if version is None and not packages.complete:
+        return False
+    if version is not None and (not wanted.specifier or versions.within(version, wanted.specifier) is not False):
+        return False
+    return requirements.holds(wanted.marker, markers) is True
+
+
+def _finding(
+    demanding: Distribution,
+    wanted: requirements.Wanted,
+    installed: Mapping[str, str],
+    pins: Mapping[str, Locked],
+    target: Target,
+) -> Finding:
+    need_text = f"{wanted.name}{wanted.specifier}"
+    version = installed.get(wanted.name)
+    pin = next((pins[name] for name in (wanted.name, demanding.name) if _differs(name, pins, installed)), None)
+    text = f"Install a version that {demanding.name} accepts."
+    by_hand = remedies.install(need_text)
+    relevant = demanding.name in pins or demanding.name in TRAINING
+    return Finding(
+        kind="package-conflict",
+        subject=f"{demanding.name} {wanted.name}",
+        actual=version or "not installed",
+        expected=need_text,
+        message=f"{demanding.name} {demanding.version} requires {need_text}, and "
+        + (f"{version} is installed." if version else "it is not installed."),
+        remedy=remedies.repair(target, text, by_hand) if pin else Remedy(text=text, commands=(by_hand,)),
+        severity=None if relevant else Severity.NOTE,
+        root_rank=10 if relevant else 0,
+        repair=(Pin(name=pin.name, version=pin.version),) if pin else (),
+    )
+
+
+def _differs(name: str, pins: Mapping[str, Locked], installed: Mapping[str, str]) -> bool:
+    """Would installing the locked version change anything?"""
+    return name in pins and not versions.same(installed.get(name, ""), pins[name].version)

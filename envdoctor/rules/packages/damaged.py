@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from envdoctor.facts import Damage, DamagedFile, Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Pin, Remedy, Severity, Skip, need, rule
+from envdoctor.stack import by_name
+from envdoctor.target import Target
+
+_WORDS: dict[Damage, str] = {
+    "missing-file": "missing",
+    "wrong-size": "of another size than installed",
+    "wrong-hash": "altered",
+    "unreadable": "unreadable",
+    "no-metadata": "without metadata",
+    "broken-metadata": "with unreadable metadata",
+    "no-record": "without RECORD",
+    "empty-record": "with an empty RECORD",
+    "broken-record": "with a broken RECORD",
+    "escaping-record": "named by RECORD outside the environment",
+    "version-disagrees": "of another version than the metadata says",
+}
+_BOOKKEEPING: frozenset[Damage] = frozenset({"no-record", "empty-record", "broken-record", "escaping-record"})
+_HARMLESS_PARTS = frozenset({"test", "tests", "testing", "docs", "doc", "examples", "include", "licenses", "man"})
+_HARMLESS_ENDS = (".pyi", ".md", ".rst", ".txt", ".h", ".hpp", ".pyx", ".pxd", ".1", "LICENSE", "py.typed")
+
+
+@rule(Severity.ERROR)
+def damaged(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Files of an installed package are missing or altered.
+
+    Why: an interrupted download, a full disk or a killed installer leaves packages whose version looks right
+    while a library is cut off or absent; the import then fails, or works until the missing part is needed. Lost
+    tests, headers and texts are only noted, and so is broken bookkeeping (RECORD), which hinders pip but not
+    training.
+    Fix: install the same version again.
+    Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
+    https://github.com/conda/conda/tree/main/conda/plugins/subcommands/doctor
+    """
+    packages = need(facts.packages)
+    if packages.damage_checked == "none" and not packages.damaged:
+        raise Skip("the files were not compared with RECORD")
+    pins = by_name(target.choice.pins) if target.choice else {}
+    relevant = [piece for piece in packages.damaged if piece.kind in _WORDS]
+    for name, group in groupby(sorted(relevant, key=lambda p: (p.distribution, p.path)), key=lambda p: p.distribution):
+        pieces = list(group)
+        version = packages.version(name)
+        pin = pins.get(name)
+        wanted = pin.version if pin else version
+        exact = f"{name}=={wanted}" if wanted else name
+        serious = any(_serious(piece) for piece in pieces)
+        text = f"Install {exact} again."
+        by_hand = remedies.install(exact) + " --force-reinstall --no-deps"
+        yield Finding(
+            kind="package-damaged",
+            subject=name,
+            actual=_summary(pieces),
+            expected="as RECORD lists it",
+            message=f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}.",
+            remedy=remedies.repair(target, text, by_hand) if pin else Remedy(text=text, commands=(by_hand,)),
+            severity=None if serious else Severity.NOTE,
+            explains=_consequences(name) if serious else (),
+            root_rank=60 if serious else 0,
+            repair=(Pin(name=name, version=pin.version),) if pin else (),
+        )
+
+
+def _serious(piece: DamagedFile) -> bool:
+    if piece.kind in _BOOKKEEPING:
+        return False
+    if piece.kind != "missing-file":
+        return True
+    folders = piece.path.replace("\\", "/").split("/")
+    return not (_HARMLESS_PARTS & set(folders[:-1]) or folders[-1].endswith(_HARMLESS_ENDS))
+
+
+def _summary(pieces: Sequence[DamagedFile]) -> str:
+    first = f"{pieces[0].path} is {_WORDS[pieces[0].kind]}"
+    if pieces[0].detail:
+        first += f" ({pieces[0].detail})"
+    return first if len(pieces) == 1 else f"{first}, and {len(pieces) - 1} more"
+
+
+def _consequences(name: str) -> tuple[str, ...]:
+    """Whatever torch cannot do when its own files, or the libraries that it loads, are broken."""
+    if name == "torch" or name.startswith(("nvidia-", "triton", "numpy")):
+        return ("torch/", "packages/extension-abi", "packages/numpy-abi", "packages/conflicts")
+    return ("packages/extension-abi", "packages/extension-binary", "packages/conflicts")

@@ -1,0 +1,1 @@
+"""Rules about number formats of matrix products and convolutions."""

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.knowledge.hardware import capabilities
+from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+_FLAG = "float32-matmul-precision"
+_FAST = frozenset({"high", "medium"})
+
+
+@rule(Severity.WARNING)
+def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
+    """float32 matrix products do not run at the precision the target was timed with.
+
+    Why: torch computes float32 products in full float32 unless told otherwise. On Ampere and later GPUs TF32 does
+    them several times faster (0.11 s -> 0.016 s for one product in the thread cited; about 2x end to end for a
+    float32 model). bf16 and fp16 products never look at this setting, so a run in pure bf16 gains nothing; GPUs
+    before Ampere have no TF32; on a CPU "high" changes nothing. In those cases this is a note.
+    Fix: torch.set_float32_matmul_precision("high"), before the first product. Not the newer fp32_precision
+    attributes alone: after those the older readers raise.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
+    https://docs.pytorch.org/docs/stable/notes/numerical_accuracy.html
+    https://github.com/pytorch/pytorch/issues/61890
+    """
+    wanted = target.flags.get(_FLAG)
+    if wanted is None:
+        raise Skip("the target says nothing about float32 matmuls")
+    flag = need(facts.torch).flags.get(_FLAG)
+    if flag is None or flag.value is None or flag.value == wanted or {flag.value, wanted} <= _FAST:
+        return
+    useless = _no_effect(facts, target)
+    yield Finding(
+        kind="no-effect" if useless else "flag-differs",
+        subject=_FLAG,
+        actual=flag.value,
+        expected=wanted,
+        message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}"
+        + (
+            f"; no effect here: {useless}."
+            if useless
+            else ". It matters for float32 products only, not for bf16 or fp16."
+        ),
+        remedy=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
+        severity=Severity.NOTE if useless else None,
+        repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
+    )
+
+
+def _no_effect(facts: Facts, target: Target) -> str | None:
+    if target.is_cpu:
+        return "torch reads this setting for CUDA products"
+    found = capabilities(facts, target)
+    if found and max(found) < (8, 0):
+        return "no GPU here has TF32 (compute capability 8.0 and later)"
+    launcher = known(facts.launcher)
+    if launcher and launcher.settings.get("mixed_precision") in ("bf16", "fp16"):
+        return f"the launcher trains in {launcher.settings['mixed_precision']}, whose products do not use it"
+    return None

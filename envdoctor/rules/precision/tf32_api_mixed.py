@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Torch
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_FLAG = "float32-matmul-precision"
+_SAYS = ("mix of the legacy and new APIs", "legacy and new APIs to set the TF32")
+
+
+@rule(Severity.ERROR)
+def tf32_api_mixed(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Old and new TF32 settings were mixed, so that reading them raises.
+
+    Why: since torch 2.9 there are two interfaces. Setting only the newer one (torch.backends.*.fp32_precision)
+    makes torch.backends.cuda.matmul.allow_tf32 and torch.get_float32_matmul_precision() raise RuntimeError;
+    libraries that read them, torch.compile among them, then stop in the middle of a run.
+    Fix: torch.set_float32_matmul_precision("high") sets both interfaces alike and repairs a broken state.
+    Source: https://github.com/pytorch/pytorch/issues/166387
+    https://github.com/huggingface/transformers/issues/42371
+    https://docs.pytorch.org/docs/stable/notes/cuda.html#tensorfloat-32-tf32-on-ampere-and-later-devices
+    """
+    wanted = target.flags.get(_FLAG, "high")
+    torch = known(facts.torch)
+    evidence = _evidence(torch, facts.messages)
+    if evidence is None:
+        if torch is None:
+            raise Skip("torch's flags were not read")
+        return
+    yield Finding(
+        kind="tf32-api-mixed",
+        subject=_FLAG,
+        actual=evidence,
+        expected="one interface, readable",
+        message="TF32 was set through the old and the new interface; reading it raises.",
+        remedy=remedies.setting(
+            target,
+            f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.',
+            "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' .",
+        ),
+        explains=("precision/float32-matmul",),
+        root_rank=20,
+        repair=(SetFlag(name=_FLAG, value=wanted),),
+    )
+
+
+def _evidence(torch: Torch | None, messages: tuple[str, ...]) -> str | None:
+    if torch is not None:
+        for flag in torch.flags.values():
+            if flag.error and any(words in flag.error for words in _SAYS):
+                return flag.error
+    return next((line for line in messages if any(words in line for words in _SAYS)), None)
