@@ -53,5 +53,5 @@ def whole_cpus(host: Host) -> int | None:
 def mebibytes(count: float) -> str:
     """Bytes for people: "64 MiB", "1.5 GiB"."""
     if count < 1 << 30:
-        return f"{count / (1 << 20):.0f} MiB"
+        return f"{int(count) >> 20} MiB"
     return f"{count / (1 << 30):.1f} GiB".replace(".0 GiB", " GiB")

@@ -5,14 +5,17 @@ from envdoctor.rule import Severity
 from envdoctor.rules.host.shared_memory import shared_memory
 from tests.rules.judging import findings, silent, skipped
 
-BUS = "RuntimeError: DataLoader worker (pid 37) is killed by signal: Bus error. It is possible that dataloader's workers are out of shared memory."
+BUS = (
+    "RuntimeError: DataLoader worker (pid 37) is killed by signal: Bus error. "
+    "It is possible that dataloader's workers are out of shared memory."
+)
 
 
 @pytest.mark.parametrize(
     ("given", "severity", "actual"),
     [
         (Facts(host=Host(shm=64 << 20)), Severity.WARNING, "64 MiB"),
-        (Facts(host=Host(shm=(512 << 20) - 1)), Severity.WARNING, "512 MiB"),
+        (Facts(host=Host(shm=(512 << 20) - 1)), Severity.WARNING, "511 MiB"),
         (Facts(messages=(BUS,)), Severity.ERROR, BUS),
         (Facts(host=Host(shm=64 << 20), messages=(BUS,)), Severity.ERROR, "64 MiB"),
     ],

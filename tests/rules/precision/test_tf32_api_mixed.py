@@ -5,8 +5,8 @@ from tests.rules.judging import asking, findings, silent, skipped, torch
 
 # What torch 2.13 raises after torch.backends.cuda.matmul.fp32_precision = "tf32" alone.
 ERROR = (
-    "RuntimeError: PyTorch is checking whether allow_tf32 is enabled for cuBlas matmul,Current status indicate that you "
-    "have used mix of the legacy and new APIs to set the TF32 status for cublas matmul. "
+    "RuntimeError: PyTorch is checking whether allow_tf32 is enabled for cuBlas matmul,Current status indicate that "
+    "you have used mix of the legacy and new APIs to set the TF32 status for cublas matmul. "
 )
 
 
