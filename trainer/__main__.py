@@ -26,8 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     lines += ["", "workloads (bundled; python -m trainer sft --workload chat-5m):"]
     lines += ["  %-10s %s" % (work.name, work.title) for work in workloads.WORKLOADS.values()]
     parser = argparse.ArgumentParser(
-        prog="python -m trainer", description="Train a language model, and say where the time goes.", epilog="\n".join(lines),
-        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
+        prog="python -m trainer", description="Train a language model, and say where the time goes.",
+        epilog="\n".join(lines), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.TASKS))
     parser.add_argument("--order", metavar="FILE", help="run an order file and write its report")

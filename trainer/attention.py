@@ -146,7 +146,7 @@ def _flex(flex_attention: Any, create_block_mask: Any) -> Path:
         out = flex_attention(
             query[None], key[None], value[None], block_mask=state.prepared, scale=scale, enable_gqa=gqa
         )
-        return out[0].transpose(0, 1)  # type: ignore[no-any-return]
+        return out[0].transpose(0, 1)
 
     return path
 
@@ -169,7 +169,7 @@ def _find_varlen() -> Path:
 
 
 def _find_flash() -> Path:
-    from flash_attn import flash_attn_varlen_func
+    from flash_attn import flash_attn_varlen_func  # type: ignore[import-not-found,unused-ignore]
 
     return _flash(flash_attn_varlen_func)
 
@@ -208,7 +208,7 @@ def install(attention: DocumentAttention) -> Tuple[str, Any, str]:
         import transformers.masking_utils  # noqa: F401 - its presence says that unknown attentions get no mask
         from transformers import AttentionInterface
     except ImportError:
-        way = "transformers has no mask-free AttentionInterface (it came in 4.53), so the model's own SDPA call is answered instead"
+        way = "transformers < 4.53 has no mask-free AttentionInterface: the model's own SDPA call is answered instead"
         return "sdpa", attention.instead_of_sdpa(), way
     AttentionInterface.register(NAME, attention.forward)
     return NAME, _nothing(), "registered in transformers' AttentionInterface, without a mask"

@@ -123,7 +123,7 @@ def _chat(place: str, messages: Any, tokenizer: Any) -> Tuple[str, List[Span]]:
         if not text.startswith(after) or not after.startswith(before):
             raise TrainerError(
                 "chat-template-rewrites",
-                "%s: the chat template changes earlier text when turns are added, so assistant tokens cannot be told apart"
+                "%s: the chat template changes earlier text as turns are added, so the assistant's cannot be told apart"
                 % place,
                 "Give a template that marks them with {% generation %}, through chat_template=FILE.",
             )

@@ -15,7 +15,7 @@ import torch
 SHORT = 512  # tokens
 
 
-class DocumentMath(torch.autograd.Function):
+class DocumentMath(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
     """query, key, value (heads, tokens, width) float32 -> (tokens, heads, width); causal or full within each
     document.
     """
@@ -52,7 +52,7 @@ class DocumentMath(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
         query, key, value, out, *kept = ctx.saved_tensors
         scale = ctx.scale
         # The same layout as the incoming views (tokens outermost), so that no copy follows in the caller's backward.

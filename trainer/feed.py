@@ -51,7 +51,8 @@ def ahead(items: Iterator[Item], depth: int) -> Iterator[Iterator[Item]]:
     def put(item: Any) -> None:
         while not closed.is_set():
             try:
-                return ready.put(item, timeout=0.1)
+                ready.put(item, timeout=0.1)
+                return
             except queue.Full:
                 continue
 

@@ -26,8 +26,9 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 # Dense bf16 (fp16 on V100 and T4) tensor-core peaks in FLOP/s, from NVIDIA's data sheets; the first name found in the
 # device's counts.
 PEAKS: List[Tuple[str, float]] = [
-    ("GH200", 989.5e12), ("H200", 989.5e12), ("H100 PCIe", 756e12), ("H100 NVL", 835e12), ("H100", 989.5e12), ("B200", 2250e12),
-    ("A100", 312e12), ("A10G", 70e12), ("A40", 149.7e12), ("L40S", 362e12), ("L4", 121e12), ("RTX 5090", 209.5e12),
+    ("GH200", 989.5e12), ("H200", 989.5e12), ("H100 PCIe", 756e12), ("H100 NVL", 835e12), ("H100", 989.5e12),
+    ("B200", 2250e12), ("A100", 312e12), ("A10G", 70e12), ("A40", 149.7e12), ("L40S", 362e12),
+    ("L4", 121e12), ("RTX 5090", 209.5e12),
     ("RTX 4090", 165.2e12), ("RTX 3090", 71e12), ("V100", 125e12), ("T4", 65e12),
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import signal
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import torch
@@ -40,7 +40,7 @@ class Run:
     history: History
     total_steps: int
     saver: Optional[Saver] = None
-    position: Position = Position()
+    position: Position = field(default_factory=Position)
     epochs: int = 1
     interrupted: bool = False
     first_step_done: float = 0.0
@@ -175,5 +175,5 @@ def _signals() -> Iterator[List[int]]:
     try:
         yield caught
     finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+        for caught_number, handler in previous.items():
+            signal.signal(caught_number, handler)

@@ -29,7 +29,7 @@ def token_loss(hidden: Any, weight: Any, targets: Any, scale: float) -> torch.Te
     return total
 
 
-class ChunkedTokenLoss(torch.autograd.Function):
+class ChunkedTokenLoss(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
     """The same value and gradients as the plain form, with one chunk of logits alive."""
 
     @staticmethod
@@ -56,7 +56,7 @@ class ChunkedTokenLoss(torch.autograd.Function):
         return total * scale
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
         grad_hidden, *rest = ctx.saved_tensors
         grad_weight = rest[0] * grad.to(rest[0].dtype) if rest else None
         return grad_hidden * grad.to(grad_hidden.dtype), grad_weight, None, None

@@ -48,18 +48,18 @@ class Trainee:
         if self.attention is not None and "position_ids" in batch.inputs:
             self.attention.enter(batch.lengths, batch.borders, causal)
         output = self.model.get_decoder()(**batch.inputs, use_cache=False)
-        return output.last_hidden_state.flatten(0, 1)  # type: ignore[no-any-return]
+        return output.last_hidden_state.flatten(0, 1)
 
     def logits(self, batch: Batch) -> torch.Tensor:
         """The model's own logits at every position as (rows x tokens, vocabulary)."""
         if self.attention is not None and "position_ids" in batch.inputs:
             self.attention.enter(batch.lengths, batch.borders)
-        return self.model(**batch.inputs, use_cache=False).logits.flatten(0, 1)  # type: ignore[no-any-return]
+        return self.model(**batch.inputs, use_cache=False).logits.flatten(0, 1)
 
     @property
     def head(self) -> torch.Tensor:
         """Weight of the output head, (vocabulary, width)."""
-        return self.model.get_output_embeddings().weight  # type: ignore[no-any-return]
+        return self.model.get_output_embeddings().weight
 
 
 def build(settings: Settings, workload: Optional[Workload]) -> Trainee:

@@ -72,11 +72,13 @@ def protocol_of(order: Dict[str, Any], path: Path) -> Optional[Protocol]:
 
 def empty_report(task: str, workload: Optional[str]) -> Dict[str, Any]:
     """A report in which nothing is known yet."""
+    unknown = (
+        "error device model warmup tokens_per_step breakdown packing_efficiency reference_probes contention memory "
+        "model_path"
+    ).split()
     return {
-        "schema": 1, "outcome": "failed", "error": None, "task": task, "workload": workload, "settings": {}, "choices": [], "device": None,
-        "versions": {}, "model": None, "steps": 0, "seconds": 0.0, "losses": [], "grad_norms": [], "warmup": None, "windows": [],
-        "tokens_per_step": None, "breakdown": None, "packing_efficiency": None, "reference_probes": None, "contention": None,
-        "memory": None, "model_path": None,
+        "schema": 1, "outcome": "failed", "task": task, "workload": workload, "settings": {}, "choices": [],
+        "versions": {}, "steps": 0, "seconds": 0.0, "losses": [], "grad_norms": [], "windows": [], **dict.fromkeys(unknown),
     }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def tensors(device: torch.device) -> Dict[str, torch.Tensor]:
 def state() -> Dict[str, Any]:
     """Python's and numpy's generators."""
     name, keys, *rest = np.random.get_state()
-    return {"python": random.getstate(), "numpy": [name, keys.tolist(), *rest]}
+    return {"python": random.getstate(), "numpy": [name, np.asarray(keys).tolist(), *rest]}
 
 
 def restore(device: torch.device, plain: Dict[str, Any], stored: Dict[str, torch.Tensor]) -> None:

@@ -87,7 +87,7 @@ def _to_device(device: torch.device, pinned: bool) -> float:
     source = torch.ones(256 << 20, dtype=torch.uint8)
     source = source.pin_memory() if pinned else source
     target = torch.empty(source.shape, dtype=torch.uint8, device=device)
-    return source.numel() / _best(_waited(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
+    return float(source.numel()) / _best(_waited(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
 
 
 def _launch(device: torch.device) -> float:

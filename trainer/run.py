@@ -59,9 +59,9 @@ def execute(
         report["flags"] = flags.read_all(torch)
         steps = prepared.source.steps_in(0) * settings.epochs
         run = loop.Run(
-            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper, history=History(settings.max_bad_steps),
-            stopwatch=Stopwatch(trainee.device), total_steps=min(steps, settings.max_steps or steps),
-            epochs=FOREVER if protocol else settings.epochs,
+            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper,
+            history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
+            total_steps=min(steps, settings.max_steps or steps), epochs=FOREVER if protocol else settings.epochs,
         )  # fmt: skip
         try:
             if protocol:
@@ -91,9 +91,12 @@ def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str
     report["seconds"] = time.perf_counter() - begun
     _per_step(report, seen["counts"], seen["steps"], work)
     if settings.save_model and not run.interrupted:
+        from transformers.utils.logging import disable_progress_bar
+
         model, tokenizer = run.trainee.model, run.prepared.tokenizer
 
         def fill(target: Path) -> None:
+            disable_progress_bar()
             model.save_pretrained(target)
             tokenizer.save_pretrained(target)
 
@@ -122,7 +125,8 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
     whole = total(measurement.windows)
     report.update(
         seconds=now - begun, warmup=measurement.warmup, windows=measurement.windows, breakdown=whole["breakdown"],
-        contention=contention.report(now), reference_probes={"before": before, "after": after} if protocol.probes else None,
+        contention=contention.report(now),
+        reference_probes={"before": before, "after": after} if protocol.probes else None,
     )  # fmt: skip
     tokens = whole["tokens"]
     _per_step(

@@ -71,7 +71,7 @@ def write(parent: Path, name: str, tensors: Tensors, state: Dict[str, Any], keep
 
 def newest(parent: Path) -> Tuple[Optional[Path], List[str]]:
     """The newest checkpoint that verifies (None when there is none), and one sentence for each that did not."""
-    passed_over = []
+    passed_over: List[str] = []
     for folder in _steps(parent):
         fault = _fault(folder)
         if fault is None:

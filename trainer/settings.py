@@ -78,7 +78,7 @@ class Settings:
     )
     attention: str = _option(
         "auto",
-        "auto takes the first of varlen, flash-attn, flex, documents that works here; model: transformers' own, padded rows only",
+        "auto: the first of varlen, flash-attn, flex, documents that works; model: transformers' own, padded rows only",
         ("auto", "varlen", "flash-attn", "flex", "documents", "model"),
     )
     head: str = _option(

@@ -32,8 +32,9 @@ class Workload:
 def _llama(hidden: int, layers: int, heads: int, kv_heads: int, inner: int, vocabulary: int) -> Dict[str, Any]:
     return {
         "model_type": "llama", "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads, "intermediate_size": inner, "vocab_size": vocabulary, "max_position_embeddings": 8192,
-        "tie_word_embeddings": True, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None, "rms_norm_eps": 1e-5,
+        "num_key_value_heads": kv_heads, "intermediate_size": inner, "vocab_size": vocabulary,
+        "max_position_embeddings": 8192, "tie_word_embeddings": True,
+        "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None, "rms_norm_eps": 1e-5,
     }  # fmt: skip
 
 

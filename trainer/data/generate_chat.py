@@ -15,13 +15,21 @@ import random
 from pathlib import Path
 from typing import Dict, List
 
-PEOPLE = "Amira Bruno Chen Dalia Emeka Farida Goran Hana Ivan Jun Kofi Leila Mateo Noor Olga Priya Quentin Rosa Sven Tomas".split()
-THINGS = "apples bricks candles drums envelopes flowers glasses hammers inks jars kites lamps maps nails oranges pens ropes stamps tiles".split()
-PLACES = "harbour library workshop bakery station orchard museum school garden mill clinic theatre market tower kitchen".split()
+PEOPLE = (
+    "Amira Bruno Chen Dalia Emeka Farida Goran Hana Ivan Jun Kofi Leila Mateo Noor Olga Priya Quentin Rosa Sven Tomas"
+).split()
+THINGS = (
+    "apples bricks candles drums envelopes flowers glasses hammers inks jars kites lamps maps nails oranges pens ropes "
+    "stamps tiles"
+).split()
+PLACES = (
+    "harbour library workshop bakery station orchard museum school garden mill clinic theatre market tower kitchen"
+).split()
 TOPICS = (
-    "memory allocation, matrix products, packing of short rows, gradient clipping, learning rates, file formats, caches, locks, "
-    "network retries, hash tables, sorting, floating point, scheduling, checkpoints, sampling, tokenisers".split(", ")
-)
+    "memory allocation, matrix products, packing of short rows, gradient clipping, learning rates, file formats, "
+    "caches, locks, "
+    "network retries, hash tables, sorting, floating point, scheduling, checkpoints, sampling, tokenisers"
+).split(", ")
 VERBS = "explains measures compares limits improves replaces protects splits orders records".split()
 REASONS = [
     "because the {a} of {t} grows with every step",
@@ -39,8 +47,8 @@ def _sum(draw: random.Random) -> List[str]:
     first, second, boxes = draw.randint(12, 480), draw.randint(3, 90), draw.randint(2, 12)
     total, rest = first + second * boxes, (first + second * boxes) % 7
     return [
-        "%s has %d %s at the %s. %s brings %d boxes with %d %s each. How many are there, and what is left over when they are "
-        "shared among 7 people?" % (who, first, thing, place, other, boxes, second, thing),
+        "%s has %d %s at the %s. %s brings %d boxes with %d %s each. How many are there, and what is left over "
+        "when they are shared among 7 people?" % (who, first, thing, place, other, boxes, second, thing),
         "The boxes hold %d x %d = %d %s." % (boxes, second, boxes * second, thing),
         "With the %d that were there, that makes %d + %d = %d." % (first, first, boxes * second, total),
         "Shared among 7, everyone gets %d, since 7 x %d = %d." % (total // 7, total // 7, total // 7 * 7),
@@ -53,8 +61,8 @@ def _code(draw: random.Random) -> List[str]:
     limit, factor = draw.randint(2, 64), draw.randint(2, 9)
     return [
         "Write a function that returns the %s of %s above %d, and explain it." % (quality, name, limit),
-        "```python\ndef %s_of_%s(%s):\n    total = 0\n    for item in %s:\n        if item > %d:\n            total += item * %d\n"
-        "    return total\n```" % (quality, name, name, name, limit, factor),
+        "```python\ndef %s_of_%s(%s):\n    total = 0\n    for item in %s:\n        if item > %d:\n"
+        "            total += item * %d\n    return total\n```" % (quality, name, name, name, limit, factor),
         "The loop visits every item once, so the time grows with the number of %s." % name,
         "For [%d, %d, %d] it returns %d." % (limit, limit + 1, limit + 5, (2 * limit + 6) * factor),
         "An empty list gives 0, which is a sensible answer for %s." % quality,

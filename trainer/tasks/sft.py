@@ -5,7 +5,7 @@ chats.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 import torch
@@ -49,7 +49,7 @@ def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
         repr([settings.tokens_per_row, settings.over_long]),
     )
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0
-    facts = {"files": [str(path) for path in files], "fingerprint": identity}
+    facts: Dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": identity}
     if not settings.pretokenize:
         source: Source = PaddedSource(
             InTheLoop(files, tokenizer, settings), settings.examples_per_batch, settings.accumulate, settings.seed, pad
