@@ -1,4 +1,4 @@
-"""The user's own defaults: ``envdoctor.toml`` or ``[tool.envdoctor]`` of ``pyproject.toml`` in the working directory."""
+"""The user's own defaults: ``envdoctor.toml``, or ``[tool.envdoctor]`` in ``pyproject.toml``, where they work."""
 
 from __future__ import annotations
 

@@ -64,6 +64,7 @@ class Child:
         deadline: float,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         self.argv = tuple(os.fspath(word) for word in argv)
         self._started = time.monotonic()
@@ -79,6 +80,7 @@ class Child:
                 env=None if env is None else dict(env),
                 cwd=cwd,
                 start_new_session=True,
+                pass_fds=tuple(pass_fds),
             )
         except OSError as error:
             self._not_started = f"{self.argv[0]}: {error.strerror or error}"
@@ -168,10 +170,11 @@ def run(
     deadline: float,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    pass_fds: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Run a program to its end, at most ``deadline`` seconds; never raises for what the program does."""
-    child = Child(argv, deadline=deadline, env=env, cwd=cwd)
+    child = Child(argv, deadline=deadline, env=env, cwd=cwd, pass_fds=pass_fds)
     try:
         return child.wait(on_line)
     except BaseException:

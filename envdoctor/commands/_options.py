@@ -80,3 +80,28 @@ def formats(command: F) -> F:
         help="Of the output. Default: text, or annotations under GitHub Actions.",
     )
     return format_(output(command))
+
+
+def cost(command: F) -> F:
+    steps = click.option(
+        "--steps", "steps_", type=click.IntRange(1), metavar="N", help="Steps of your run: shows its time."
+    )
+    price = click.option(
+        "--price", type=Price(), metavar="2.49/h", help="What the machine costs: shows the run's cost."
+    )
+    return steps(price(command))
+
+
+class Price(click.ParamType):
+    """Money per hour: ``2.49`` or ``2.49/h``."""
+
+    name = "price"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            amount = float(str(value).strip().removesuffix("/h").removesuffix("/hr").lstrip("$€£ "))
+        except ValueError:
+            self.fail(f"{value!r} is not money per hour, like 2.49/h", param, ctx)
+        if not 0 < amount < 1e6:
+            self.fail(f"{value!r} is not a price", param, ctx)
+        return amount

@@ -1,0 +1,100 @@
+"""Timing a workload in fresh processes until the verdict is decided, at most three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envdoctor import handoff
+from envdoctor.environment import Environment
+from envdoctor.errors import Trouble
+from envdoctor.facts import Facts
+from envdoctor.handoff import Measure, Order
+from envdoctor.speed import report as reports
+from envdoctor.speed.report import Report
+from envdoctor.speed.verdict import Verdict, judge
+from envdoctor.target import Target
+
+DEADLINE = 300.0  # seconds for one process: start-up, warm-up (20 s at most), timed span (60 s at most) and a margin
+MOST_PROCESSES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """What to time and how; ``measure`` can be shortened for trying out, at the price of a wider interval."""
+
+    workload: str | None = None
+    processes: int = MOST_PROCESSES
+    measure: Measure = field(default_factory=Measure)
+    steps: int | None = None
+    price: float | None = None
+
+
+def workload_of(target: Target, asked: str | None) -> str:
+    """The workload asked for, else the one that the target has a baseline of, else the one that fits the device."""
+    if asked is not None:
+        return asked
+    stack = target.choice.stack if target.choice else None
+    for baseline in target.baselines:
+        if baseline.stack == stack and baseline.evidence != "claimed":
+            return baseline.workload
+    return "chat-5m" if target.is_cpu else "chat-135m"
+
+
+def run_once(
+    environment: Environment,
+    target: Target,
+    workload: str,
+    measure: Measure,
+    *,
+    settings: dict[str, Any] | None = None,
+    folder: Path | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> Report:
+    """Time a workload in one fresh process. Raises `Trouble` (exit code 3) when the training itself fails."""
+    order = Order(
+        workload=workload,
+        settings=settings or {},
+        flags=target.flags,
+        variables=target.variables,
+        measure=measure,
+    )
+    folder = folder or handoff.new_run_folder(workload)
+    data = handoff.train(environment, order, folder, deadline=DEADLINE, on_line=on_line)
+    if data.get("outcome") != "finished":
+        error = data.get("error") or {}
+        raise Trouble(
+            f"the training failed: {error.get('message', data.get('outcome'))}",
+            file=folder / "report.json",
+            remedy=str(error.get("remedy") or "Check the environment first: envdoctor check"),
+            exit_code=3,
+        )
+    return reports.parse(data, folder / "report.json")
+
+
+def time_and_judge(
+    environment: Environment,
+    target: Target,
+    timing: Timing,
+    *,
+    facts: Facts | None,
+    progress: Callable[[str], None],
+    on_line: Callable[[str], None] | None = None,
+) -> Verdict:
+    """Time the workload; run further fresh processes while the verdict asks for them."""
+    workload = workload_of(target, timing.workload)
+    stack = target.choice.stack if target.choice else ""
+    baseline = target.baseline(workload, stack)
+    done: list[Report] = []
+    while True:
+        progress(f"timing {workload}, process {len(done) + 1}")
+        done.append(run_once(environment, target, workload, timing.measure, on_line=on_line))
+        verdict = _judged(done, baseline, target, facts, timing)
+        if not verdict.more_processes or len(done) >= timing.processes:
+            return verdict
+
+
+def _judged(done: Sequence[Report], baseline: Any, target: Target, facts: Facts | None, timing: Timing) -> Verdict:
+    return judge(done, baseline, target=target, facts=facts, steps=timing.steps, price_per_hour=timing.price)

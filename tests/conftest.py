@@ -1,0 +1,16 @@
+"""Shared by all tests: the switch that rewrites goldens, and a quiet environment."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-goldens", action="store_true", help="write what was rendered into the golden files")
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests must not depend on where they run: no CI's variables, no project's configuration, no colours."""
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
