@@ -13,8 +13,9 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import Facts
 from envdoctor.handoff import Measure, Order
 from envdoctor.speed import report as reports
+from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.verdict import Verdict, judge
+from envdoctor.speed.verdict import judge
 from envdoctor.target import Target
 
 DEADLINE = 300.0  # seconds for one process: start-up, warm-up (20 s at most), timed span (60 s at most) and a margin

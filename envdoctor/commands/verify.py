@@ -13,7 +13,7 @@ from envdoctor.commands._progress import steps
 from envdoctor.doctor import Question
 from envdoctor.environment import locate
 from envdoctor.render.speed import document, render
-from envdoctor.speed.verdict import Verdict
+from envdoctor.speed.outcome import Verdict
 from envdoctor.timing import MOST_PROCESSES, Timing, time_and_judge
 
 EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparable": 3}
