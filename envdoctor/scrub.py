@@ -79,15 +79,15 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 T = TypeVar("T")
 
 
-def printable(text: str, *, lines: bool = True) -> str:
-    """``text`` without terminal escapes and control characters. With ``lines=False`` newlines and tabs become spaces.
+def printable(text: str, *, keep_lines: bool = False) -> str:
+    """``text`` without terminal escapes and control characters; newlines become spaces unless ``keep_lines``.
 
     For every text that comes from outside: metadata, driver messages, paths, lockfiles.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTROLS.sub("", _ESCAPES.sub("", text))
     text = _SURROGATES.sub("\ufffd", text)
-    return text if lines else " ".join(text.split())
+    return text if keep_lines else " ".join(text.split())
 
 
 def identity(uuid: str) -> str:
@@ -103,7 +103,7 @@ def text(value: str, *, opaque: bool = True) -> str:
 
     ``opaque=False`` leaves long random-looking words alone, where hashes are expected.
     """
-    value = without_secrets(printable(value), opaque=opaque)
+    value = without_secrets(printable(value, keep_lines=True), opaque=opaque)
     for pattern, replacement in _personal():
         value = pattern.sub(replacement, value)
     return value
