@@ -1,0 +1,43 @@
+"""What bitsandbytes says at import and with ``python -m bitsandbytes``: the binary it looks for, and for which CUDA."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.pasted.draft import Draft
+from envdoctor.pasted.machine import capability
+from envdoctor.pasted.page import Page
+
+FORMAT = "bitsandbytes"
+_BINARY = re.compile(r"libbitsandbytes_(?:cuda(\d{2,3})(?:_nocublaslt)?|cpu|rocm\d*)\.(?:so|dll)")
+
+
+def read(page: Page, draft: Draft) -> None:
+    """Facts are claimed; the lines themselves stay, so that errors among them become messages."""
+    for number, text in page.left():
+        if re.search(r"bitsandbytes(?! version)[_/:\\]|python -m bitsandbytes", text) or re.match(
+            r"CUDA[ _]SETUP\b", text, re.IGNORECASE
+        ):
+            draft.format(FORMAT)
+        if version := re.match(r"bitsandbytes (?:library |)v?(\d[\w.]*)(?: loaded from.*)?$", text):
+            draft.package("bitsandbytes", version[1])
+        if binary := _BINARY.search(text):
+            draft.extension("bitsandbytes", binaries=(binary[0],))
+        if found := re.search(r"compute capabilit\w+ among GPUs detected:\s*(.+)", text):
+            capability(draft, found[1])
+        elif found := re.search(
+            r"PyTorch settings found: CUDA_VERSION=(\d{3}).*?Highest Compute Capability:\s*([\d., ()]+)", text
+        ):
+            draft.claim("torch.cuda", f"{int(found[1]) // 10}.{int(found[1]) % 10}")
+            capability(draft, found[2])
+        elif found := re.match(r"CudaSpecs\(.*?cuda_version_tuple=\((\d+), (\d+)\)", text):
+            draft.claim("torch.cuda", f"{found[1]}.{found[2]}")
+            capability(draft, " ".join(re.findall(r"highest_compute_capability=\([^)]*\)", text)))
+        elif found := re.match(
+            r"(?:CUDA[ _]SETUP: )?(?:Detected CUDA version|CUDA version:?)\s*(\d{3})$", text, re.IGNORECASE
+        ):
+            draft.extension("bitsandbytes", cuda=f"{int(found[1]) // 10}.{int(found[1]) % 10}")
+        else:
+            continue
+        if not re.search(r"error|not |missing|fail", text, re.IGNORECASE):
+            page.take(number)

@@ -1,0 +1,38 @@
+"""Is the report from a container? Said in a sentence, in a docker command, or by keys that name an image."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.pasted import words
+from envdoctor.pasted.draft import INFERRED, LISTED, Draft
+from envdoctor.pasted.page import Page, normal, pair
+
+_SENTENCE = re.compile(
+    r"\b(?:in(?:side)?|within) (?:an? |the )?(docker|podman|kubernetes|k8s|apptainer|singularity)"
+    r"\b(?: container| pod)?",
+    re.IGNORECASE,
+)
+_COMMAND = re.compile(r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b")
+_KEY = re.compile(r"(?:docker|container|image|base image|cuda image|docker image|container image)(?:\b|\.).*")
+_NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
+
+
+def read(page: Page, draft: Draft) -> None:
+    for number, text in page.left():
+        if sentence := _SENTENCE.search(text):
+            name = sentence[1].lower()
+            draft.claim("host.container", _NAMES.get(name, name), LISTED)
+            if len(text) < 60:
+                page.take(number)
+        elif command := _COMMAND.search(text):
+            draft.claim("host.container", _NAMES.get(command[1], command[1]), INFERRED)
+            _shm(draft, text)
+        elif (found := pair(text)) and _KEY.fullmatch(normal(found[0])) and not words.is_unknown(found[1]):
+            draft.claim("host.container", "docker", INFERRED)
+            _shm(draft, found[1])
+
+
+def _shm(draft: Draft, text: str) -> None:
+    if found := re.search(r"--shm-size[= ]([\d.]+\s?[kmgKMG][bB]?)", text):
+        draft.claim("host.shm", words.size(found[1]), INFERRED)

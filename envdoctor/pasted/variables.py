@@ -1,0 +1,69 @@
+"""Environment variables: ``KEY=value``, ``export KEY=value``, ``-e KEY=value``, ``ENV KEY value``, ``KEY: value``.
+
+Only names that matter for training are taken (an allow-list of families), and never one that may hold a secret.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor import scrub
+from envdoctor.pasted.draft import LISTED, Draft
+from envdoctor.pasted.page import Page
+
+FORMAT = "variables"
+_FAMILIES = (
+    *scrub.FAMILIES,
+    "BNB_",
+    "DEEPSPEED_",
+    "DS_",
+    "GLOO_",
+    "INDUCTOR_",
+    "MLX5_",
+    "ROCR_",
+    "HIP_",
+    "UCX_",
+    "VLLM_",
+)
+_NAMES = scrub.NAMES | {"FORCE_TORCHRUN", "MASTER_ADDR", "NNODES", "NODE_RANK", "PATH", "SLURM_JOB_NUM_NODES", "USE_TF"}
+_SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|API_|ACCESS|CREDENTIAL|(?:^|_)KEY(?:$|_)|PROXY|AUTH|COOKIE")
+_LINE = re.compile(
+    r"(?:(?:export|set|declare -x|ENV|setenv|os\.environ|-e|--env)\s+|\$env:)?(?P<name>[A-Z][A-Z0-9_]{1,60})"
+    r"(?:\s?=\s?|:\s+|(?<=\w)\s+(?=\S+$))(?P<value>.*?)[;,\\]?"
+)
+_PYTHON = re.compile(r"os\.environ\[['\"](?P<name>[A-Z][A-Z0-9_]{1,60})['\"]\]\s*=\s*f?['\"](?P<value>[^'\"]*)['\"]")
+_INLINE = re.compile(r"(?<![\w./$-])(?P<name>[A-Z][A-Z0-9_]{2,60})=(?P<value>[^\s;'\"&|]+|'[^']*'|\"[^\"]*\")")
+
+
+def read(page: Page, draft: Draft) -> None:
+    for number, text in page.left():
+        text = text.removeprefix("$ ").removeprefix("# ")
+        if setting := _PYTHON.search(text):
+            _set(draft, setting["name"], setting["value"])
+        elif (found := _LINE.fullmatch(text)) and allowed(found["name"]) and _assigns(text, found["value"]):
+            _set(draft, found["name"], found["value"])
+            page.take(number)
+        else:
+            for inline in _INLINE.finditer(text):
+                if allowed(inline["name"]):
+                    _set(draft, inline["name"], inline["value"])
+
+
+def allowed(name: str) -> bool:
+    """Is this a variable that rules may see?"""
+    return (name in _NAMES or name.startswith(_FAMILIES)) and not _SECRET.search(name)
+
+
+def _assigns(text: str, value: str) -> bool:
+    """``NAME=value`` always does; ``NAME: value`` and ``NAME value`` only with a value of one word."""
+    return (
+        "=" in text.split(" ")[0] or text.startswith(("export ", "set ", "$env:")) or (bool(value) and " " not in value)
+    )
+
+
+def _set(draft: Draft, name: str, value: str) -> None:
+    value = value.strip().strip("'\"")
+    draft.format(FORMAT)
+    draft.variable(name, value)
+    if name in ("NNODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES") and value.isdigit() and len(value) < 6:
+        draft.claim("network.nodes", int(value), LISTED)
