@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor import doctor
-from envdoctor.doctor import Examination, Question
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
+from envdoctor.examination import Examination, Question
 
 NEWEST_FIRST = ("3.14", "3.13", "3.12", "3.11", "3.10")
 

@@ -4,42 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from envdoctor import bundle, collect, library
 from envdoctor.choice import choose_stack, choose_target
-from envdoctor.diagnose import Diagnosis, diagnose, load_rules
+from envdoctor.diagnose import diagnose, load_rules
 from envdoctor.environment import Environment
+from envdoctor.examination import Examination, Question
 from envdoctor.facts import Facts
-from envdoctor.plan import Plan, plan
+from envdoctor.plan import plan
 from envdoctor.rule import Rule
 from envdoctor.target import Target, no_target
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is to be examined, and against what."""
-
-    target: str = "auto"
-    stack: str | None = None
-    torch: bool = True
-    deep: bool = False
-    torch_deadline: float = 60.0
-    scripts: tuple[Path, ...] = ()
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
-    """One environment, examined: the facts, what they were held against, and what came of it."""
-
-    facts: Facts
-    target: Target
-    target_reason: str
-    diagnosis: Diagnosis
-    plan: Plan
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

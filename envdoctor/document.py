@@ -37,25 +37,38 @@ def read_text(path: Path, *, limit: int = SIZE_LIMIT) -> str:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML file. Raises `Trouble` with the line of the first mistake."""
-    text = read_text(path)
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.partition("=")[0].count(".") > KEY_PARTS:
-            raise Trouble(f"a key of more than {KEY_PARTS} parts", file=path, where=f"line {number}")
+    return parse_toml(read_text(path), path)
+
+
+def parse_toml(text: str, path: Path, *, first_line: int = 1) -> dict[str, Any]:
+    """Parse TOML that stands in ``path`` from ``first_line`` on. Raises `Trouble` with the line of the first mistake."""
+    for number, line in enumerate(text.splitlines(), first_line):
+        if line.count(".") > KEY_PARTS and _longest_key(line) > KEY_PARTS:
+            raise Trouble(
+                f"a key of more than {KEY_PARTS} parts",
+                file=path,
+                where=f"line {number}",
+                remedy="This is not a file of ours.",
+            )
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+        place = re.search(r"\(at (?:line (\d+), (column \d+)|(end of document))\)", str(error))
+        where = "" if not place else place[3] or f"line {int(place[1]) + first_line - 1}, {place[2]}"
         problem = str(error).partition(" (at ")[0]
         raise Trouble(
-            f"not valid TOML: {problem}",
-            file=path,
-            where=place[1] if place else "",
-            remedy="Correct that line, or restore the file.",
+            f"not valid TOML: {problem}", file=path, where=where, remedy="Correct that line, or restore the file."
         ) from error
     except (RecursionError, ValueError) as error:
         problem = f"not readable as TOML ({type(error).__name__})"
         raise Trouble(problem, file=path, remedy="Restore the file.") from error
     return data
+
+
+def _longest_key(line: str) -> int:
+    """Parts of the longest dotted key on a line, inline tables included; what is inside quotes is one part."""
+    bare = re.sub(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'', "q", line)
+    return max((key.count(".") + 1 for key in re.findall(r"[\w.\- \t]+", bare)), default=0)
 
 
 def read_json(path: Path, *, limit: int = SIZE_LIMIT) -> Any:

@@ -37,15 +37,17 @@ def compare(fleet: Mapping[str, Facts]) -> Comparison:
     for subject in subjects:
         present = {name: found[subject] for name, found in sorted(values.items()) if subject in found}
         if subject.startswith("package "):
-            present = {name: values[name].get(subject, MISSING) for name in sorted(values)}
+            # Absence is a difference only where the packages could be read at all.
+            read = [name for name in sorted(values) if isinstance(fleet[name].packages, Packages)]
+            present = {name: values[name].get(subject, MISSING) for name in read}
         counts = Counter(present.values())
         if len(counts) < 2:
             continue
         usual = max(sorted(counts), key=lambda value: counts[value])
         odd = {name: value for name, value in present.items() if value != usual}
         oddities.append(Oddity(subject=subject, usual=usual, odd=odd))
-        if len(odd) == 1:
-            alone.update(odd)
+        if len(odd) == 1 and len(present) > 2:  # of two machines, neither is the odd one
+            alone.update(odd.keys())
     return Comparison(machines=tuple(sorted(fleet)), oddities=tuple(oddities), odd_one_out=_standing_out(alone))
 
 

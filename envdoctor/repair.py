@@ -9,9 +9,9 @@ from pathlib import Path
 from envdoctor import doctor
 from envdoctor.change import Applied, Change, apply, create
 from envdoctor.diagnose import Diagnosis
-from envdoctor.doctor import Examination, Question
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
+from envdoctor.examination import Examination, Question
 from envdoctor.rule import Severity
 from envdoctor.target import Target
 

@@ -97,6 +97,6 @@ def test_names_say_what_a_thing_is(path: Path) -> None:
 def test_the_stack_of_the_doctor_starts_without_torch() -> None:
     from envdoctor import process
 
-    code = "import sys, envdoctor.cli, envdoctor.commands.check; print(sorted(set(sys.modules) & %r))" % HEAVY
+    code = f"import sys, envdoctor.cli, envdoctor.commands.check; print(sorted(set(sys.modules) & {HEAVY}))"
     outcome = process.run([sys.executable, "-c", code], deadline=30)
     assert outcome.out.strip() == "[]", outcome.err

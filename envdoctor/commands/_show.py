@@ -12,8 +12,8 @@ from rich.console import Console
 
 from envdoctor.commands._options import FAIL_ON
 from envdoctor.commands._output import append, stdout, write
-from envdoctor.doctor import Examination
 from envdoctor.errors import Trouble
+from envdoctor.examination import Examination
 from envdoctor.render.formats import FORMATS, rendered, suited
 from envdoctor.render.text import render
 from envdoctor.rule import Rule

@@ -14,7 +14,7 @@ from envdoctor.commands import _options
 from envdoctor.environment import locate
 
 if TYPE_CHECKING:
-    from envdoctor.doctor import Examination
+    from envdoctor.examination import Examination
 
 
 @click.command("check")
@@ -75,8 +75,9 @@ def command(
         )
     from envdoctor import doctor
     from envdoctor.commands._show import show
+    from envdoctor.examination import Question
 
-    question = doctor.Question(target=target_name, stack=stack, select=select, ignore=ignore)
+    question = Question(target=target_name, stack=stack, select=select, ignore=ignore)
     judged = doctor.prepare(question)
     facts = collection.finish() if collection is not None else collect.read(facts_file)
     examination = doctor.judge(facts, question, prepared=judged)

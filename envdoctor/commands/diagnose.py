@@ -15,6 +15,7 @@ from envdoctor.commands._show import show
 from envdoctor.commands.check import exit_code
 from envdoctor.document import SIZE_LIMIT, read_text
 from envdoctor.errors import Trouble
+from envdoctor.examination import Question
 
 
 @click.command("diagnose")
@@ -56,7 +57,7 @@ def command(
             remedy="Paste the output of: python -m torch.utils.collect_env",
             exit_code=3,
         )
-    question = doctor.Question(target=target_name or "none", select=select, ignore=ignore)
+    question = Question(target=target_name or "none", select=select, ignore=ignore)
     prepared = doctor.prepare(question)
     examination = replace(doctor.judge(facts, question, prepared=prepared), seconds=time.monotonic() - started)
     show(examination, prepared.rules, format_, outputs, fail_on=fail_on, verbose=verbose)

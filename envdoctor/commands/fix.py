@@ -13,8 +13,8 @@ from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr
 from envdoctor.commands._progress import steps
 from envdoctor.commands.check import exit_code
-from envdoctor.doctor import Examination, Question
 from envdoctor.environment import Environment, locate
+from envdoctor.examination import Examination, Question
 
 
 @click.command("fix")

@@ -18,9 +18,9 @@ from envdoctor.commands.check import exit_code as exit_code_of_check
 from envdoctor.commands.fix import fix as repair_environment
 from envdoctor.commands.verify import _quiet
 from envdoctor.commands.verify import exit_code as exit_code_of_speed
-from envdoctor.doctor import Question
 from envdoctor.environment import locate
 from envdoctor.errors import Trouble
+from envdoctor.examination import Question
 from envdoctor.render.document import document as check_document
 from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
@@ -31,9 +31,7 @@ from envdoctor.timing import Timing, time_and_judge
 @click.command("preflight")
 @_options.environment
 @_options.target
-@click.option(
-    "--fix", "fix_", is_flag=True, help="Repair what can be; create what is missing."
-)
+@click.option("--fix", "fix_", is_flag=True, help="Repair what can be; create what is missing.")
 @_options.yes
 @click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
 @click.option("--strict", is_flag=True, help="Fail on unstable and not-comparable too, instead of warning.")

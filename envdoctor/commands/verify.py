@@ -10,8 +10,8 @@ from envdoctor import doctor
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr, stdout
 from envdoctor.commands._progress import steps
-from envdoctor.doctor import Question
 from envdoctor.environment import locate
+from envdoctor.examination import Question
 from envdoctor.render.speed import document, render
 from envdoctor.speed.outcome import Verdict
 from envdoctor.timing import MOST_PROCESSES, Timing, time_and_judge

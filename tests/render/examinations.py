@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.diagnose import diagnose
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.facts import Facts, Interpreter, Origin, Torch
 from envdoctor.plan import Plan
 from envdoctor.rule import Finding, Remedy, Rule, Severity, Skip

@@ -1,0 +1,126 @@
+"""Environments that people reported in public: read, judged by every rule, and compared with the known root cause.
+
+Each ``cases/NAME.toml`` says in our words what the cause was and how it is known; ``NAME.txt`` is the report as pasted.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envdoctor.diagnose import Diagnosis, diagnose, load_rules
+from envdoctor.facts import Facts, Unavailable
+from envdoctor.pasted import read
+from envdoctor.rule import KINDS, Severity
+from envdoctor.target import no_target
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FOLDER = Path(__file__).parent / "cases"
+REQUIRED = 0.95
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    kind: str
+    text: str
+    stated: dict[str, Any]
+    confidence: str
+
+    @functools.cached_property
+    def facts(self) -> Facts:
+        return read(self.text)
+
+    @functools.cached_property
+    def diagnosis(self) -> Diagnosis:
+        return diagnose(self.facts, no_target(), RULES)
+
+    @property
+    def verdict(self) -> str:
+        """The kind that was found; "healthy" needs a report without errors and without a root cause."""
+        root = self.diagnosis.root_cause
+        if root is not None:
+            return root.kind
+        return "errors" if self.diagnosis.at_least(Severity.ERROR) else "healthy"
+
+
+def _case(path: Path) -> Case:
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    text = path.with_suffix(".txt").read_text(encoding="utf-8")
+    return Case(path.stem, data["kind"], text, data.get("facts", {}), data.get("confidence", "high"))
+
+
+RULES = load_rules()
+CASES = [_case(path) for path in sorted(FOLDER.glob("*.toml"))]
+
+
+def test_the_known_root_cause_is_found() -> None:
+    rows = [(case.name, case.kind, case.verdict) for case in CASES]
+    hits = sum(kind == verdict for _, kind, verdict in rows)
+    print(f"\n{'case':10} {'known':26} {'found':26}")
+    for name, kind, verdict in rows:
+        print(f"{name:10} {kind:26} {verdict:26} {'' if kind == verdict else '<-- miss'}")
+    print(f"{hits} of {len(rows)}: {hits / len(rows):.1%}")
+    misses = [f"{name}: {kind}, found {verdict}" for name, kind, verdict in rows if kind != verdict]
+    assert hits / len(rows) >= REQUIRED, "\n".join(misses)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.kind == "healthy"], ids=lambda case: case.name)
+def test_nothing_is_found_wrong_with_a_healthy_report(case: Case) -> None:
+    assert [finding.message for finding in case.diagnosis.at_least(Severity.WARNING)] == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_no_rule_breaks_on_a_real_report(case: Case) -> None:
+    assert case.diagnosis.crashed == ()
+    assert case.diagnosis.judged > 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_report_is_read_as_it_was_stated(case: Case) -> None:
+    """What the case's author took from the report is what reading it gives."""
+    facts, stated = case.facts, case.stated
+    found: dict[str, Any] = {}
+    if not isinstance(facts.torch, Unavailable):
+        found["torch"] = facts.torch.version or None
+        found["torch_cuda"] = facts.torch.cuda
+        found["cuda_available"] = facts.torch.cuda_available
+        found["arch_list"] = list(facts.torch.arch_list) or None
+    if not isinstance(facts.interpreter, Unavailable):
+        found["python"] = facts.interpreter.version
+    if not isinstance(facts.driver, Unavailable):
+        found["driver"] = facts.driver.kernel_module or None
+        found["smi_cuda"] = facts.driver.cuda
+    if not isinstance(facts.host, Unavailable):
+        found["cuda_runtime"] = facts.host.nvcc
+    for key in found:
+        if key in stated and key not in _OTHERWISE.get(case.name, ()):
+            expected = stated[key]
+            if key == "torch_cuda":
+                expected = ".".join(expected.split(".")[:2])
+            assert found[key] == expected, key
+    if "gpus" in stated and not isinstance(facts.gpus, Unavailable):
+        assert [gpu.name for gpu in facts.gpus.devices][: len(stated["gpus"])] == stated["gpus"]
+    if "packages" in stated and not isinstance(facts.packages, Unavailable):
+        read_packages = {d.name: d.version for d in facts.packages.distributions}
+        wanted = {name.lower().replace("_", "-"): version for name, version in stated["packages"].items()}
+        assert {name: read_packages.get(name) for name in wanted if name in read_packages} == {
+            name: version for name, version in wanted.items() if name in read_packages
+        }
+        assert len(set(wanted) - set(read_packages)) == 0 or facts.packages.conda
+
+
+_OTHERWISE: dict[str, tuple[str, ...]] = {}
+
+
+def test_every_case_has_a_known_kind() -> None:
+    assert {case.kind for case in CASES} <= KINDS | {"healthy"}
