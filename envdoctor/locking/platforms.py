@@ -1,0 +1,112 @@
+"""The interpreters that a stack may serve: CPython 3.10 to 3.14 with glibc, on x86-64 and aarch64.
+
+A lock is trimmed to them when it is written and judged against each of them when it is linted, on whatever machine
+that happens; so they are made from plain data, not asked from the running Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from packaging.markers import Environment, Marker
+from packaging.specifiers import SpecifierSet
+
+from envdoctor.facts import Interpreter
+
+PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+MACHINES = ("x86_64", "aarch64")
+GLIBC_NEWEST = "glibc 2.50"  # for trimming: no wheel is thrown away because its glibc is too new for some machine
+GLIBC_OLDEST = "glibc 2.28"  # for linting: what torch's own wheels ask for (manylinux_2_28)
+
+
+def interpreter(python: str, machine: str, *, libc: str = GLIBC_NEWEST, patch: int = 0) -> Interpreter:
+    """A CPython of that version ("3.12") on Linux, as a probe would describe it."""
+    version = f"{python}.{patch}"
+    return Interpreter(
+        version=version,
+        platform=f"linux-{machine}",
+        libc=libc,
+        free_threaded=False,
+        markers={
+            "implementation_name": "cpython",
+            "implementation_version": version,
+            "os_name": "posix",
+            "platform_machine": machine,
+            "platform_python_implementation": "CPython",
+            "platform_release": "",
+            "platform_system": "Linux",
+            "platform_version": "",
+            "python_full_version": version,
+            "python_version": python,
+            "sys_platform": "linux",
+        },
+    )
+
+
+def interpreters(
+    pythons: Iterable[str] = PYTHONS, machines: Iterable[str] = MACHINES, *, libc: str = GLIBC_NEWEST
+) -> tuple[Interpreter, ...]:
+    """One interpreter for each Python and machine, machines outermost."""
+    pythons = tuple(pythons)
+    return tuple(interpreter(python, machine, libc=libc) for machine in machines for python in pythons)
+
+
+def place(interpreter: Interpreter) -> tuple[str, str]:
+    """``("3.12", "x86_64")``: what tells the interpreters of a stack apart."""
+    return interpreter.markers["python_version"], interpreter.markers["platform_machine"]
+
+
+def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",)) -> bool:
+    """Whether a marker is true for the interpreter with any of the extras, in any of its patch releases.
+
+    Some markers name a patch release (``python_full_version < '3.12.4'``): true for one of the first and the last
+    conceivable one is enough, because a lock may hold too much but never too little.
+    """
+    for patch in ("0", "99"):
+        markers = dict(interpreter.markers)
+        markers["python_full_version"] = f"{markers['python_version']}.{patch}"
+        environment: Environment = Environment(**markers)  # type: ignore[typeddict-item]
+        for extra in extras:
+            if marker.evaluate({**environment, "extra": extra}):
+                return True
+    return False
+
+
+def environments(served: Iterable[Interpreter]) -> list[str]:
+    """The lock's own statement of whom it serves: one marker for each machine (and range of Pythons, if they differ)."""
+    by_machine: dict[str, list[str]] = {}
+    for python, machine in map(place, served):
+        by_machine.setdefault(machine, []).append(python)
+    everywhere = len({tuple(pythons) for pythons in by_machine.values()}) == 1
+    answer = []
+    for machine, pythons in sorted(by_machine.items()):
+        terms = ["implementation_name == 'cpython'", f"platform_machine == '{machine}'", "sys_platform == 'linux'"]
+        answer += [" and ".join([*terms, *([] if everywhere else [term])]) for term in python_ranges(pythons)]
+    return sorted(set(answer))
+
+
+def requires_python(served: Iterable[Interpreter]) -> str:
+    """``>=3.10,<3.15``: from the oldest Python served to before the one after the newest."""
+    minors = sorted(int(place(one)[0].partition(".")[2]) for one in served)
+    return f">=3.{minors[0]},<3.{minors[-1] + 1}"
+
+
+def python_ranges(pythons: Iterable[str]) -> Iterator[str]:
+    """Markers for the unbroken runs among some Python versions: ``python_version >= '3.10' and python_version < '3.12'``."""
+    minors = sorted(int(python.partition(".")[2]) for python in set(pythons))
+    start = 0
+    for end in range(1, len(minors) + 1):
+        if end == len(minors) or minors[end] != minors[end - 1] + 1:
+            yield f"python_version >= '3.{minors[start]}' and python_version < '3.{minors[end - 1] + 1}'"
+            start = end
+
+
+def served_by(requires: SpecifierSet | None, environments: Iterable[Marker] | None) -> tuple[Interpreter, ...]:
+    """Which of the interpreters we know a lock says that it serves (all of them when it does not say)."""
+    markers = list(environments or ())
+    return tuple(
+        one
+        for one in interpreters()
+        if (requires is None or requires.contains(one.version))
+        and (not markers or any(holds(marker, one) for marker in markers))
+    )

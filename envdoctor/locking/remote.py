@@ -1,0 +1,178 @@
+"""Reading what an index has not said about a wheel: its size, and the METADATA inside it, without downloading it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import netrc
+import os
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from envdoctor.errors import Trouble
+
+SECONDS = 30.0  # for one request
+ATTEMPTS = 3
+AT_ONCE = 8  # requests in flight; indexes answer HEAD in 10-100 ms, so 300 wheels take a few seconds
+METADATA_LIMIT = 2 * 1024 * 1024  # bytes; the longest METADATA seen (a long README) is about 200 kB
+T = TypeVar("T")
+
+
+class Remote:
+    """A reader of wheels behind ``https:``, ``http:`` and ``file:`` addresses.
+
+    ``indexes`` are the user's own (with the credentials they may carry): these, or else ``.netrc``, are used for files
+    on the same host. ``certificates`` is a PEM file, as pip's ``cert``.
+    """
+
+    def __init__(self, *, indexes: Iterable[str] = (), certificates: str | None = None) -> None:
+        self._credentials: dict[str, str] = {}
+        for index in indexes:
+            parts = urllib.parse.urlsplit(index)
+            if parts.username and parts.hostname:
+                pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+                self._credentials[parts.hostname] = pair
+        context = ssl.create_default_context(cafile=certificates)
+        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+
+    def size(self, address: str) -> int:
+        """Bytes of the file. Raises `Trouble` when the server does not say."""
+        if (path := local(address)) is not None:
+            return _of_disk(path, lambda: path.stat().st_size)
+        headers, _ = self._request(address, method="HEAD")
+        length = headers.get("content-length", "")
+        if not length.isdigit():
+            raise Trouble(f"the server does not say how large {name_of(address)} is", exit_code=3)
+        return int(length)
+
+    def metadata(self, address: str) -> str:
+        """The wheel's METADATA: from the file beside it (PEP 658), else from inside it, by range requests."""
+        if (path := local(address)) is not None:
+            return _of_disk(path, lambda: _metadata_in(zipfile.ZipFile(path)))
+        try:
+            return self._request(f"{address}.metadata", limit=METADATA_LIMIT)[1].decode("utf-8", "replace")
+        except FileNotFoundError:
+            ranges = _Ranges(self.size(address), lambda first, last: self._range(address, first, last))
+            wheel = io.BufferedReader(ranges)  # zipfile asks for n bytes and wants all n
+            return _of_disk(Path(name_of(address)), lambda: _metadata_in(zipfile.ZipFile(wheel)))
+
+    def _range(self, address: str, first: int, last: int) -> bytes:
+        wanted = last - first + 1
+        body = self._request(address, headers={"Range": f"bytes={first}-{last}"}, limit=wanted)[1]
+        if len(body) != wanted:
+            raise Trouble(f"the server does not serve parts of {name_of(address)}", exit_code=3)
+        return body
+
+    def _request(
+        self, address: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int = 0
+    ) -> tuple[Mapping[str, str], bytes]:
+        host = urllib.parse.urlsplit(address).hostname or ""
+        request = urllib.request.Request(address, method=method, headers=dict(headers or {}))
+        for name, value in self._authority(host).items():
+            request.add_unredirected_header(name, value)  # a redirect to another host must not carry it along
+        problem = ""
+        for attempt in range(ATTEMPTS):
+            try:
+                with self._opener.open(request, timeout=SECONDS) as answer:
+                    return {k.lower(): v for k, v in answer.headers.items()}, answer.read(limit) if limit else b""
+            except urllib.error.HTTPError as error:
+                if error.code in (403, 404, 410):
+                    raise FileNotFoundError(name_of(address)) from error
+                problem = f"HTTP {error.code}"
+            except (OSError, ValueError) as error:  # URLError, timeouts, resets, refused certificates
+                problem = str(getattr(error, "reason", error))
+            time.sleep(0.5 * 2**attempt)
+        raise Trouble(
+            f"no answer about {name_of(address)} from {host}: {problem}",
+            remedy="Check the index, the proxy and the certificates of your pip or uv configuration.",
+            exit_code=3,
+        )
+
+    def _authority(self, host: str) -> dict[str, str]:
+        pair = self._credentials.get(host)
+        if pair is None:
+            try:
+                found = netrc.netrc(os.environ.get("NETRC")).authenticators(host)
+            except (OSError, netrc.NetrcParseError):
+                found = None
+            pair = f"{found[0]}:{found[2]}" if found else None
+        return {} if pair is None else {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+
+
+def each(work: Callable[[str], T], addresses: Iterable[str]) -> dict[str, T]:
+    """The answer for every address, several at once; the first `Trouble` ends it."""
+    addresses = list(dict.fromkeys(addresses))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(addresses, pool.map(work, addresses), strict=True))
+
+
+def local(address: str) -> Path | None:
+    """The path behind a ``file:`` address or a plain path; None for anything on a network."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme == "file":
+        return Path(urllib.request.url2pathname(parts.path))
+    return Path(address) if not parts.scheme else None
+
+
+def name_of(address: str) -> str:
+    """The file name an address ends in, unquoted: ``torch-2.13.0+cpu-...whl``."""
+    return urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
+
+
+def _of_disk(path: Path, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except (OSError, zipfile.BadZipFile, KeyError) as error:
+        raise Trouble(f"not readable as a wheel: {error}", file=path, exit_code=3) from error
+
+
+def _metadata_in(wheel: zipfile.ZipFile) -> str:
+    with wheel:
+        # A wheel may vendor others' .dist-info folders; its own lies at the top.
+        names = [n for n in wheel.namelist() if n.count("/") == 1 and n.endswith(".dist-info/METADATA")]
+        if len(names) != 1:
+            raise KeyError("no METADATA, or several")
+        with wheel.open(names[0]) as stream:
+            return stream.read(METADATA_LIMIT).decode("utf-8", "replace")
+
+
+class _Ranges(io.RawIOBase):
+    """A remote file as a seekable stream, read in blocks, enough for a zip's directory and one member."""
+
+    BLOCK = 64 * 1024
+
+    def __init__(self, size: int, read: Callable[[int, int], bytes]) -> None:
+        self._size, self._read, self._place = size, read, 0
+        self._blocks: dict[int, bytes] = {}
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: Any) -> int:
+        start = self._place // self.BLOCK * self.BLOCK
+        if self._place >= self._size:
+            return 0
+        if start not in self._blocks:
+            self._blocks[start] = self._read(start, min(start + self.BLOCK, self._size) - 1)
+        part = self._blocks[start][self._place - start :][: len(buffer)]
+        buffer[: len(part)] = part
+        self._place += len(part)
+        return len(part)
