@@ -1,0 +1,33 @@
+"""The rule's error rates, simulated: the published table is printed by `python -m tests.speed.simulation`."""
+
+import numpy as np
+import pytest
+
+from tests.speed.simulation import OTHER_4, QUIET, SHARED, World, live, recorded, shares
+
+REPETITIONS = 40  # 600 in the published table; enough here for what must (almost) always or never happen
+
+
+@pytest.mark.parametrize("world", [QUIET, SHARED, OTHER_4], ids=lambda world: world.name)
+def test_an_equal_machine_is_practically_never_called_slower_or_faster(world: World) -> None:
+    found = shares(world, 0.0, REPETITIONS, seed=1)
+    # At a true rate of 1 % more than 3 of 40 would be seen once in 3,000 runs of this test, if the seed were not fixed.
+    assert found["slower"] <= 2.5
+    assert found["faster"] <= 2.5
+    assert found["as-expected"] >= 85
+
+
+@pytest.mark.parametrize(
+    ("world", "slowdown", "least"), [(QUIET, 0.05, 97), (QUIET, 0.08, 100), (SHARED, 0.15, 80), (OTHER_4, 0.15, 95)]
+)
+def test_real_slow_downs_are_called_slower(world: World, slowdown: float, least: float) -> None:
+    assert shares(world, slowdown, REPETITIONS, seed=2)["slower"] >= least
+
+
+def test_three_percent_is_never_passed_with_a_bound_below_three_percent() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(REPETITIONS):
+        _, last = live(rng, QUIET, 0.03, recorded(rng, QUIET))
+        if last.word == "as-expected":
+            assert last.comparison is not None
+            assert last.comparison.interval[0] < 1 / 1.03 + 0.005
