@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envdoctor import __version__
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.facts import Interpreter, Torch, Unavailable
 from envdoctor.rule import Finding
 from envdoctor.target import Target

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.render.document import document
 from envdoctor.render.github import github
 from envdoctor.render.junit import junit

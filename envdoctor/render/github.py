@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.render.sarif import place
 from envdoctor.rule import Severity
 from envdoctor.scrub import printable

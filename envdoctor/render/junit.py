@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.rule import Rule, Severity
 from envdoctor.scrub import printable
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.render.document import document
 from envdoctor.rule import Severity
 from envdoctor.scrub import printable

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from envdoctor import __version__
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.rule import Finding, Rule, Severity
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from envdoctor import __version__
-from envdoctor.doctor import Examination
+from envdoctor.examination import Examination
 from envdoctor.facts import Interpreter, Torch, Unavailable
 from envdoctor.rule import Finding, Rule, Severity
 from envdoctor.scrub import printable
