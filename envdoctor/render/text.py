@@ -70,24 +70,34 @@ def _block(group: list[Finding], title: str, console: Console, *, verbose: bool)
     console.print(Text.assemble((f"{mark} {title}", style), (f"  {first.rule}", "dim")))
     shown = group if verbose else group[:SHOWN]
     width = min(max(len(found.subject) for found in shown), 32)
+    messages = {found.message for found in group}
     for found in shown:
         body = Text(printable(found.subject).ljust(width) + "  ")
         if found.actual or found.expected:
             body.append(printable(found.actual or "-"), "red")
             if found.expected:
                 body.append(" → ", "dim").append(printable(found.expected), "green")
-        console.print(Padding(body, (0, 0, 0, 4)))
-        if len({other.message for other in group}) > 1 or found is shown[0]:
-            console.print(Padding(Text(printable(found.message)), (0, 0, 0, 6)))
+        console.print(_indented(body, 4))
+        if found is shown[0] if len(messages) == 1 else _says_more(found):
+            console.print(_indented(Text(printable(found.message)), 6))
     if len(group) > len(shown):
-        console.print(Padding(Text(f"... and {len(group) - len(shown)} more (--verbose)", "dim"), (0, 0, 0, 4)))
+        console.print(_indented(Text(f"... and {len(group) - len(shown)} more (--verbose)", "dim"), 4))
     if any(found.symptom_of for found in group):
         causes = sorted({found.symptom_of.split()[0] for found in group if found.symptom_of})
-        console.print(Padding(Text(f"follows from {', '.join(causes)}: mend that first", "dim"), (0, 0, 0, 4)))
+        console.print(_indented(Text(f"follows from {', '.join(causes)}: mend that first", "dim"), 4))
     else:
         for line in _remedies(group):
-            console.print(Padding(line, (0, 0, 0, 4)))
+            console.print(_indented(line, 4))
     console.print()
+
+
+def _indented(text: Text, columns: int) -> Padding:
+    return Padding(text, (0, 0, 0, columns), expand=False)
+
+
+def _says_more(found: Finding) -> bool:
+    """Does the message say more than "is ACTUAL, should be EXPECTED"? In a long list that line says it already."""
+    return not (found.actual and found.expected and found.actual in found.message and found.expected in found.message)
 
 
 def _remedies(group: Sequence[Finding]) -> Iterator[Text]:
@@ -122,7 +132,8 @@ def _ending(examination: Examination, *, verbose: bool) -> Text:
     if notes and not verbose:
         hidden.append(f"{notes} note{'s' if notes != 1 else ''}")
     if diagnosis.skipped and not verbose:
-        hidden.append(f"{len(diagnosis.skipped)} rules not judged")
+        many = len(diagnosis.skipped)
+        hidden.append(f"{many} rule{'s' if many != 1 else ''} not judged")
     tail = f"; {', '.join(hidden)} (--verbose)" if hidden else ""
     return text + Text(f"{tail} · {examination.seconds:.1f} s", "dim not bold")
 
