@@ -16,8 +16,8 @@ from envdoctor.commands._progress import steps
 from envdoctor.commands._show import show
 from envdoctor.commands.check import exit_code as exit_code_of_check
 from envdoctor.commands.fix import fix as repair_environment
-from envdoctor.commands.verify import _quiet
 from envdoctor.commands.verify import exit_code as exit_code_of_speed
+from envdoctor.commands.verify import quiet
 from envdoctor.environment import locate
 from envdoctor.errors import Trouble
 from envdoctor.examination import Question
@@ -96,7 +96,7 @@ def command(
     with steps(console) as progress:
         timing = Timing(workload=workload, steps=steps_, price=price)
         verdict = time_and_judge(
-            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=_quiet
+            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=quiet
         )
     if format_ == "json":
         print_json(result | {"speed": speed_document(verdict)})

@@ -61,7 +61,7 @@ def command(
         examination = doctor.examine(environment, Question(target=target_name, stack=stack))
         timing = Timing(workload=workload, processes=processes, steps=steps_, price=price)
         verdict = time_and_judge(
-            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=_quiet
+            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=quiet
         )
     if format_ == "json":
         print_json(document(verdict))
@@ -74,5 +74,5 @@ def exit_code(verdict: Verdict) -> int:
     return EXIT[verdict.word]
 
 
-def _quiet(_: str) -> None:
+def quiet(_: str) -> None:
     """The workload's own progress lines are not shown: its steps are too short to watch."""
