@@ -210,8 +210,9 @@ def install(attention: DocumentAttention) -> Tuple[str, Any, str]:
     except ImportError:
         way = "transformers < 4.53 has no mask-free AttentionInterface: the model's own SDPA call is answered instead"
         return "sdpa", attention.instead_of_sdpa(), way
-    AttentionInterface.register(NAME, attention.forward)
-    return NAME, _nothing(), "registered in transformers' AttentionInterface, without a mask"
+    name = "%s_%d" % (NAME, id(attention))  # each model of a process has its own, or they would answer for each other
+    AttentionInterface.register(name, attention.forward)
+    return name, _nothing(), "registered in transformers' AttentionInterface, without a mask"
 
 
 @contextmanager

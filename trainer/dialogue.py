@@ -1,6 +1,6 @@
 """From a row to token ids and the mask of trained tokens: prompt/completion pairs and chat messages.
 
-A token is trained when all of its characters lie in an assistant turn (its end-of-turn mark included) or in a
+A token is trained when any of its characters lies in an assistant turn (its end-of-turn mark included) or in a
 completion. For chats the text is rendered up to the start and to the end of each assistant turn; the difference is
 the turn. Templates that rewrite earlier turns defeat that, unless they mark the assistant's text with {% generation
 %}, which is then used instead.
@@ -43,7 +43,7 @@ def _encode_texts(items: List[Tuple[str, str, List[Span]]], tokenizer: Any, sett
         trained = [0] * len(ids)
         for low, high in spans:
             for index, (start, end) in enumerate(offsets):
-                if low <= start < end <= high:
+                if start < high and end > low:
                     trained[index] = 1
         yield from _checked(place, (list(ids), trained), settings)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Tuple
+
 
 class TrainerError(Exception):
     """A failure with a known cause.
@@ -15,3 +17,7 @@ class TrainerError(Exception):
         self.kind = kind
         self.message = message
         self.remedy = remedy
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """All three texts survive pickling (worker processes hand errors over)."""
+        return TrainerError, (self.kind, self.message, self.remedy)

@@ -84,7 +84,7 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
         model = _load(settings, workload, implementation).to(device)
         model.train()
         if settings.recompute:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            _recompute(model)
         trainee = Trainee(model, device, dtype, attention, choices, held)
         _check(trainee)
     except BaseException:
@@ -128,6 +128,14 @@ def _load(settings: Settings, workload: Optional[Workload], implementation: str)
         raise TrainerError(
             "bad-model", "model configuration: %s" % error, "Name a model_type this transformers knows."
         ) from None
+
+
+def _recompute(model: Any) -> None:
+    """Activation checkpointing, non-reentrant: the other kind fails under adapters, whose inputs lack gradients."""
+    if hasattr(model, "activation_checkpointing_enable"):  # its name from transformers 5.2x on
+        model.activation_checkpointing_enable()
+    else:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def _check(trainee: Trainee) -> None:

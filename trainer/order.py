@@ -78,7 +78,8 @@ def empty_report(task: str, workload: Optional[str]) -> Dict[str, Any]:
     ).split()
     return {
         "schema": 1, "outcome": "failed", "task": task, "workload": workload, "settings": {}, "choices": [],
-        "versions": {}, "steps": 0, "seconds": 0.0, "losses": [], "grad_norms": [], "windows": [], **dict.fromkeys(unknown),
+        "versions": {}, "steps": 0, "seconds": 0.0,
+        "losses": [], "grad_norms": [], "windows": [], **dict.fromkeys(unknown),
     }  # fmt: skip
 
 

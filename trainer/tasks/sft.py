@@ -15,10 +15,12 @@ from trainer.batches import Batch, PackedSource, PaddedSource, Source
 from trainer.dialogue import encode_rows
 from trainer.errors import TrainerError
 from trainer.examples import read_rows
+from trainer.hardware import usable_cores
 from trainer.losses import token_loss
 from trainer.model import Trainee
 from trainer.settings import Settings
 from trainer.task import Prepared
+from trainer.workers import encode_in_processes, worker_count
 from trainer.workloads import Workload
 
 
@@ -56,7 +58,10 @@ def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
         )
         return Prepared(source, tokenizer, _plan_identity(identity, settings), facts)
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
-    found, reused = tokens.cached(cache / identity[:32], lambda: encode_rows(read_rows(files), tokenizer, settings))
+    workers = worker_count(settings.tokenize_workers, files, usable_cores())
+    found, reused = tokens.cached(
+        cache / identity[:32], lambda: encode_in_processes(read_rows(files), tokenizer, settings, workers)
+    )
     facts.update(examples=len(found), tokens=int(found.starts[-1]), reused_tokens=reused)
     if settings.packing:
         source = PackedSource(found, settings.tokens_per_row, settings.accumulate, settings.seed)

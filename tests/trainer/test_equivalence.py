@@ -1,0 +1,103 @@
+"""The fast ways compute what the plain ones do: packing, accumulation, trained positions, chunked logits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from tests.trainer.running import gradients, prepare_run
+from trainer.batches import packed, padded
+from trainer.document_math import SHORT, DocumentMath
+from trainer.errors import TrainerError
+from trainer.losses import token_loss
+
+DRAW = np.random.default_rng(3)
+DOCUMENTS = [(DRAW.integers(5, 2000, size), DRAW.integers(0, 2, size)) for size in (7, 31, 2, 50, 18)]
+for _, marks in DOCUMENTS:
+    marks[-1] = 1
+
+
+def close(left: dict, right: dict, tolerance: float = 1e-5) -> bool:
+    return all(torch.allclose(left[name], right[name], rtol=1e-4, atol=tolerance) for name in left)
+
+
+def test_packed_equals_padded_equals_alone(tiny: dict) -> None:
+    """A packed row, padded batches under transformers' own attention, and single documents: same loss and gradients."""
+    run = prepare_run(tiny)
+    plain = prepare_run({**tiny, "packing": False, "attention": "model", "head": "all"})
+    plain.trainee.model.load_state_dict(run.trainee.model.state_dict())
+    loss, grads = gradients(run, [packed(DOCUMENTS)])
+    for way, batches in (
+        (run, [packed([document]) for document in DOCUMENTS]),  # also: accumulation equals one large batch
+        (run, [packed(DOCUMENTS[:2]), packed(DOCUMENTS[2:])]),
+        (plain, [padded(DOCUMENTS, 0)]),
+        (plain, [padded([document], 0) for document in DOCUMENTS]),
+    ):
+        other_loss, other_grads = gradients(way, batches)
+        assert other_loss == pytest.approx(loss, abs=1e-5)
+        assert close(grads, other_grads)
+    run.trainee.held.close()
+
+
+def test_a_document_does_not_see_its_neighbours(tiny: dict) -> None:
+    run = prepare_run(tiny)
+    first, other, last = DOCUMENTS[1], DOCUMENTS[3], DOCUMENTS[4]
+    with torch.no_grad():
+        after_first = run.trainee.hidden(packed([first, last]))[-len(last[0]) :]
+        after_other = run.trainee.hidden(packed([other, last]))[-len(last[0]) :]
+        before = run.trainee.hidden(packed([last, other]))[: len(last[0])]
+    assert torch.allclose(after_first, after_other, atol=1e-5)
+    assert torch.allclose(after_first, before, atol=1e-5)
+
+
+def test_a_model_that_leaks_is_refused(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start-up probe notices when documents see each other, here because borders are withheld."""
+    from trainer.attention import DocumentAttention
+
+    honest = DocumentAttention.enter
+    monkeypatch.setattr(
+        DocumentAttention, "enter", lambda self, lengths, borders, causal=True: honest(self, (sum(lengths),), borders)
+    )
+    with pytest.raises(TrainerError, match="depend on its neighbours"):
+        prepare_run(tiny)
+
+
+def test_recomputation_gives_the_same_gradients(tiny: dict) -> None:
+    plain, recomputing = prepare_run(tiny), prepare_run({**tiny, "recompute": True})
+    batch = packed(DOCUMENTS)
+    assert close(gradients(plain, [batch])[1], gradients(recomputing, [batch])[1], 1e-7)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("sizes", [(5, 1, 40), (SHORT + 20, 30)])
+def test_document_math_is_attention(sizes: tuple, causal: bool) -> None:
+    """Against SDPA document by document, values and gradients, below and above the length where the way changes."""
+    torch.manual_seed(0)
+    whole = [torch.randn(sum(sizes), 3, 16).transpose(0, 1).detach().requires_grad_() for _ in range(3)]
+    ours = DocumentMath.apply(*whole, sizes, 0.25, causal)
+    pieces = [tensor.split(sizes, 1) for tensor in whole]
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    theirs = torch.cat(
+        [sdpa(q[None], k[None], v[None], is_causal=causal, scale=0.25)[0] for q, k, v in zip(*pieces, strict=True)], 1
+    )
+    assert torch.allclose(ours, theirs.transpose(0, 1), atol=1e-5)
+    weight = torch.randn_like(ours)
+    mine = torch.autograd.grad((ours * weight).sum(), whole)
+    reference = torch.autograd.grad((theirs.transpose(0, 1) * weight).sum(), whole)
+    for left, right in zip(mine, reference, strict=True):
+        assert torch.allclose(left, right, atol=2e-5)
+
+
+def test_chunked_loss_is_the_plain_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(37, 8, requires_grad=True), torch.randn(50, 8, requires_grad=True)
+    targets = torch.randint(50, (37,))
+    plain = token_loss(hidden, weight, targets, 0.1)
+    expected = torch.autograd.grad(plain * 3, [hidden, weight])
+    monkeypatch.setattr("trainer.losses.CHUNK_BYTES", 50 * 4 * 10)  # ten rows at a time
+    chunked = token_loss(hidden, weight, targets, 0.1)
+    found = torch.autograd.grad(chunked * 3, [hidden, weight])
+    assert torch.allclose(plain, chunked, rtol=1e-5)
+    for left, right in zip(expected, found, strict=True):
+        assert torch.allclose(left, right, atol=1e-5)
