@@ -1,0 +1,179 @@
+"""One change, from the lock to the swap. Until the swap everything happens in a clone that nobody uses."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor.change import build, sources
+from envdoctor.change.exchange import flush_directory, flush_file_system, rename_new
+from envdoctor.change.installers import choose
+from envdoctor.change.journal import Generation, Pending, new_mark, read, set_mark, write
+from envdoctor.change.layout import ask
+from envdoctor.change.lock import locked
+from envdoctor.change.log import Log
+from envdoctor.change.places import Places, places
+from envdoctor.change.recover import prune, recover, recover_locked
+from envdoctor.change.signals import stoppable, undisturbed
+from envdoctor.change.strategy import decide, preview
+from envdoctor.change.swap import finished, swap
+from envdoctor.change.users import refuse_users
+from envdoctor.change.values import Applied, Change
+from envdoctor.errors import Trouble
+
+Verify = Callable[[Path], str | None]
+Progress = Callable[[str], None]
+
+
+def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
+    """Change an environment, or make it if it does not exist: the old state or the new one, at every instant.
+
+    ``verify`` gets the path of the finished clone and answers None, or why it is not healthy: then nothing is changed.
+    Raises `Trouble` for everything that stands in the way; the environment is as it was.
+    """
+    for action in recover(change.environment).actions:
+        progress(action)
+    strategy = preview(change)
+    if strategy.kind == "refuse":
+        raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
+    if strategy.kind in ("create", "beside"):
+        return create(replace(change, environment=strategy.environment), verify=verify, progress=progress)
+    started = time.monotonic()
+    where = places(change.environment)
+    with stoppable(), locked(where.control) as lock:
+        for action in recover_locked(where):
+            progress(action)
+        if not change.force:
+            refuse_users(where)
+        layout = ask(where.environment)
+        strategy = decide(change, where, layout)
+        if strategy.kind == "refuse":
+            raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
+        task = _begin(change, where, lock, progress)
+        before = build.fingerprint(layout)
+        try:
+            kept = build.changed_clone(task, layout)
+            _check(task, verify)
+            if build.fingerprint(layout) != before:
+                raise Trouble(
+                    "was changed by somebody else meanwhile",
+                    file=where.environment,
+                    remedy="Run it again when that has ended.",
+                    exit_code=3,
+                )
+            if not change.force:
+                refuse_users(where)
+            progress("putting the new state into place")
+            flush_file_system(task.slot)
+            journal = swap(where, task.journal, task.number, task.incoming)
+        except BaseException as error:
+            _take_back(task, error)
+            raise _translated(error, task) from error
+        prune(where, journal)
+        return Applied(
+            strategy=strategy,
+            seconds=time.monotonic() - started,
+            kept=kept,
+            previous=task.slot if task.slot.is_dir() else None,
+            log=task.log.path,
+        )
+
+
+def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
+    """Make an environment of all ``wanted`` pins under a temporary name beside its path, and rename it into place."""
+    started = time.monotonic()
+    for action in recover(change.environment).actions:
+        progress(action)
+    strategy = preview(change)
+    if strategy.kind != "create":
+        reason = strategy.reason if strategy.kind == "refuse" else "exists already"
+        raise Trouble(reason, file=change.environment, remedy=strategy.remedy or "Name another path.", exit_code=3)
+    where = places(change.environment)
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Trouble(f"cannot be made: {error.strerror}", file=where.parent, remedy="Name another path.") from error
+    with stoppable(), locked(where.control) as lock:
+        for action in recover_locked(where):
+            progress(action)
+        task = _begin(change, where, lock, progress)
+        try:
+            build.new_clone(task)
+            _check(task, verify)
+            progress("putting it into place")
+            flush_file_system(task.slot)
+            with undisturbed():
+                if where.real.is_dir() and not os.listdir(where.real):
+                    task.slot.rename(where.real)  # rename(2) replaces an empty directory
+                else:
+                    rename_new(task.slot, where.real)
+                flush_directory(where.parent)
+                write(where, finished(where, task.journal))
+        except BaseException as error:
+            _take_back(task, error)
+            raise _translated(error, task) from error
+        return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
+
+
+def _begin(change: Change, where: Places, lock: int, progress: Progress) -> build.Task:
+    """Name the clone in the journal before it exists."""
+    journal = read(where)
+    number = where.free_slot(journal.slots())
+    generation = journal.last + 1
+    incoming = Generation(
+        number=generation,
+        made=time.time(),
+        summary=build.summary(change),
+        mark=new_mark(),
+        parent=journal.current.number if where.real.is_dir() else None,
+        slot=number,
+    )
+    journal = replace(journal, pending=Pending(action="building", slot=number, incoming=incoming), last=generation)
+    write(where, journal)
+    log = Log(where.control / f"change-{generation}.log")
+    found = sources.read(where.real, variables=os.environ, folder=Path.cwd())
+    return build.Task(
+        change=change,
+        where=where,
+        slot=where.slot(number),
+        number=number,
+        journal=journal,
+        incoming=incoming,
+        installer=choose(change.installer, found, change.wheels, lock, log.line),
+        log=log,
+        progress=progress,
+    )
+
+
+def _check(task: build.Task, verify: Verify) -> None:
+    set_mark(task.slot, task.incoming.mark)
+    task.progress("checking the new state")
+    reason = verify(task.slot)
+    if reason is not None:
+        raise Trouble(
+            f"the new state is not healthy, so nothing was changed: {reason}",
+            file=task.where.environment,
+            remedy="Choose another stack or target.",
+            exit_code=3,
+        )
+
+
+def _take_back(task: build.Task, error: BaseException) -> None:
+    task.log.line(f"not changed: {type(error).__name__}: {error}")
+    with undisturbed():
+        recover_locked(task.where)
+
+
+def _translated(error: BaseException, task: build.Task) -> BaseException:
+    """An OSError of ours as `Trouble`; everything else as it is."""
+    if not isinstance(error, OSError):
+        return error
+    return Trouble(
+        f"{error.strerror or error}; the environment was not changed",
+        file=error.filename or task.slot,
+        remedy="Free some space." if error.errno in (28, 122) else "Check that path and its permissions.",
+        exit_code=3,
+    )

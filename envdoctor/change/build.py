@@ -1,0 +1,173 @@
+"""Building the new state in the slot: clone, take out, install, hook, correct the paths, compare with the pins."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from envdoctor.change import hook, paths
+from envdoctor.change.clone import clone
+from envdoctor.change.distributions import Installed, scan, take_out
+from envdoctor.change.installers import Installer, install, new_environment
+from envdoctor.change.journal import Generation, Journal
+from envdoctor.change.layout import Layout, ask
+from envdoctor.change.log import Log
+from envdoctor.change.places import Places
+from envdoctor.change.strategy import foreign_entries
+from envdoctor.change.values import Change
+from envdoctor.errors import Trouble
+from envdoctor.stack import Locked
+
+# What `strict` leaves, although no pin asks for it: the environment's own installer.
+_INSTALLERS = frozenset({"pip"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Everything that one change works with."""
+
+    change: Change
+    where: Places
+    slot: Path
+    number: int  # of the slot
+    journal: Journal
+    incoming: Generation
+    installer: Installer
+    log: Log
+    progress: Callable[[str], None]
+
+
+def changed_clone(task: Task, layout: Layout) -> tuple[str, ...]:
+    """Build the changed environment in the slot; answers what was kept beside the pins, "name version" each."""
+    change = task.change
+    task.progress(f"cloning {task.where.environment}")
+    leave_out = frozenset(foreign_entries(task.where, layout))
+    done = clone(task.where.real, task.slot, leave_out=leave_out)
+    task.log.line(f"cloned: {done}")
+    inside = ask(task.slot)
+    installed = scan(inside.libraries)
+    going = {pin.name for pin in change.install}
+    if change.strict:
+        going |= _unasked(installed, change)
+    take_out(going, installed, inside.libraries, task.slot)
+    _install(task, change.install, inside)
+    after = scan(inside.libraries)
+    asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
+    return tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
+
+
+def new_clone(task: Task) -> None:
+    """Build a new environment of all wanted pins in the slot."""
+    task.progress(f"making {task.where.environment}")
+    new_environment(task.installer, task.slot, task.change.python, task.where.real.name)
+    _install(task, task.change.wanted, ask(task.slot))
+
+
+def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
+    if pins:
+        task.progress(f"installing {len(pins)} packages with {task.installer.name}")
+    install(task.installer, pins, inside.python, task.where.control, task.progress)
+    _write_hook(task, inside)
+    libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
+    paths.correct(task.slot, task.where.environment, libraries)
+    for problem in differences(pins, libraries):
+        raise Trouble(
+            f"the installer reported success, but {problem}; nothing was changed",
+            file=task.where.environment,
+            remedy="Clear its cache (uv cache clean) and try again.",
+            exit_code=3,
+        )
+
+
+def _write_hook(task: Task, inside: Layout) -> None:
+    earlier = hook.values(inside.purelib)
+    change = task.change
+    if change.flags or change.variables or any(earlier):
+        files = hook.render(change.flags, change.variables, earlier=earlier, present=os.environ)
+        hook.write(inside.purelib, files)
+
+
+def _unasked(installed: Sequence[Installed], change: Change) -> set[str]:
+    asked = {pin.name for pin in change.wanted} | _INSTALLERS
+    going = {one.name for one in installed} - asked
+    if os.path.realpath(sys.prefix) == os.path.realpath(change.environment):
+        raise Trouble(
+            "--strict would remove envdoctor itself, which runs from this environment",
+            file=change.environment,
+            remedy="Install envdoctor elsewhere, for example: uv tool install gpu-envdoctor",
+        )
+    return going
+
+
+def differences(pins: Sequence[Locked], libraries: Sequence[Path]) -> list[str]:
+    """How the installed packages differ from their pins; files by presence and size."""
+    found: dict[str, list[Installed]] = {}
+    for one in scan(libraries):
+        found.setdefault(one.name, []).append(one)
+    problems = []
+    for pin in pins:
+        match found.get(pin.name, []):
+            case []:
+                problems.append(f"{pin.name} {pin.version} is missing")
+            case [one]:
+                if not _same_version(one.version, pin.version):
+                    problems.append(f"{pin.name} is {one.version}, not {pin.version}")
+                elif one.files is None:
+                    problems.append(f"{pin.name} {pin.version} has no RECORD")
+                else:
+                    problems += _incomplete(one)
+            case several:
+                problems.append(f"{pin.name} is installed {len(several)} times")
+    return problems
+
+
+def _same_version(one: str, other: str) -> bool:
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return one == other
+
+
+def _incomplete(one: Installed) -> list[str]:
+    library = one.info.parent
+    problems = []
+    with open(one.info / "RECORD", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        for row in csv.reader(file):
+            if len(row) < 3 or not row[2]:
+                continue
+            try:
+                size = os.stat(library / row[0]).st_size
+            except OSError as error:
+                problems.append(f"{row[0]} of {one.name} {one.version}: {error.strerror}")
+                continue
+            if str(size) != row[2]:
+                problems.append(f"{row[0]} of {one.name} {one.version} has {size} bytes, not {row[2]}")
+    return problems
+
+
+def fingerprint(layout: Layout) -> tuple[object, ...]:
+    """Changes whenever somebody installs or removes something: names and times of the folders installers write to."""
+    folders = [*layout.libraries, layout.scripts]
+    return tuple((entry.name, entry.stat(follow_symlinks=False).st_mtime_ns) for f in folders for entry in _entries(f))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return sorted((e for e in entries if e.name != "__pycache__"), key=lambda entry: entry.name)
+
+
+def summary(change: Change) -> str:
+    """The change in one line, for the history."""
+    parts = []
+    if change.install:
+        shown = ", ".join(f"{pin.name} {pin.version}" for pin in change.install[:3])
+        parts.append(shown + (f" and {len(change.install) - 3} more" if len(change.install) > 3 else ""))
+    parts += [f"{name}={value}" for name, value in sorted(change.flags.items())]
+    parts += [name if value is None else f"{name}={value}" for name, value in sorted(change.variables.items())]
+    return "; ".join(parts) or "no package"

@@ -1,0 +1,140 @@
+"""One change at a time: an exclusive `flock` on a file in the journal's folder.
+
+The lock is handed to every installer that is started, so it stays taken while one of them still runs after its
+envdoctor was killed. Such an orphan works on a clone that nobody wants any more; it is ended, not waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from envdoctor.errors import Trouble
+
+_ORPHAN_SECONDS = 10.0  # how long a killed orphan may take to disappear
+
+
+@contextlib.contextmanager
+def locked(control: Path) -> Iterator[int]:
+    """Hold the lock of an environment; yields the descriptor to hand to children.
+
+    Raises `Trouble` (exit code 3) when another envdoctor holds it, or when its folder cannot be written.
+    """
+    path = control / "lock"
+    descriptor = _open(control)
+    try:
+        while True:
+            _take(descriptor, path)
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                break
+            os.close(descriptor)  # its last holder had nothing to keep and has removed the folder
+            descriptor = _open(control)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {_started(os.getpid())}\n".encode(), 0)
+        yield descriptor
+        _tidy(control)
+    finally:
+        os.close(descriptor)
+
+
+def _open(control: Path) -> int:
+    try:
+        while True:
+            control.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # removed by the last holder between the two calls
+                return os.open(control / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise Trouble(
+            f"cannot be written: {error.strerror}",
+            file=control,
+            remedy=f"Make {control.parent} writable for you, or make a new environment elsewhere: "
+            "envdoctor fix --env NEWPATH",
+            exit_code=3,
+        ) from error
+
+
+def _tidy(control: Path) -> None:
+    """Remove the folder when the lock is all there is in it."""
+    with contextlib.suppress(OSError):
+        if os.listdir(control) == ["lock"]:
+            (control / "lock").unlink()
+            control.rmdir()
+
+
+def _take(descriptor: int, path: Path) -> None:
+    give_up = time.monotonic() + _ORPHAN_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                raise Trouble(
+                    f"cannot be locked: {error.strerror}",
+                    file=path,
+                    remedy="Keep the environment on a file system that supports flock.",
+                    exit_code=3,
+                ) from error
+        owner = _owner(descriptor)
+        if owner is not None and _alive(*owner):
+            raise Trouble(
+                f"another envdoctor (process {owner[0]}) is changing this environment",
+                file=path,
+                remedy="Wait until it has ended.",
+                exit_code=3,
+            )
+        if time.monotonic() > give_up:
+            raise Trouble(
+                "is held by a process that does not end", file=path, remedy="See: fuser -v LOCKFILE", exit_code=3
+            )
+        if owner is not None:
+            _end_orphans(path)
+        time.sleep(0.02)
+
+
+def _owner(descriptor: int) -> tuple[int, str] | None:
+    """Process id and start time of whoever took the lock last; None in the instant before it is written."""
+    words = os.pread(descriptor, 100, 0).split()
+    if len(words) != 2 or not words[0].isdigit():
+        return None
+    return int(words[0]), words[1].decode()
+
+
+def _started(process: int) -> str:
+    """Start time of a process in clock ticks (field 22 of /proc/PID/stat): with it, a process id is unique."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return "gone"
+    return "gone" if fields[0] in "ZX" else fields[19]
+
+
+def _alive(process: int, started: str) -> bool:
+    return process != os.getpid() and started != "gone" and _started(process) == started
+
+
+def _end_orphans(path: Path) -> None:
+    """Kill the processes that hold the lock although whoever took it is gone: installers of a killed envdoctor.
+
+    ``/proc/PID/fdinfo/FD`` lists the locks held through a descriptor (proc_pid_fdinfo(5)); another envdoctor that has
+    merely opened the file in order to wait for it has none.
+    """
+    try:
+        wanted = path.stat()
+    except OSError:
+        return
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            for link in os.scandir(f"/proc/{entry.name}/fd"):
+                held = f"/proc/{entry.name}/fdinfo/{link.name}"
+                if os.path.samestat(os.stat(link.path), wanted) and "FLOCK" in Path(held).read_text():
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    break

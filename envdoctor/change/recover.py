@@ -1,0 +1,89 @@
+"""What a killed run left behind: completed where the swap had happened, cleared away where it had not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor.change.clone import delete_tree
+from envdoctor.change.journal import Journal, read, write
+from envdoctor.change.lock import locked
+from envdoctor.change.places import Places, places
+from envdoctor.change.swap import finished, has_happened, settle
+from envdoctor.change.users import users
+from envdoctor.change.values import Recovered
+
+KEPT_STATES = 2  # previous states that stay for undo; hard links make them cheap
+
+
+def recover(environment: Path) -> Recovered:
+    """Bring an environment whose change was interrupted back to its old or on to its new state.
+
+    Costs one file look-up where nothing was interrupted. Raises `Trouble` when the journal is damaged, or when another
+    envdoctor is at work.
+    """
+    where = places(environment)
+    if not (where.control / "journal.json").exists():
+        return Recovered()
+    journal = read(where)
+    if journal.pending is None and not journal.doomed:
+        return Recovered()
+    with locked(where.control):
+        return Recovered(actions=recover_locked(where))
+
+
+def recover_locked(where: Places) -> tuple[str, ...]:
+    """`recover` for a caller that holds the lock already."""
+    actions: list[str] = []
+    journal = read(where)
+    pending = journal.pending
+    if pending is not None:
+        settle(where, pending.slot)
+        if has_happened(where, pending):
+            journal = finished(where, journal)
+            actions.append(f"an interrupted change had reached its end: {journal.current.summary}")
+        else:
+            known = {state.slot for state in journal.states}
+            doomed = journal.doomed if pending.slot in known else (*journal.doomed, pending.slot)
+            journal = replace(journal, pending=None, doomed=doomed)
+            actions.append(f"an interrupted change was taken back: {pending.incoming.summary}")
+        write(where, journal)
+    journal = clear(where, journal)
+    for name in os.listdir(where.parent):
+        if name.startswith(where.probe_prefix):
+            delete_tree(where.parent / name)
+    return tuple(actions)
+
+
+def clear(where: Places, journal: Journal) -> Journal:
+    """Delete the slots that are doomed. They are named in the journal until they are gone."""
+    for slot in journal.doomed:
+        delete_tree(where.slot(slot))
+    if journal.doomed:
+        journal = replace(journal, doomed=())
+        write(where, journal)
+    return journal
+
+
+def prune(where: Places, journal: Journal) -> Journal:
+    """Let go of all previous states but the newest ones, the current one's parent always among those that stay.
+
+    One that a program still runs from stays as well.
+    """
+    spare = [state for state in journal.states if state.number != journal.current.parent][: 1 - KEPT_STATES]
+    gone = [state for state in spare if state.slot is not None and not users(where.slot(state.slot))]
+    if not gone:
+        return journal
+    numbers = {state.number for state in gone}
+    journal = replace(
+        journal,
+        states=tuple(state for state in journal.states if state.number not in numbers),
+        doomed=(*journal.doomed, *(state.slot for state in gone if state.slot is not None)),
+    )
+    write(where, journal)
+    for number in numbers:
+        with contextlib.suppress(OSError):
+            (where.control / f"change-{number}.log").unlink()
+    return clear(where, journal)

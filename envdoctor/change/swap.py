@@ -1,0 +1,85 @@
+"""Putting another state into the environment's place, and finding out afterwards which of the two is there.
+
+`exchange` is one system call. Where the file system lacks it three renames do the same: for an instant there is no
+environment, and a kill in that instant is repaired by `settle` at the next start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor.change.exchange import UNSUPPORTED, exchange, flush_directory
+from envdoctor.change.journal import Generation, Journal, Pending, mark_of, write
+from envdoctor.change.places import Places
+from envdoctor.change.signals import undisturbed
+
+
+def swap(places: Places, journal: Journal, slot: int, incoming: Generation) -> Journal:
+    """Exchange the environment with the state in ``slot`` and record it. Raises OSError; then nothing has changed."""
+    path = places.slot(slot)
+    pending = Pending(action="swapping", slot=slot, incoming=incoming, inode=path.stat().st_ino)
+    with undisturbed():
+        journal = replace(journal, pending=pending)
+        write(places, journal)
+        try:
+            exchange(places.real, path)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+            _three_renames(places, path)
+        flush_directory(places.parent)
+        journal = finished(places, journal)
+        write(places, journal)
+    return journal
+
+
+def _three_renames(places: Places, slot: Path) -> None:
+    aside = places.aside
+    places.real.rename(aside)
+    try:
+        slot.rename(places.real)
+    except BaseException:
+        aside.rename(places.real)
+        raise
+    aside.rename(slot)
+
+
+def settle(places: Places, slot: int) -> None:
+    """Finish or take back the renames that a kill interrupted, so that both names exist again."""
+    if not os.path.lexists(places.aside):
+        return
+    if os.path.lexists(places.real):
+        places.aside.rename(places.slot(slot))
+    else:
+        places.aside.rename(places.real)
+    flush_directory(places.parent)
+
+
+def has_happened(places: Places, pending: Pending) -> bool:
+    """Whether the incoming state is in the environment's place."""
+    if mark_of(places.real) != pending.incoming.mark:
+        return False
+    if mark_of(places.slot(pending.slot)) != pending.incoming.mark:
+        return True
+    with contextlib.suppress(OSError):
+        return places.real.stat().st_ino == pending.inode
+    return False
+
+
+def finished(places: Places, journal: Journal) -> Journal:
+    """The journal after the pending step: the incoming state is current, the outgoing one lies in the slot."""
+    pending = journal.pending
+    assert pending is not None
+    states = [state for state in journal.states if state.number != pending.incoming.number]
+    if os.path.lexists(places.slot(pending.slot)):
+        states.append(replace(journal.current, slot=pending.slot))
+    return replace(
+        journal,
+        current=replace(pending.incoming, slot=None),
+        states=tuple(sorted(states, key=lambda state: state.number)),
+        pending=None,
+        last=max(journal.last, pending.incoming.number),
+    )

@@ -1,0 +1,123 @@
+"""Who runs from an environment: such a program would load the new files lazily, in the middle of its old ones.
+
+Everything comes from /proc. A Python of a virtual environment is a link to the base interpreter, so its ``exe`` says
+nothing: what tells is the name it was started by, and the libraries it has mapped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor.change.places import Places
+from envdoctor.errors import Trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A process that runs from an environment, and how that is known."""
+
+    process: int
+    name: str
+    because: str
+
+
+def users(*folders: Path) -> tuple[User, ...]:
+    """The processes that run from any of these directories; this process and those above it are left out."""
+    roots = [os.path.realpath(folder) for folder in folders]
+    named = {os.path.abspath(folder) for folder in folders} | set(roots)
+    ours = set(_ancestors())
+    found = []
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() or int(entry.name) in ours:
+            continue
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            because = _because(Path(entry.path), named)
+            if because is not None:
+                found.append(User(process=int(entry.name), name=_name(Path(entry.path)), because=because))
+    return tuple(found)
+
+
+def refuse_users(where: Places) -> None:
+    """Raises `Trouble` that names the programs which run from the environment, if any do."""
+    found = users(where.environment, where.real)
+    if found:
+        shown = ", ".join(f"{user.name} (process {user.process})" for user in found[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        raise Trouble(
+            f"in use by {shown}{more}: it would load files of the new state in the middle of old ones",
+            file=where.environment,
+            remedy="Stop it first; --force changes the environment all the same.",
+            exit_code=3,
+        )
+
+
+def _ancestors() -> Iterator[int]:
+    process = os.getpid()
+    while process > 0:
+        yield process
+        try:
+            process = int(Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return
+
+
+def _because(process: Path, folders: set[str]) -> str | None:
+    if not _same_files(process):
+        return None
+    program = os.readlink(process / "exe").removesuffix(" (deleted)")
+    if _below(program, folders):
+        return program
+    if os.path.basename(program).startswith(("python", "pypy")):
+        started = _started_as(process)
+        if started is not None and _below(started, folders):
+            return started
+    prefixes = [os.fsencode(folder).replace(b"\n", b"\\012") + b"/" for folder in folders]  # as proc(5) escapes it
+    with open(process / "maps", "rb") as lines:
+        for line in lines:
+            if any(prefix in line for prefix in prefixes):
+                mapped = line.split(None, 5)[5].rstrip(b"\n").replace(b"\\012", b"\n")
+                path = os.fsdecode(mapped).removesuffix(" (deleted)")
+                if _below(path, folders):
+                    return path
+    return None
+
+
+def _same_files(process: Path) -> bool:
+    """Whether the process sees our files under our names: in another container the same path is another file."""
+    with contextlib.suppress(OSError):
+        if os.readlink(process / "ns" / "mnt") == os.readlink("/proc/self/ns/mnt"):
+            return True
+        return os.path.samefile(process / "root", "/")
+    return True
+
+
+def _started_as(process: Path) -> str | None:
+    """The path behind argv[0] of a Python: as given, against its directory, or along its PATH."""
+    word = os.fsdecode((process / "cmdline").read_bytes().split(b"\0", 1)[0])
+    if not word or os.path.isabs(word):
+        return os.path.normpath(word) if word else None
+    if "/" in word:
+        return os.path.normpath(os.path.join(os.readlink(process / "cwd"), word))
+    for pair in (process / "environ").read_bytes().split(b"\0"):
+        if pair.startswith(b"PATH="):
+            for folder in os.fsdecode(pair[5:]).split(os.pathsep):
+                if os.path.isabs(folder) and os.path.lexists(os.path.join(folder, word)):
+                    return os.path.normpath(os.path.join(folder, word))
+    return None
+
+
+def _below(path: str, folders: set[str]) -> bool:
+    return any(path.startswith(folder + "/") for folder in folders)
+
+
+def _name(process: Path) -> str:
+    """Program and script, never further arguments: those may hold passwords."""
+    words = (process / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    shown = [os.path.basename(os.fsdecode(words[0]))]
+    if len(words) > 1 and not words[1].startswith(b"-"):
+        shown.append(os.path.basename(os.fsdecode(words[1])))
+    return "".join(c if c.isprintable() else "?" for c in " ".join(shown))[:100] or process.name
