@@ -98,12 +98,12 @@ def train(
         "measure": None if order.measure is None else _as_dict(order.measure),
     }
     (folder / "order.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
-    argv = [environment.python, "-m", "trainer", "--order", str(folder / "order.json")]
+    argv = [str(environment.python), "-m", "trainer", "--order", str(folder / "order.json")]
     env = child_environment(order.variables)
+    code: int | None
     if on_line is None:
         code = process.attached(argv, deadline=deadline, env=env, cwd=stage, stdout_to_stderr=True)
-        ending = f"exit code {code}"
-        tail = ""
+        ending, tail = f"exit code {code}", ""
     else:
         outcome = process.run(argv, deadline=deadline, env=env, cwd=stage, on_line=on_line)
         code, ending = outcome.code, outcome.ending

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from envdoctor import doctor
-from envdoctor.change import Applied, Change, apply, create
+from envdoctor.change.apply import apply, create
+from envdoctor.change.values import Applied, Change
 from envdoctor.diagnose import Diagnosis
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
@@ -20,7 +22,7 @@ from envdoctor.target import Target
 class Ways:
     """How a change is to be made; the user's options."""
 
-    installer: str = "uv"
+    installer: Literal["uv", "pip"] = "uv"
     strict: bool = False
     force: bool = False
 
@@ -34,7 +36,7 @@ def change_for(environment: Environment, examination: Examination, ways: Ways) -
     hooked = bool(plan.flags or plan.variables) or not environment.exists
     return Change(
         environment=environment.path,
-        python=environment.python,
+        python=None if environment.python is None else str(environment.python),
         wanted=target.choice.pins if target.choice else (),
         install=tuple(step.after for step in plan.install) if environment.exists else (),
         flags={**target.flags, **plan.flags} if hooked else {},
@@ -75,7 +77,8 @@ def carry_out(
         last.append(after)
         return not_healthier(examination.diagnosis if environment.exists else None, after.diagnosis)
 
-    applied = (apply if environment.exists else create)(change, verify=verify, progress=progress)
+    make = apply if environment.exists else create
+    applied = make(change, verify=verify, progress=progress)
     if not last:
         raise Trouble("the change was made without being verified", file=environment.path, exit_code=3)
     return applied, last[-1]

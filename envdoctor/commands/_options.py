@@ -92,7 +92,7 @@ def cost(command: F) -> F:
     return steps(price(command))
 
 
-class Price(click.ParamType):
+class Price(click.ParamType[float]):
     """Money per hour: ``2.49`` or ``2.49/h``."""
 
     name = "price"

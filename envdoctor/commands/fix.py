@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from envdoctor import change, creation, doctor, repair
+from envdoctor import creation, doctor, repair
+from envdoctor.change.recover import recover
+from envdoctor.change.strategy import preview
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr
 from envdoctor.commands._progress import steps
@@ -37,7 +40,7 @@ def command(
     yes: bool,
     strict: bool,
     force: bool,
-    installer: str,
+    installer: Literal["uv", "pip"],
     python: str | None,
     format_: str,
     select: tuple[str, ...],
@@ -82,7 +85,7 @@ def fix(
     with steps(console) as progress:
         if environment.exists:
             progress("looking for what an interrupted run left behind")
-            for left in change.recover(environment.path):
+            for left in recover(environment.path).actions:
                 console.print(f"cleaned up after an interrupted run: {left}")
         progress("examining the environment")
         if environment.exists:
@@ -101,10 +104,17 @@ def fix(
         applied, after = repair.carry_out(environment, before, question, ways, progress=progress)
     seconds = time.monotonic() - started
     verb = "changed" if environment.exists else "created"
-    console.print(f"✓ {environment.path} {verb} in {seconds:.1f} s ({applied.strategy})", style="green")
+    console.print(f"✓ {environment.path} {verb} in {seconds:.1f} s ({applied.strategy.kind})", style="green")
+    if applied.strategy.activate:
+        console.print(f"  Use it: {applied.strategy.activate}", markup=False)
     if applied.previous is not None:
         console.print(f"  Undo: envdoctor undo --env {environment.path}", style="dim")
-    document = {"changed": True, "strategy": applied.strategy, "seconds": round(seconds, 3), **_plan_document(before)}
+    document = {
+        "changed": True,
+        "strategy": applied.strategy.kind,
+        "seconds": round(seconds, 3),
+        **_plan_document(before),
+    }
     return document, after
 
 
@@ -125,8 +135,8 @@ def _show_plan(environment: Environment, examination: Examination, ways: repair.
     if plan.kept:
         verb = "removed (--strict)" if ways.strict else "kept as they are (--strict removes them)"
         console.print(f"  {len(plan.kept)} packages outside the lock are {verb}", style="dim")
-    strategy = change.preview(repair.change_for(environment, examination, ways))
-    console.print(f"  how: {strategy.name}: {strategy.reason}", style="dim")
+    strategy = preview(repair.change_for(environment, examination, ways))
+    console.print(f"  how: {strategy.kind}: {strategy.reason}", style="dim", markup=False)
 
 
 def _plan_document(examination: Examination) -> dict[str, object]:

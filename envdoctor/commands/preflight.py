@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from envdoctor import change, doctor, repair
+from envdoctor import doctor, repair
+from envdoctor.change.recover import recover
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr, stdout
 from envdoctor.commands._progress import steps
@@ -69,7 +70,7 @@ def command(
     changed: dict[str, object] | None = None
     if environment.exists:
         with steps(console) as progress:
-            for left in change.recover(environment.path):
+            for left in recover(environment.path).actions:
                 console.print(f"cleaned up after an interrupted run: {left}", markup=False)
             progress("examining the environment")
             examination = doctor.examine(environment, question)

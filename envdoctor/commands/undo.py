@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from envdoctor import change
+from envdoctor.change.recover import recover
+from envdoctor.change.undo import history, undo
+from envdoctor.change.values import State
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stdout
 from envdoctor.environment import locate
@@ -17,8 +20,9 @@ from envdoctor.environment import locate
 @_options.environment
 @click.option("--list", "list_", is_flag=True, help="Show the states that are kept; change nothing.")
 @click.option("--to", type=int, metavar="N", help="Go back to state N of --list instead of the last one.")
+@click.option("--force", is_flag=True, help="Although processes are running from it.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
-def command(env: Path | None, list_: bool, to: int | None, format_: str) -> None:
+def command(env: Path | None, list_: bool, to: int | None, force: bool, format_: str) -> None:
     """Bring back the environment as it was before the last change, flags and variables included.
 
     It is one exchange, as the change was; running it again goes forward again.
@@ -29,20 +33,29 @@ def command(env: Path | None, list_: bool, to: int | None, format_: str) -> None
       envdoctor undo --list
     """
     environment = locate(env)
-    change.recover(environment.path)
+    recover(environment.path)
     if list_:
-        states = change.history(environment.path)
-        if format_ == "json":
-            print_json({"schema": 1, "states": [{"number": s.number, "when": s.when, "what": s.what} for s in states]})
-        elif not states:
-            stdout().print("Nothing to undo: envdoctor has not changed this environment.")
-        for state in states if format_ == "text" else ():
-            stdout().print(f"{state.number:>3}  {state.when}  {state.what}", markup=False)
+        _list(history(environment.path), format_)
         return
-    started = time.monotonic()
-    undone = change.undo(environment.path, to=to)
-    seconds = time.monotonic() - started
+    undone = undo(environment.path, to=to, force=force)
     if format_ == "json":
-        print_json({"schema": 1, "undone": undone.what, "seconds": round(seconds, 3)})
+        print_json({"schema": 1, "before": _state(undone.before), "now": _state(undone.now), "seconds": undone.seconds})
     else:
-        stdout().print(f"✓ {undone.what} ({seconds:.2f} s)", markup=False)
+        stdout().print(f"✓ {undone.environment} is again as it was: {undone.now.summary}", markup=False)
+        stdout().print(f"  Forward again: envdoctor undo --env {undone.environment} --to {undone.before.number}")
+
+
+def _list(states: Sequence[State], format_: str) -> None:
+    if format_ == "json":
+        print_json({"schema": 1, "states": [_state(state) for state in states]})
+    elif not states:
+        stdout().print("Nothing to undo: envdoctor has not changed this environment.")
+    else:
+        for state in states:
+            mark = "*" if state.current else " "
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.made))
+            stdout().print(f"{mark}{state.number:>3}  {when}  {state.summary}", markup=False)
+
+
+def _state(state: State) -> dict[str, object]:
+    return {"number": state.number, "made": state.made, "summary": state.summary, "current": state.current}

@@ -12,7 +12,7 @@ from rich.text import Text
 from envdoctor import __version__
 from envdoctor.examination import Examination
 from envdoctor.facts import Interpreter, Torch, Unavailable
-from envdoctor.rule import Finding, Rule, Severity
+from envdoctor.rule import Finding, Remedy, Rule, Severity
 from envdoctor.scrub import printable
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
@@ -101,7 +101,7 @@ def _says_more(found: Finding) -> bool:
 
 
 def _remedies(group: Sequence[Finding]) -> Iterator[Text]:
-    seen = set()
+    seen: set[Remedy] = set()
     for found in group:
         remedy = found.remedy
         if remedy in seen or len(seen) > 3:
