@@ -198,11 +198,18 @@ def _why_none(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
     order: tuple[What, ...] = ("platform", "gpu-driver", "python", "libc", "kernels", "driver")
     for what in order:
         if what in common:
-            return _first(rejected[0][1], what).message
+            return _no_code(machine, rejected) if what == "kernels" else _first(rejected[0][1], what).message
     fewest = min(rejected, key=lambda pair: len(pair[1].obstacles))
     parts = "; ".join(obstacle.message for obstacle in fewest[1].obstacles)
-    devices = ", ".join(dict.fromkeys(machine.capabilities)) or "this machine"
+    devices = " and ".join(dict.fromkeys(machine.capabilities)) or "this machine"
     return f"no published build serves {devices} here; the nearest, torch {fewest[0].name}, fails: {parts}"
+
+
+def _no_code(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
+    for device in dict.fromkeys(machine.capabilities):
+        if not any(_has_code(build, machine, device) for build, _ in rejected):
+            return f"no published build has code for {spelled(device)}"
+    return f"no published build serves {' and '.join(dict.fromkeys(machine.capabilities))} together"
 
 
 def _first(fit: Fit, what: What) -> Obstacle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,8 +70,13 @@ def kernels_of(torch: str, cuda: str | None, *, machine: str = "x86_64", windows
     return ()
 
 
-def published(*, machine: str = "x86_64", windows: bool = False) -> Iterator[Build]:
+@functools.cache
+def published(*, machine: str = "x86_64", windows: bool = False) -> tuple[Build, ...]:
     """Every published CUDA build for this machine, newest release first, its stable lines before experimental ones."""
+    return tuple(_published(machine, windows))
+
+
+def _published(machine: str, windows: bool) -> Iterator[Build]:
     arm = machine in ("aarch64", "arm64")
     for release in reversed(RELEASES):
         lines = release.arm if arm else release.lines
