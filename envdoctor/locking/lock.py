@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def _sizes(known: Stack | None) -> dict[str, int]:
 
 
 def _remote(options: Sequence[str]) -> Remote:
-    pairs = list(zip(options, [*options[1:], ""], strict=True))
+    pairs = list(pairwise(options))
     indexes = [value for name, value in pairs if name in ("--index", "--default-index", "--find-links", "--index-url")]
     certificates = next((value for name, value in pairs if name == "--cert"), None)
     return Remote(indexes=indexes, certificates=certificates)
