@@ -11,17 +11,18 @@ from pathlib import Path
 from envdoctor.change import build, sources
 from envdoctor.change.exchange import flush_directory, flush_file_system, rename_new
 from envdoctor.change.installers import choose
-from envdoctor.change.journal import Generation, Pending, new_mark, read, set_mark, write
+from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
 from envdoctor.change.layout import ask
 from envdoctor.change.lock import locked
 from envdoctor.change.log import Log
+from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
-from envdoctor.change.recover import prune, recover, recover_locked
+from envdoctor.change.recover import clear, prune, recover, recover_locked
 from envdoctor.change.signals import stoppable, undisturbed
 from envdoctor.change.strategy import decide, preview
-from envdoctor.change.swap import finished, swap
+from envdoctor.change.swap import finished, overwrite, swap
 from envdoctor.change.users import refuse_users
-from envdoctor.change.values import Applied, Change
+from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
 
 Verify = Callable[[Path], str | None]
@@ -55,7 +56,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         task = _begin(change, where, lock, progress)
         before = build.fingerprint(layout)
         try:
-            kept = build.changed_clone(task, layout)
+            built = build.changed_clone(task, layout, copy=strategy.copies)
             _check(task, verify)
             if build.fingerprint(layout) != before:
                 raise Trouble(
@@ -67,8 +68,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             if not change.force:
                 refuse_users(where)
             progress("putting the new state into place")
-            flush_file_system(task.slot)
-            journal = swap(where, task.journal, task.number, task.incoming)
+            journal = _put_in_place(task, strategy, built)
         except BaseException as error:
             _take_back(task, error)
             raise _translated(error, task) from error
@@ -76,8 +76,10 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         return Applied(
             strategy=strategy,
             seconds=time.monotonic() - started,
-            kept=kept,
-            previous=task.slot if task.slot.is_dir() else None,
+            kept=built.kept,
+            previous=next(
+                (location(where, one) for one in journal.states if one.number == journal.current.parent), None
+            ),
             log=task.log.path,
         )
 
@@ -116,6 +118,19 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             _take_back(task, error)
             raise _translated(error, task) from error
         return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
+
+
+def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built) -> Journal:
+    where = task.where
+    if strategy.kind != "file-by-file":
+        flush_file_system(task.slot)
+        return swap(where, task.journal, task.number, task.incoming)
+    difference = compare(where.real, task.slot, built.done, built.left_out)
+    kept = where.free_slot(task.journal.slots())
+    keep(where.real, task.slot, where.kept(kept), difference)
+    doomed = (*task.journal.doomed, task.number)
+    journal = overwrite(where, replace(task.journal, doomed=doomed), kept, task.incoming, "new")
+    return clear(where, journal)
 
 
 def _begin(change: Change, where: Places, lock: int, progress: Progress) -> build.Task:

@@ -12,13 +12,13 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from envdoctor.change import hook, paths
-from envdoctor.change.clone import clone
+from envdoctor.change.clone import Cloned, clone
 from envdoctor.change.distributions import Installed, scan, take_out
 from envdoctor.change.installers import Installer, install, new_environment
 from envdoctor.change.journal import Generation, Journal
 from envdoctor.change.layout import Layout, ask
 from envdoctor.change.log import Log
-from envdoctor.change.places import Places
+from envdoctor.change.places import KEPT_PREFIX, Places
 from envdoctor.change.strategy import foreign_entries
 from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
@@ -43,13 +43,30 @@ class Task:
     progress: Callable[[str], None]
 
 
-def changed_clone(task: Task, layout: Layout) -> tuple[str, ...]:
-    """Build the changed environment in the slot; answers what was kept beside the pins, "name version" each."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A finished clone. ``kept`` are the packages that no pin asked for, "name version" each."""
+
+    kept: tuple[str, ...]
+    done: Cloned
+    left_out: frozenset[str]  # entries of the environment that are not its own
+
+
+def changed_clone(task: Task, layout: Layout, *, copy: bool) -> Built:
+    """Build the changed environment in the slot; ``copy`` makes no hard links."""
     change = task.change
     task.progress(f"cloning {task.where.environment}")
-    leave_out = frozenset(foreign_entries(task.where, layout))
-    done = clone(task.where.real, task.slot, leave_out=leave_out)
-    task.log.line(f"cloned: {done}")
+    foreign = frozenset(foreign_entries(task.where, layout))
+    done = clone(
+        task.where.real,
+        task.slot,
+        leave_out=lambda name: name in foreign or name.startswith(KEPT_PREFIX),
+        links=not copy,
+        known_as=task.where.environment,
+    )
+    task.log.line(f"cloned: {done.directories} folders, {done.linked} links, {len(done.copies)} copies")
+    for path in done.left_out:
+        task.log.line(f"neither file, folder nor link, left out: {path}")
     inside = ask(task.slot)
     installed = scan(inside.libraries)
     going = {pin.name for pin in change.install}
@@ -59,7 +76,8 @@ def changed_clone(task: Task, layout: Layout) -> tuple[str, ...]:
     _install(task, change.install, inside)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
-    return tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
+    kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
+    return Built(kept=kept, done=done, left_out=foreign)
 
 
 def new_clone(task: Task) -> None:

@@ -12,7 +12,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,78 +25,97 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}
 
 @dataclass(slots=True)
 class Cloned:
-    """What was done: numbers of directories, links and copies, bytes copied, and what cannot be cloned."""
+    """What was done: numbers of directories and hard links, bytes copied, and what cannot be cloned."""
 
     directories: int = 0
     linked: int = 0
-    copied: int = 0
     bytes_copied: int = 0
     left_out: list[str] = field(default_factory=list)
+    copies: dict[str, tuple[int, int]] = field(default_factory=dict)  # path -> inode and change time of the copy
+    links: dict[str, str] = field(default_factory=dict)  # path -> goal of a symbolic link that was made relative
 
 
-def clone(source: Path, target: Path, *, leave_out: frozenset[str] = frozenset()) -> Cloned:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    roots: tuple[Path, ...]  # the source, under each of its names
+    links: bool
+    done: Cloned
+
+
+def clone(
+    source: Path,
+    target: Path,
+    *,
+    leave_out: Callable[[str], bool] = lambda _: False,
+    links: bool = True,
+    known_as: Path | None = None,
+) -> Cloned:
     """Clone the directory ``source`` as ``target``, which must not exist. Raises OSError; ``target`` is then partial.
 
-    ``leave_out`` are entries of the top directory that stay behind. Sockets, pipes and devices are left out and named.
+    ``leave_out`` says of entries of the top directory whether they stay behind; sockets, pipes and devices always do.
+    ``links`` False copies everything. ``known_as`` is another path by which the environment's own links may name it.
     """
-    done = Cloned()
-    _directory(source, target, Path(), source, done, leave_out)
-    return done
+    run = _Run(roots=(source, known_as or source), links=links, done=Cloned())
+    _directory(source, target, "", run, leave_out)
+    return run.done
 
 
-def _directory(
-    source: Path, target: Path, where: Path, root: Path, done: Cloned, leave_out: frozenset[str] = frozenset()
-) -> None:
+def _directory(source: Path, target: Path, where: str, run: _Run, leave_out: Callable[[str], bool]) -> None:
     os.mkdir(target, 0o700)
-    done.directories += 1
+    run.done.directories += 1
     with os.scandir(source) as entries:
         for entry in entries:
-            if entry.name in leave_out:
+            path = os.path.join(where, entry.name)
+            if not where and leave_out(entry.name):
                 continue
             new = target / entry.name
             if entry.is_symlink():
-                _link(Path(entry.path), new, root)
+                _link(Path(entry.path), new, path, run)
             elif entry.is_dir():
-                _directory(Path(entry.path), new, where / entry.name, root, done)
+                _directory(Path(entry.path), new, path, run, leave_out)
             elif entry.is_file():
-                _file(entry, new, where, done)
+                _file(entry, new, path, run)
             else:
-                done.left_out.append(str(where / entry.name))
+                run.done.left_out.append(path)
     _own(source, target)
     shutil.copystat(source, target, follow_symlinks=False)
 
 
-def _link(old: Path, new: Path, root: Path) -> None:
+def _link(old: Path, new: Path, path: str, run: _Run) -> None:
     """Recreate a symbolic link. An absolute one into the environment itself becomes relative.
 
     It would otherwise lead out of the clone into the state that the clone is going to replace.
     """
     goal = os.readlink(old)
-    if os.path.isabs(goal) and Path(goal).is_relative_to(root):
-        goal = os.path.relpath(goal, old.parent)
+    for root in run.roots:
+        if os.path.isabs(goal) and Path(goal).is_relative_to(root):
+            goal = os.path.relpath(goal, root / os.path.dirname(path))
+            run.done.links[path] = goal
     os.symlink(goal, new)
     _own(old, new)
 
 
-def _file(entry: os.DirEntry[str], new: Path, where: Path, done: Cloned) -> None:
+def _file(entry: os.DirEntry[str], new: Path, path: str, run: _Run) -> None:
     status = entry.stat(follow_symlinks=False)
-    if not _copied(entry.name, where, status):
+    if run.links and not _copied(path, status):
         try:
             os.link(entry.path, new, follow_symlinks=False)
-            done.linked += 1
+            run.done.linked += 1
             return
         except OSError as error:
             if error.errno not in _NO_LINK:
                 raise
     copy_file(Path(entry.path), new)
-    done.copied += 1
-    done.bytes_copied += status.st_size
+    copy = new.lstat()
+    run.done.copies[path] = (copy.st_ino, copy.st_ctime_ns)
+    run.done.bytes_copied += status.st_size
 
 
-def _copied(name: str, where: Path, status: os.stat_result) -> bool:
+def _copied(path: str, status: os.stat_result) -> bool:
     if status.st_size > _COPY_LIMIT:
         return False
-    return not where.parts or where.parts[0] in _COPIED_FOLDERS or name.endswith(_COPIED_SUFFIXES)
+    top, below, _ = path.partition("/")
+    return not below or top in _COPIED_FOLDERS or path.endswith(_COPIED_SUFFIXES)
 
 
 def copy_file(old: Path, new: Path) -> None:
@@ -121,18 +140,6 @@ def _own(old: Path, new: Path) -> None:
     if (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
         with contextlib.suppress(PermissionError):  # only root may give files away
             os.chown(new, status.st_uid, status.st_gid, follow_symlinks=False)
-
-
-def regular_files(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Every regular file below a directory with its status; links are not followed."""
-    stack = [os.fspath(root)]
-    while stack:
-        with os.scandir(stack.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    stack.append(entry.path)
-                elif entry.is_file(follow_symlinks=False):
-                    yield Path(entry.path), entry.stat(follow_symlinks=False)
 
 
 def delete_tree(path: Path) -> None:

@@ -23,13 +23,15 @@ SCHEMA = 1
 MARK = ".envdoctor"  # name of the mark inside a state
 
 Action = Literal["building", "swapping", "overwriting"]
+Side = Literal["old", "new"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """One state. ``slot`` is the sibling that holds it, None when it is the environment itself.
 
-    ``overwritten`` states have no directory of their own: the slot holds only the files that the change replaced.
+    A state that was changed file by file has no directory of its own: ``side`` says which half of the folder
+    ``kept(slot)`` leads to it, from the state numbered ``against``.
     """
 
     number: int
@@ -38,7 +40,8 @@ class Generation:
     mark: str = ""  # "" for a state that envdoctor did not build
     parent: int | None = None  # the state it was made from: where undo leads
     slot: int | None = None
-    overwritten: bool = False
+    side: Side | None = None
+    against: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,14 @@ class Pending:
     """A step under way: ``incoming`` will be the current state once it is done.
 
     ``inode`` of its directory decides where two states have the same mark, because envdoctor built neither.
+    ``back`` is the side of ``kept(slot)`` that takes a change file by file back.
     """
 
     action: Action
     slot: int
     incoming: Generation
     inode: int = 0
+    back: Side | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,13 @@ class Journal:
     def slots(self) -> set[int]:
         kept = {state.slot for state in self.states if state.slot is not None}
         return kept | set(self.doomed) | ({self.pending.slot} if self.pending else set())
+
+
+def location(places: Places, state: Generation) -> Path:
+    """Where a state's files are."""
+    if state.slot is None:
+        return places.environment
+    return places.slot(state.slot) if state.side is None else places.kept(state.slot)
 
 
 def new_mark() -> str:
@@ -154,6 +166,7 @@ def _parse(data: Mapping[str, Any]) -> Journal:
             slot=_number(pending["slot"]),
             incoming=_generation(pending["incoming"]),
             inode=_number(pending["inode"]),
+            back=_side(pending["back"]),
         ),
         last=_number(data["last"]),
     )
@@ -167,7 +180,8 @@ def _generation(data: Mapping[str, Any]) -> Generation:
         mark=str(data["mark"]),
         parent=None if data["parent"] is None else _number(data["parent"]),
         slot=None if data["slot"] is None else _number(data["slot"]),
-        overwritten=bool(data["overwritten"]),
+        side=_side(data["side"]),
+        against=None if data["against"] is None else _number(data["against"]),
     )
 
 
@@ -175,6 +189,12 @@ def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{value!r} is not a whole number")
     return value
+
+
+def _side(value: Any) -> Side | None:
+    if value not in (None, "old", "new"):
+        raise ValueError(f"unknown side {value!r}")
+    return value  # type: ignore[no-any-return]
 
 
 def _action(value: Any) -> Action:

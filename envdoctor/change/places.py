@@ -13,6 +13,7 @@ from pathlib import Path
 
 from envdoctor.errors import Trouble
 
+KEPT_PREFIX = ".envdoctor-kept-"  # folders inside an environment that is changed file by file
 _LONGEST_NAME = 255  # NAME_MAX of every Linux file system in use, bytes
 
 
@@ -46,9 +47,13 @@ class Places:
         """Temporary directories in which the file system is tried out begin with this."""
         return f".envdoctor-{self.real.name}.probe-"
 
+    def kept(self, number: int) -> Path:
+        """Where a change file by file keeps both versions of what it changed (see `overwrite`)."""
+        return self.real / f"{KEPT_PREFIX}{number}"
+
     def free_slot(self, taken: set[int]) -> int:
         number = 1
-        while number in taken or os.path.lexists(self.slot(number)):
+        while number in taken or os.path.lexists(self.slot(number)) or os.path.lexists(self.kept(number)):
             number += 1
         return number
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change.clone import delete_tree
 from envdoctor.change.journal import Journal, read, write
 from envdoctor.change.lock import locked
-from envdoctor.change.places import Places, places
+from envdoctor.change.overwrite import put
+from envdoctor.change.places import KEPT_PREFIX, Places, places
 from envdoctor.change.swap import finished, has_happened, settle
 from envdoctor.change.users import users
 from envdoctor.change.values import Recovered
@@ -41,12 +43,15 @@ def recover_locked(where: Places) -> tuple[str, ...]:
     pending = journal.pending
     if pending is not None:
         settle(where, pending.slot)
+        if pending.back is not None:
+            put(where.real, where.kept(pending.slot), pending.back)
         if has_happened(where, pending):
             journal = finished(where, journal)
             actions.append(f"an interrupted change had reached its end: {journal.current.summary}")
         else:
             known = {state.slot for state in journal.states}
-            doomed = journal.doomed if pending.slot in known else (*journal.doomed, pending.slot)
+            new = {pending.slot, *_kept_numbers(where)} - known - set(journal.doomed)
+            doomed = (*journal.doomed, *sorted(new))
             journal = replace(journal, pending=None, doomed=doomed)
             actions.append(f"an interrupted change was taken back: {pending.incoming.summary}")
         write(where, journal)
@@ -57,10 +62,20 @@ def recover_locked(where: Places) -> tuple[str, ...]:
     return tuple(actions)
 
 
+def _kept_numbers(where: Places) -> Iterator[int]:
+    """What a change file by file that was interrupted while it collected both sides has left in the environment."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(where.real):
+            number = name.removeprefix(KEPT_PREFIX)
+            if number != name and number.isdecimal():
+                yield int(number)
+
+
 def clear(where: Places, journal: Journal) -> Journal:
     """Delete the slots that are doomed. They are named in the journal until they are gone."""
     for slot in journal.doomed:
         delete_tree(where.slot(slot))
+        delete_tree(where.kept(slot))
     if journal.doomed:
         journal = replace(journal, doomed=())
         write(where, journal)

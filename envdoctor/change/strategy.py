@@ -16,7 +16,7 @@ from envdoctor.change.clone import delete_tree
 from envdoctor.change.distributions import scan
 from envdoctor.change.exchange import UNSUPPORTED, exchange
 from envdoctor.change.layout import Layout, ask
-from envdoctor.change.places import Places, places
+from envdoctor.change.places import KEPT_PREFIX, Places, places
 from envdoctor.change.values import Change, Kind, Strategy
 from envdoctor.errors import Trouble
 
@@ -74,7 +74,7 @@ def decide(change: Change, where: Places, layout: Layout) -> Strategy:
             remedy="Make that folder writable, or make a new environment: envdoctor fix --env NEWPATH",
         )
     kind, reason = _way(trial, foreign)
-    strategy = Strategy(kind=kind, reason=reason, environment=where.environment)
+    strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not trial.links)
     return _with_room(strategy, change, where, trial, foreign)
 
 
@@ -154,7 +154,8 @@ def foreign_entries(where: Places, layout: Layout) -> tuple[str, ...]:
     A project whose folder is itself the environment has its sources there, a conda base its other environments: they
     must neither be cloned nor be carried back by an undo.
     """
-    unknown = {name for name in os.listdir(where.real) if name not in _OWN_ENTRIES and name != "__pycache__"}
+    unknown = {name for name in os.listdir(where.real) if name not in _OWN_ENTRIES}
+    unknown = {name for name in unknown if not name.startswith(KEPT_PREFIX)}
     if layout.kind == "conda":
         return tuple(sorted(unknown & {"envs", "pkgs", ".git"}))
     if unknown:
@@ -172,10 +173,12 @@ def try_out(where: Places) -> Trial:
     try:
         for name in ("one", "other", "full/inner"):
             (probe / name).mkdir(parents=True)
+        number = _refusal(where.real, probe / "full")
         return Trial(
             exchange=_can_exchange(probe / "one", probe / "other"),
-            links=_can_link(where.real, probe / "link"),
-            refusal=_refusal(where.real, probe / "full"),
+            # Linking a file of a lower layer first copies it up, for good: then rather a copy that is deleted again.
+            links=number != errno.EXDEV and _can_link(where.real, probe / "link"),
+            refusal=_REFUSALS.get(number, f"its folder cannot be renamed ({os.strerror(number)})") if number else "",
         )
     finally:
         delete_tree(probe)
@@ -204,19 +207,19 @@ def _can_link(environment: Path, link: Path) -> bool:
     return True
 
 
-def _refusal(environment: Path, full: Path) -> str:
-    """Why the environment's directory cannot be renamed, or "".
+_REFUSALS = {
+    errno.EXDEV: "it lies in a lower layer of this container's file system, where folders cannot be renamed",
+    errno.EBUSY: "it is a mount point, which cannot be renamed",
+}
+
+
+def _refusal(environment: Path, full: Path) -> int:
+    """The error number with which the environment's directory refuses to be renamed; 0 when it would not.
 
     Renaming it onto a directory that is not empty is always refused (rename(2)); what counts is the reason given.
     """
     try:
         environment.rename(full)
     except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            return ""
-        if error.errno == errno.EXDEV:
-            return "it lies in a lower layer of this container's file system, where folders cannot be renamed"
-        if error.errno == errno.EBUSY:
-            return "it is a mount point, which cannot be renamed"
-        return f"its folder cannot be renamed ({error.strerror})"
+        return 0 if error.errno in (errno.ENOTEMPTY, errno.EEXIST) else error.errno or errno.EIO
     raise Trouble(f"was moved to {full} by a file system that breaks rename(2)", file=environment, exit_code=3)

@@ -12,7 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change.exchange import UNSUPPORTED, exchange, flush_directory
-from envdoctor.change.journal import Generation, Journal, Pending, mark_of, write
+from envdoctor.change.journal import Generation, Journal, Pending, Side, mark_of, write
+from envdoctor.change.overwrite import put
 from envdoctor.change.places import Places
 from envdoctor.change.signals import undisturbed
 
@@ -47,6 +48,18 @@ def _three_renames(places: Places, slot: Path) -> None:
     aside.rename(slot)
 
 
+def overwrite(places: Places, journal: Journal, kept: int, incoming: Generation, side: Side) -> Journal:
+    """Change the environment file by file to one side of ``kept``. Raises OSError; then the other side is put back."""
+    back: Side = "old" if side == "new" else "new"
+    with undisturbed():
+        journal = replace(journal, pending=Pending(action="overwriting", slot=kept, incoming=incoming, back=back))
+        write(places, journal)
+        put(places.real, places.kept(kept), side)
+        journal = finished(places, journal)
+        write(places, journal)
+    return journal
+
+
 def settle(places: Places, slot: int) -> None:
     """Finish or take back the renames that a kill interrupted, so that both names exist again."""
     if not os.path.lexists(places.aside):
@@ -59,7 +72,9 @@ def settle(places: Places, slot: int) -> None:
 
 
 def has_happened(places: Places, pending: Pending) -> bool:
-    """Whether the incoming state is in the environment's place."""
+    """Whether the incoming state is in the environment's place. A change file by file that is pending has not ended."""
+    if pending.action == "overwriting":
+        return False
     if mark_of(places.real) != pending.incoming.mark:
         return False
     if mark_of(places.slot(pending.slot)) != pending.incoming.mark:
@@ -74,11 +89,16 @@ def finished(places: Places, journal: Journal) -> Journal:
     pending = journal.pending
     assert pending is not None
     states = [state for state in journal.states if state.number != pending.incoming.number]
-    if os.path.lexists(places.slot(pending.slot)):
+    if pending.action == "overwriting":
+        outgoing = replace(journal.current, slot=pending.slot, side=pending.back, against=pending.incoming.number)
+        states.append(outgoing)
+    elif os.path.lexists(places.slot(pending.slot)):
         states.append(replace(journal.current, slot=pending.slot))
+    # What a change file by file kept lies inside the environment, and goes with the state that has it.
+    states = [one for one in states if one.side is None or (one.slot and places.kept(one.slot).is_dir())]
     return replace(
         journal,
-        current=replace(pending.incoming, slot=None),
+        current=replace(pending.incoming, slot=None, side=None, against=None),
         states=tuple(sorted(states, key=lambda state: state.number)),
         pending=None,
         last=max(journal.last, pending.incoming.number),

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change.exchange import rename_new
-from envdoctor.change.journal import Generation, Journal, Pending, read, write
+from envdoctor.change.journal import Generation, Journal, Pending, location, read, write
 from envdoctor.change.lock import locked
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import recover_locked
 from envdoctor.change.signals import stoppable, undisturbed
-from envdoctor.change.swap import finished, swap
+from envdoctor.change.swap import finished, overwrite, swap
 from envdoctor.change.users import refuse_users
 from envdoctor.change.values import State, Undone
 from envdoctor.errors import Trouble
@@ -66,14 +66,23 @@ def _goal(where: Places, journal: Journal, to: int | None) -> Generation:
 
 def _go(where: Places, journal: Journal, goal: Generation) -> Journal:
     assert goal.slot is not None
-    path = where.slot(goal.slot)
+    path = location(where, goal)
+    if goal.side is not None and goal.against != journal.current.number:
+        raise Trouble(
+            f"state {goal.number} was changed file by file and leads back from state {goal.against} only",
+            file=where.environment,
+            remedy=f"Go one step at a time: envdoctor undo --to {goal.against}",
+        )
     if not path.is_dir():
         raise Trouble("the kept state is gone", file=path, remedy="Run envdoctor fix to build it again.", exit_code=3)
     try:
+        if goal.side is not None:
+            return overwrite(where, journal, goal.slot, goal, goal.side)
         if where.real.is_dir():
             return swap(where, journal, goal.slot, goal)
         return _restore(where, journal, goal, goal.slot)
     except OSError as error:
+        recover_locked(where)
         raise Trouble(
             f"cannot be put back: {error.strerror}", file=path, remedy="Check the permissions.", exit_code=3
         ) from error
@@ -92,5 +101,10 @@ def _restore(where: Places, journal: Journal, goal: Generation, slot: int) -> Jo
 
 
 def _state(where: Places, one: Generation) -> State:
-    path = where.environment if one.slot is None else where.slot(one.slot)
-    return State(number=one.number, made=one.made, summary=one.summary, path=path, current=one.slot is None)
+    return State(
+        number=one.number,
+        made=one.made,
+        summary=one.summary,
+        path=location(where, one),
+        current=one.slot is None,
+    )

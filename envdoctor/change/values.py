@@ -44,6 +44,7 @@ class Strategy:
     bytes_free: int | None = None
     inodes_needed: int = 0
     inodes_free: int | None = None
+    copies: bool = False  # the clone is made of copies, because hard links are not possible or would cost as much
     remedy: str = ""  # what to do about a refusal
     activate: str | None = None  # the one line that activates an environment made beside
 
