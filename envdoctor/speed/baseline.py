@@ -145,9 +145,8 @@ def write(baseline: Baseline, path: Path) -> None:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
-            after = load(fresh)
             kept = tuple(old for old, replaced in zip(before.baselines, same, strict=True) if not replaced)
-            if replace(after, path=path, baselines=()) != replace(before, baselines=()) or after.baselines[:-1] != kept:
+            if not _only_baselines_differ(before, kept, fresh):
                 raise Trouble(
                     "the baseline cannot be put in without changing other lines",
                     file=path,
@@ -157,6 +156,15 @@ def write(baseline: Baseline, path: Path) -> None:
             os.replace(fresh, path)
     except OSError as error:
         raise Trouble(error.strerror or str(error), file=path, remedy="Check the folder's permissions.") from error
+
+
+def _only_baselines_differ(before: Target, kept: tuple[Baseline, ...], fresh: Path) -> bool:
+    try:
+        after = load(fresh)
+    except Trouble:
+        return False
+    same_rest = replace(after, path=before.path, baselines=()) == replace(before, baselines=())
+    return same_rest and after.baselines[:-1] == kept
 
 
 def replace_tables(text: str, baseline: Baseline, replaced: Sequence[bool]) -> str:
@@ -200,7 +208,7 @@ def as_toml(baseline: Baseline) -> str:
             lines += [f"{name} = [", *(f"    {_inline(row)}," for row in rows), "]"]
     if baseline.conditions:
         lines.append("[baseline.conditions]")
-        lines += [f"{name} = {_inline(value)}" for name, value in baseline.conditions.items()]
+        lines += [f"{_bare(str(name))} = {_inline(value)}" for name, value in baseline.conditions.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -216,4 +224,4 @@ def _inline(value: Any) -> str:
 
 
 def _bare(key: str) -> str:
-    return key if re.fullmatch(r"[\w-]+", key) else tomli_w.dumps({key: 0}).partition(" =")[0]
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else tomli_w.dumps({key: 0}).rpartition(" = ")[0]

@@ -99,18 +99,23 @@ CHIPS = (
     _chip("T4", "Tesla T4", (8.1, None, None, 65.0), 320, _T4),
 )
 
+OTHER_CHIP = {"Laptop", "Max-Q", "Ti", "SUPER", "D", "MIG"}
+"""Words after a name that make it another chip than the one without them."""
+
 
 def find(name: str) -> Chip | None:
     """The chip whose printed name is the longest one contained in ``name`` as whole words; None when it is not listed.
 
-    "NVIDIA L4" must not match an L40S, so a match may not be followed by a letter or a digit.
+    "NVIDIA L4" must not match an L40S, nor an RTX 4090 its laptop namesake or a part of a chip (MIG).
     """
-    padded = f"{name} "
+    if OTHER_CHIP & set(name.split()):
+        return None
+    padded = f" {name} "
     best: tuple[int, Chip] | None = None
     for chip in CHIPS:
         for printed in chip.names:
             at = padded.find(printed)
-            if at < 0 or padded[at + len(printed)].isalnum() or (at > 0 and padded[at - 1].isalnum()):
+            if at < 0 or padded[at - 1].isalnum() or padded[at + len(printed)].isalnum():
                 continue
             if best is None or len(printed) > best[0]:
                 best = (len(printed), chip)

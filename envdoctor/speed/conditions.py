@@ -90,7 +90,8 @@ def of_baseline(reports: Sequence[Report], baseline: Baseline | None) -> Iterato
         if isinstance(kind, str) and kind != report.device.type:
             text = f"the run used {report.device.type}, the baseline {kind} ({baseline.gpu})"
             yield Obstacle(word="not-comparable", text=text, cause="machine")
-        yield from _another_step(report, baseline)
+        if baseline.windows:
+            yield from _another_step(report, baseline)
 
 
 def _another_step(report: Report, baseline: Baseline) -> Iterator[Obstacle]:
@@ -105,15 +106,16 @@ def _another_step(report: Report, baseline: Baseline) -> Iterator[Obstacle]:
         )
 
 
+def nothing_in_common(baseline: Baseline) -> Obstacle:
+    """The machines differ and no probe was timed on both."""
+    text = f"the baseline is of {baseline.gpu or 'another machine'}, and no common probes tell how the two compare"
+    return Obstacle(word="not-comparable", text=text, cause="machine")
+
+
 def of_machine(machine: Machine, kinship: Kinship, reports: Sequence[Report], baseline: Baseline) -> Iterator[Obstacle]:
     """Obstacles that probes and pressure show."""
     device = reports[0].device.type
-    if not machine.known and kinship == "other-model":
-        text = (
-            f"the baseline is of {baseline.gpu or 'another machine'}, and there are no probes in common to compare by"
-        )
-        yield Obstacle(word="not-comparable", text=text, cause="machine")
-    elif machine.spread > TRANSFER_LIMIT:
+    if machine.spread > TRANSFER_LIMIT:
         said = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in sorted(machine.ratios.items()))
         yield Obstacle(
             word="not-comparable",

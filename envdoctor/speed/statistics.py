@@ -169,6 +169,12 @@ def tolerance(baseline: Sequence[Process], *, probe_spread: float, least: float,
     return max(least, (t_quantile(1.0 - ALPHA / len(LOOKS), df) + t_quantile(POWER, df)) * error)
 
 
+def sharpens(comparison: Comparison, baseline: Sequence[Process], probe_spread: float) -> bool:
+    """Would the last look's processes narrow the interval by a tenth or more? What the machines differ by stays."""
+    between = comparison.run_spread**2 * (1 / len(baseline) + 1 / LOOKS[-1])
+    return math.sqrt(between + probe_spread**2) < 0.9 * comparison.error
+
+
 def disagree(runs: Sequence[Process], run_spread: float, df: float) -> bool:
     """Do the runs differ among themselves far more than the baseline's processes did? (F test, 1 %)."""
     if len(runs) < 2:

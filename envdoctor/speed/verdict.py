@@ -92,6 +92,8 @@ def _compared(
         kinship=relation.kinship,
         weights=probes.shares(kinship.mapping(baseline.conditions, "breakdown")),
     )
+    if not machine.known and relation.kinship == "other-model":
+        return _without_comparison(common, [*obstacles, conditions.nothing_in_common(baseline)], common["breakdown"])
     recorded = [speeds.process(row) for row in baseline.windows]
     doubt = math.hypot(machine.spread, relation.spread)
     comparison = speeds.compare(
@@ -111,15 +113,17 @@ def _compared(
     word: Word | None = _decide(comparison, tolerance, WIDEST_TOLERANCE[relation.evidence])
     word, obstacles = _weigh(word, obstacles, comparison, machine, relation.kinship, tolerance)
     reasons = [*(obstacle.text for obstacle in obstacles), *relation.remarks]
-    more = 0
-    if word == "slower" and reports[0].device.type == "cpu" and len(runs) < speeds.LOOKS[-1]:
-        word = None
+    more = max(speeds.LOOKS[-1] - len(runs), 0)
+    if word == "slower" and reports[0].device.type == "cpu" and more:
+        word = "unstable"
         reasons.append("it looks slower, but on a shared CPU one process proves nothing: neighbours come and go")
-    if word is None:
-        more = max(speeds.LOOKS[-1] - len(runs), 0)
+    elif word is None:
+        more = more if speeds.sharpens(comparison, recorded, doubt) else 0
         word = "not-comparable" if relation.evidence == "derived" and not more else "unstable"
         low, high = comparison.interval
-        reasons.append(f"undecided: {low:.3f} to {high:.3f} of the baseline's speed is both slower and as expected")
+        reasons.append(f"undecided: {low:.3f} to {high:.3f} of the baseline's speed is neither slower nor as expected")
+    else:
+        more = 0
     cause: Cause | None = None
     if word not in ("as-expected", "faster"):
         found = attribution.attribute(

@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Device, Model, Report, Warmup, Window
-from envdoctor.speed.verdict import Verdict, judge
+from envdoctor.speed.verdict import judge
 from envdoctor.target import Baseline
 
 STEPS, PER_WINDOW, STEP_SECONDS = 400, 20, 0.1
