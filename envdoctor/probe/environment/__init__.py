@@ -1,0 +1,1 @@
+"""What the environment's own Python can tell without importing any package of it."""
