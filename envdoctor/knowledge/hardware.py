@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from envdoctor.compat.gpus import capability_of
+from envdoctor.compat.numbers import capability
 from envdoctor.facts import Facts, Host
 from envdoctor.rule import known
 from envdoctor.target import Target
@@ -14,16 +16,11 @@ Capability = tuple[int, int]
 def capabilities(facts: Facts, target: Target) -> frozenset[Capability]:
     """Compute capabilities of the GPUs found; of the target's GPU when none could be read; empty when unknown."""
     gpus, torch = known(facts.gpus), known(facts.torch)
-    texts = [gpu.capability for gpu in gpus.devices if gpu.capability] if gpus else []
+    texts = [gpu.capability or capability_of(gpu.name) for gpu in gpus.devices] if gpus else []
     texts += torch.capabilities if torch else ()
-    if not texts and target.capability:
-        texts = [target.capability]
-    return frozenset(pair for text in texts if (pair := _pair(text)) is not None)
-
-
-def _pair(text: str) -> Capability | None:
-    major, _, minor = text.partition(".")
-    return (int(major), int(minor or 0)) if major.isdigit() and (minor or "0").isdigit() else None
+    found = frozenset(pair for text in texts if (pair := capability(text)) is not None)
+    wanted = capability(target.capability)
+    return found or (frozenset() if wanted is None else frozenset((wanted,)))
 
 
 def trains_on_gpu(facts: Facts, target: Target) -> bool | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.facts import Packages
 from envdoctor.knowledge import versions
-from envdoctor.rule import Remedy
+from envdoctor.rule import Pin, Remedy
+from envdoctor.stack import by_name
 from envdoctor.target import Target
 
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
@@ -16,6 +18,21 @@ def repair(target: Target, text: str, *by_hand: str) -> Remedy:
     if target.choice is not None:
         return Remedy(text=text, commands=(f"envdoctor fix --target {target.name}",))
     return Remedy(text=text, commands=by_hand)
+
+
+def locked(target: Target, packages: Packages | None, *names: str) -> tuple[Pin, ...]:
+    """Pins of those packages that the stack locks at another version than the installed one."""
+    pins = by_name(target.choice.pins) if target.choice else {}
+    return tuple(
+        Pin(name=name, version=pins[name].version)
+        for name in names
+        if name in pins and not versions.same((packages.version(name) if packages else None) or "", pins[name].version)
+    )
+
+
+def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str) -> Remedy:
+    """`envdoctor fix` where it repairs this, else the commands by hand."""
+    return repair(target, text, *by_hand) if repair_ else Remedy(text=text, commands=by_hand)
 
 
 def setting(target: Target, text: str, *by_hand: str) -> Remedy:

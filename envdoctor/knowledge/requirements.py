@@ -30,16 +30,16 @@ def read(line: str) -> Wanted | None:
         return None
     match = _PLAIN.fullmatch(line.strip())
     if match:
-        return Wanted(_normal(match[1]), match[2].strip(), (match[3] or "").strip())
+        return Wanted(normal(match[1]), match[2].strip(), (match[3] or "").strip())
     try:
         requirement = Requirement(line)
     except InvalidRequirement:
         return None
-    return Wanted(_normal(requirement.name), str(requirement.specifier), str(requirement.marker or ""))
+    return Wanted(normal(requirement.name), str(requirement.specifier), str(requirement.marker or ""))
 
 
 @functools.cache
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
     return canonicalize_name(name)
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from envdoctor.facts import Distribution, Facts, Packages
 from envdoctor.knowledge import remedies, requirements, versions
 from envdoctor.knowledge.training import TRAINING
-from envdoctor.rule import Finding, Pin, Remedy, Severity, known, need, rule
-from envdoctor.stack import Locked, by_name
+from envdoctor.rule import Finding, Severity, known, need, rule
 from envdoctor.target import Target
 
 
@@ -23,13 +22,13 @@ def conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     packages = need(facts.packages)
     interpreter = known(facts.interpreter)
     markers = interpreter.markers if interpreter else {}
-    pins = by_name(target.choice.pins) if target.choice else {}
+    pins = frozenset(pin.name for pin in target.choice.pins) if target.choice else frozenset()
     versions_of = {distribution.name: distribution.version for distribution in packages.distributions}
     for distribution in packages.distributions:
         for line in distribution.requires:
             wanted = requirements.read(line)
             if wanted is not None and _violated(wanted, versions_of, packages, markers):
-                yield _finding(distribution, wanted, versions_of, pins, target)
+                yield _finding(distribution, wanted, packages, pins, target)
 
 
 def _violated(
@@ -46,16 +45,16 @@ def _violated(
 def _finding(
     demanding: Distribution,
     wanted: requirements.Wanted,
-    installed: Mapping[str, str],
-    pins: Mapping[str, Locked],
+    packages: Packages,
+    pins: frozenset[str],
     target: Target,
 ) -> Finding:
     need_text = f"{wanted.name}{wanted.specifier}"
-    version = installed.get(wanted.name)
-    pin = next((pins[name] for name in (wanted.name, demanding.name) if _differs(name, pins, installed)), None)
+    version = packages.version(wanted.name)
+    locked = remedies.locked(target, packages, wanted.name) or remedies.locked(target, packages, demanding.name)
     text = f"Install a version that {demanding.name} accepts."
     by_hand = remedies.install(need_text)
-    relevant = demanding.name in pins or demanding.name in TRAINING
+    relevant = (demanding.name in pins or demanding.name in TRAINING) and not _newer_cuda(wanted, version)
     return Finding(
         kind="package-conflict",
         subject=f"{demanding.name} {wanted.name}",
@@ -63,13 +62,14 @@ def _finding(
         expected=need_text,
         message=f"{demanding.name} {demanding.version} requires {need_text}, and "
         + (f"{version} is installed." if version else "it is not installed."),
-        remedy=remedies.repair(target, text, by_hand) if pin else Remedy(text=text, commands=(by_hand,)),
+        remedy=remedies.choose(target, locked, text, by_hand),
         severity=None if relevant else Severity.NOTE,
         root_rank=10 if relevant else 0,
-        repair=(Pin(name=pin.name, version=pin.version),) if pin else (),
+        repair=locked,
     )
 
 
-def _differs(name: str, pins: Mapping[str, Locked], installed: Mapping[str, str]) -> bool:
-    """Would installing the locked version change anything?"""
-    return name in pins and not versions.same(installed.get(name, ""), pins[name].version)
+def _newer_cuda(wanted: requirements.Wanted, version: str | None) -> bool:
+    """A newer NVIDIA wheel than torch demands keeps its interface, and is a known remedy for older faults."""
+    exact = wanted.specifier.removeprefix("==")
+    return wanted.name.startswith("nvidia-") and version is not None and versions.at_least(version, exact)

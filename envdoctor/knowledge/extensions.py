@@ -1,0 +1,170 @@
+"""Compiled extensions of torch: what each was built for, and whether that is what is installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from envdoctor.compat.torch_builds import line_of
+from envdoctor.facts import Facts
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.pairs import TORCHAO, XFORMERS
+from envdoctor.rule import known
+
+STABLE = frozenset({"torchvision", "torchaudio", "triton", "pytorch-triton", "torch", "torchcodec"})
+"""Judged by rules of their own, or bound to no torch."""
+
+MODULES = {
+    "flash_attn": "flash-attn",
+    "flash-attn": "flash-attn",
+    "flash_attn_3": "flash-attn-3",
+    "xformers": "xformers",
+    "torchao": "torchao",
+    "vllm": "vllm",
+    "bitsandbytes": "bitsandbytes",
+    "deepspeed": "deepspeed",
+    "causal_conv1d": "causal-conv1d",
+    "selective_scan": "mamba-ssm",
+    "mamba": "mamba-ssm",
+    "transformer_engine": "transformer-engine",
+    "transformerengine": "transformer-engine",
+    "amp_c": "apex",
+    "apex": "apex",
+    "torch_scatter": "torch-scatter",
+    "torch_sparse": "torch-sparse",
+    "torch_cluster": "torch-cluster",
+    "mmcv": "mmcv",
+    "detectron2": "detectron2",
+    "pytorch3d": "pytorch3d",
+    "natten": "natten",
+    "flashinfer": "flashinfer-python",
+    "sageattention": "sageattention",
+    "exllamav2": "exllamav2",
+    "auto_gptq": "auto-gptq",
+    "autogptq": "auto-gptq",
+    "gptqmodel": "gptqmodel",
+    "fbgemm": "fbgemm-gpu",
+}
+"""Words of an error line -> the distribution they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """torch as "2.8", CUDA as "12" or "12.4" ("" for CPU), Python as "3.11"; None where nothing says it."""
+
+    torch: str | None = None
+    cuda: str | None = None
+    python: str | None = None
+    cxx11_abi: bool | None = None
+
+    def text(self) -> str:
+        """For people: "torch 2.8, CUDA 12.8, the new C++ ABI"."""
+        parts = [f"torch {self.torch}" if self.torch else "", f"CUDA {self.cuda}" if self.cuda else ""]
+        parts += [f"Python {self.python}" if self.python else ""]
+        parts += [f"the {'new' if self.cxx11_abi else 'old'} C++ ABI" if self.cxx11_abi is not None else ""]
+        return ", ".join(filter(None, parts))
+
+
+def torch_build(facts: Facts) -> Built | None:
+    """The installed torch in the same terms; None when its version is not known."""
+    torch, packages, interpreter = known(facts.torch), known(facts.packages), known(facts.interpreter)
+    version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
+    release = versions.release(version or "")
+    if version is None or release is None:
+        return None
+    python = versions.release(interpreter.version) if interpreter else None
+    abi = torch.cxx11_abi if torch and torch.cxx11_abi is not None else _abi_of_wheel(version, release)
+    return Built(
+        torch=f"{release[0]}.{release[1]}",
+        cuda=line_of(version, torch.cuda if torch else None),
+        python=f"{python[0]}.{python[1]}" if python else None,
+        cxx11_abi=abi,
+    )
+
+
+def _abi_of_wheel(version: str, release: tuple[int, int, int]) -> bool | None:
+    """Linux wheels have the new ABI from 2.7 on, and in 2.6 for CUDA 12.6 (release notes of 2.6); other builds:
+    unknown."""
+    label = versions.label(version)
+    if label is None or not re.fullmatch(r"cpu|cu\d+", label) or release < (2, 0, 0):
+        return None
+    return release >= (2, 7, 0) or (release[:2] == (2, 6) and label == "cu126")
+
+
+def builds(facts: Facts) -> Mapping[str, Built]:
+    """What each extension was built for, by distribution; those for which nothing says it are left out."""
+    found: dict[str, Built] = {}
+    packages = known(facts.packages)
+    for distribution in packages.distributions if packages else ():
+        name, version = distribution.name, distribution.version
+        torch = _release_of_torch(name, version)
+        label = ",".join(filter(None, (versions.label(version), distribution.build)))
+        if name not in STABLE and (torch or re.search(r"torch|pt\d\d", label)):
+            built = read_label(label)
+            found[name] = Built(built.torch or torch, built.cuda, None, built.cxx11_abi)
+    for extension in known(facts.extensions) or ():
+        if extension.name in STABLE:
+            continue
+        other = found.get(extension.name, Built())
+        torch = _release_of_torch(extension.name, extension.version or "")
+        found[extension.name] = Built(
+            _minor(extension.torch) or other.torch or torch,
+            extension.cuda if extension.cuda is not None else other.cuda,
+            extension.python,
+            extension.cxx11_abi if extension.cxx11_abi is not None else other.cxx11_abi,
+        )
+    return found
+
+
+def _release_of_torch(name: str, version: str) -> str | None:
+    """torch that a release was compiled with, where a table says it and its label does not."""
+    if name == "xformers":
+        return XFORMERS.get(versions.public(version))
+    release = versions.release(version)
+    if name == "torchao" and release and "git" not in version:
+        return next(iter(TORCHAO.get(release[:2], ())), None)
+    return None
+
+
+def _minor(version: str | None) -> str | None:
+    release = versions.release(version or "")
+    return f"{release[0]}.{release[1]}" if release and release[:2] != (0, 0) else None
+
+
+def read_label(label: str) -> Built:
+    """Read "cu12torch2.8cxx11abitrue" (flash-attn), "pt25cu124" (PyG) or "cuda 12.1, torch 2.1" (a report)."""
+    torch = re.search(r"torch[ _=]*(\d+)\.(\d+)", label) or re.search(r"(?:torch|pt)(\d)(\d{1,2}?)0?(?=cu|\.|$)", label)
+    cuda = re.search(r"\bcuda[ _=]*(\d+)(?:\.(\d))?", label) or re.search(r"cu(\d\d)(\d)?(?!\d)", label)
+    abi = re.search(r"cxx11_?abi[ _=]*(true|1|false|0)", label, re.IGNORECASE)
+    return Built(
+        torch=f"{torch[1]}.{torch[2]}" if torch else None,
+        cuda=".".join(filter(None, cuda.groups())) if cuda and cuda[1] != "0" else None,
+        cxx11_abi=None if abi is None else abi[1].lower() in ("true", "1"),
+    )
+
+
+def difference(built: Built, torch: Built) -> str | None:
+    """In what the extension's build differs from torch's, or None."""
+    if built.torch and torch.torch and built.torch != torch.torch:
+        return f"it was built for torch {built.torch}, torch {torch.torch} is installed"
+    if built.cuda and torch.cuda is not None and _major(built.cuda) != _major(torch.cuda):
+        return f"it was built for CUDA {built.cuda}, torch for {'CUDA ' + torch.cuda if torch.cuda else 'the CPU'}"
+    if None not in (built.cxx11_abi, torch.cxx11_abi) and built.cxx11_abi != torch.cxx11_abi:
+        return f"it has the {'new' if built.cxx11_abi else 'old'} C++ ABI, torch the other one"
+    if built.python and torch.python and not built.python.endswith("+"):
+        python = _minor(built.python)
+        if python and python != torch.python:
+            return f"it was built for Python {python}, this is {torch.python}"
+    return None
+
+
+def _major(cuda: str) -> str:
+    return cuda.partition(".")[0]
+
+
+def named(text: str, candidates: Iterable[str] = ()) -> str | None:
+    """The distribution that an error line is about, preferring those that are installed."""
+    lower = text.lower()
+    found = [name for word, name in MODULES.items() if word in lower]
+    return next((name for name in found if name in set(candidates)), found[0] if found else None)

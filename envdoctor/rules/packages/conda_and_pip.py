@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies, versions
+from envdoctor.rule import Finding, Severity, need, rule
+from envdoctor.target import Target
+
+_PAIRS = {"pytorch": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio", "numpy": "numpy"}
+
+
+@rule(Severity.WARNING)
+def conda_and_pip(facts: Facts, target: Target) -> Iterator[Finding]:
+    """conda and pip both installed the same library, in different versions.
+
+    Why: both write to one site-packages folder, and neither knows of the other's files. What is imported is a
+    mixture: Python files of one, libraries of the other.
+    Fix: keep one of them; torch is published for pip only since 2.6.
+    Source: https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-pkgs.html
+    https://github.com/pytorch/pytorch/issues/138506
+    """
+    packages = need(facts.packages)
+    for conda, pip in _PAIRS.items():
+        ours, theirs = packages.conda.get(conda), packages.find(pip)
+        if ours is None or theirs is None or theirs.installer == "conda":
+            continue
+        version, _, build = ours.partition(" ")
+        if "pypi" in build or versions.same(versions.public(theirs.version), version):
+            continue
+        locked = remedies.locked(target, packages, pip)
+        yield Finding(
+            kind="package-damaged",
+            subject=pip,
+            actual=f"{version} by conda, {theirs.version} by {theirs.installer or 'pip'}",
+            expected="one of them",
+            message=f"{pip} was installed twice over itself: {version} by conda and {theirs.version} by pip.",
+            remedy=remedies.choose(
+                target,
+                locked,
+                "Remove conda's, then install pip's again.",
+                f"conda remove --force {conda}",
+                remedies.install(f"{pip}=={theirs.version}") + " --force-reinstall --no-deps",
+            ),
+            root_rank=18,
+            repair=locked,
+        )

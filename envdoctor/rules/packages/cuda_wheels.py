@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from envdoctor.compat.torch_builds import line_of
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
+from envdoctor.target import Target
+
+_WHEEL = re.compile(r"nvidia-([a-z]+(?:-[a-z]+)*)-cu(\d\d)")
+_SAME_FILES = frozenset({"cudnn", "nccl", "cusparselt", "nvshmem"})
+"""Libraries whose files bear the same name on every CUDA line: libcudnn.so.9, libnccl.so.2, libcusparseLt.so.0."""
+
+
+@rule(Severity.ERROR)
+def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
+    """NVIDIA's library wheels of several CUDA lines are installed together.
+
+    Why: nvidia-cudnn-cu12 and nvidia-cudnn-cu13 write the same files (so do NCCL, cuSPARSELt and NVSHMEM): the
+    one installed last wins, and torch of the other line loads a library built for another CUDA. Wheels whose file
+    names carry the version (cuBLAS, the runtime) stand side by side and only take space.
+    Fix: remove the wheels that do not belong to torch's line, then install torch again so that its own are
+    complete.
+    Source: https://github.com/pytorch/pytorch/blob/main/.github/scripts/generate_binary_build_matrix.py
+    https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#pip-wheels
+    """
+    packages = need(facts.packages)
+    torch = known(facts.torch)
+    lines: dict[str, set[str]] = defaultdict(set)
+    wheels: dict[str, list[str]] = defaultdict(list)
+    for distribution in packages.distributions:
+        if match := _WHEEL.fullmatch(distribution.name):
+            lines[match[1]].add(match[2])
+            wheels[match[2]].append(distribution.name)
+    version = packages.version("torch") or (torch.version if torch else None)
+    line = line_of(version, torch.cuda if torch else None) if version else None
+    own = line.partition(".")[0] if line else None
+    others = sorted(major for major in wheels if own is not None and major != own)
+    clash = sorted(library for library, majors in lines.items() if library in _SAME_FILES and len(majors) > 1)
+    if not others and not clash:
+        return
+    stray = [name for major in others or sorted(wheels)[:-1] for name in sorted(wheels[major])]
+    found = ", ".join(f"{len(wheels[major])} for CUDA {major}" for major in sorted(wheels))
+    yield Finding(
+        kind="cuda-libraries-mixed",
+        subject="nvidia wheels",
+        actual=found,
+        expected=f"wheels for CUDA {own} only" if own else "wheels of one CUDA line",
+        message=f"NVIDIA wheels are mixed: {found}"
+        + (f"; {', '.join(clash)} overwrite each other." if clash else f", and torch is built for CUDA {own}."),
+        remedy=Remedy(
+            text="Remove the wheels of the other line, and install torch again.",
+            commands=(
+                "python -m pip uninstall -y " + " ".join(stray),
+                f"python -m pip install --force-reinstall 'torch=={version}'",
+            ),
+        ),
+        severity=None if clash else Severity.NOTE,
+        explains=("torch/",) if clash else (),
+        root_rank=20 if clash else 0,
+    )

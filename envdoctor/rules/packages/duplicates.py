@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Pin, Remedy, Severity, need, rule
+from envdoctor.stack import by_name
+from envdoctor.target import Target
+
+
+@rule(Severity.ERROR)
+def duplicates(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A package is recorded twice.
+
+    Why: two .dist-info folders of one package in one place mean that an installation was interrupted or copied
+    over another: the files are those of one version, a mixture, or of neither, and tools report whichever they
+    meet first. The same package in two places is only noted; Python uses the first.
+    Fix: install the package again; the installer removes every record of it first.
+    Source: https://packaging.python.org/en/latest/specifications/recording-installed-packages/
+    https://github.com/pypa/pip/issues/9101
+    """
+    packages = need(facts.packages)
+    pins = by_name(target.choice.pins) if target.choice else {}
+    seen: dict[str, list[tuple[str, str | None]]] = defaultdict(list)
+    for distribution in packages.distributions:
+        seen[distribution.name].append((distribution.version, distribution.location))
+    for piece in packages.damaged:
+        if piece.kind == "duplicate":
+            seen[piece.distribution].append((piece.detail or piece.path, None))
+    for name, places in sorted(seen.items()):
+        if len(places) < 2:
+            continue
+        locations = [location for _, location in places]
+        apart = None not in locations and len(set(locations)) == len(locations)
+        versions = ", ".join(dict.fromkeys(version for version, _ in places))
+        pin = pins.get(name)
+        text = f"Install {name} again." if not apart else f"Remove the {name} that is not meant."
+        by_hand = (
+            f"python -m pip uninstall -y {name}",
+            remedies.install(f"{name}=={pin.version if pin else places[0][0]}"),
+        )
+        yield Finding(
+            kind="package-damaged",
+            subject=name,
+            actual=versions,
+            expected="one version, recorded once",
+            message=f"{name} is recorded {len(places)} times: {versions}.",
+            remedy=remedies.repair(target, text, *by_hand)
+            if pin and not apart
+            else Remedy(text=text, commands=by_hand),
+            severity=Severity.NOTE if apart else None,
+            explains=() if apart else ("packages/conflicts", "packages/pinned-versions", "packages/import-mismatch"),
+            root_rank=0 if apart else 50,
+            repair=(Pin(name=name, version=pin.version),) if pin and not apart else (),
+        )

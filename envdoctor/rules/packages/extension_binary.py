@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.torch_builds import line_of
+from envdoctor.facts import Extension, Facts
+from envdoctor.knowledge import messages, remedies
+from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_NAME = "bitsandbytes"
+_SAYS = (
+    re.compile(r"libbitsandbytes_\w+\.(?:so|dll)"),
+    re.compile(r"bitsandbytes was compiled without GPU support", re.IGNORECASE),
+    re.compile(r"CUDA Setup failed", re.IGNORECASE),
+    re.compile(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", re.IGNORECASE),
+    re.compile(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
+)
+_LOADER = re.compile(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d+\S*:? .*(?:no such|cannot open)", re.IGNORECASE)
+_BINARY = re.compile(r"libbitsandbytes_cuda(\d{2,3})")
+
+
+@rule(Severity.ERROR)
+def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
+    """bitsandbytes has no binary for this CUDA version.
+
+    Why: bitsandbytes carries one library for each CUDA version it supports, and takes the one of torch's CUDA.
+    Without it, 8-bit optimizers and 4-bit loading fail; everything else runs.
+    Fix: a newer bitsandbytes, or BNB_CUDA_VERSION for a neighbouring version that is there.
+    Source: https://github.com/bitsandbytes-foundation/bitsandbytes/issues/82
+    https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/cextension.py
+    https://huggingface.co/docs/bitsandbytes/main/en/errors
+    """
+    packages, torch = known(facts.packages), known(facts.torch)
+    extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
+    installed = extension is not None or (packages is not None and packages.version(_NAME) is not None)
+    said = messages.matched(facts, *_SAYS) or (messages.matched(facts, _LOADER) if installed else None)
+    if not installed and said is None:
+        raise Skip("bitsandbytes is not installed")
+    version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
+    line = line_of(version, torch.cuda if torch else None) if version else None
+    carried = _carried(extension)
+    if said is None and (not line or not carried or line.replace(".", "") in carried):
+        return
+    wanted = (line or "").replace(".", "") or "torch's CUDA"
+    near = [text for text in carried if line and text[:2] == line[:2]]
+    locked = remedies.locked(target, packages, _NAME)
+    yield Finding(
+        kind="extension-binary-missing",
+        subject=_NAME,
+        actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
+        expected=f"a binary for {wanted}",
+        message=f"bitsandbytes cannot load its library: {said.string}."
+        if said
+        else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
+        remedy=remedies.choose(
+            target,
+            locked,
+            "Install a bitsandbytes that carries it"
+            + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
+            "python -m pip install --upgrade bitsandbytes",
+        ),
+        severity=None if said else Severity.WARNING,
+        root_rank=32 if said else 6,
+        repair=locked,
+    )
+
+
+def _carried(extension: Extension | None) -> list[str]:
+    """CUDA versions ("126") of the libraries that the package holds."""
+    binaries = extension.binaries if extension else ()
+    return sorted({match[1] for path in binaries if (match := _BINARY.search(path))}, key=int)

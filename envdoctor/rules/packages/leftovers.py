@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from envdoctor.facts import Damage, Facts
+from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
+from envdoctor.target import Target
+
+_WORDS: dict[Damage, str] = {
+    "leftover": "the remains of an interrupted pip",
+    "partial-file": "the remains of an interrupted uv",
+    "orphan-file": "files that no package owns",
+    "dangling-path-file": "a .pth line that leads nowhere",
+    "nameless": "metadata without a name",
+}
+
+
+@rule(Severity.NOTE)
+def leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
+    """An installer that was killed left something behind.
+
+    Why: pip renames what it replaces to ~name and removes it at the end; a kill or a full disk in between leaves
+    it. It takes space and makes pip warn ("Ignoring invalid distribution"), and tells that an installation did
+    not finish. It does not slow training.
+    Fix: remove it, after a look.
+    Source: https://github.com/pypa/pip/issues/11726
+    """
+    packages = need(facts.packages)
+    interpreter = known(facts.interpreter)
+    folder = interpreter.site_packages[0] if interpreter and interpreter.site_packages else ""
+    for kind, words in _WORDS.items():
+        paths = sorted({piece.path for piece in packages.damaged if piece.kind == kind})
+        if not paths:
+            continue
+        removable = kind in ("leftover", "partial-file")
+        yield Finding(
+            kind="package-damaged",
+            subject=words,
+            actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
+            expected="nothing",
+            message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
+            remedy=Remedy(
+                text="Look at it, then remove it.",
+                commands=tuple(f"rm -r -- {shlex.quote(_in(folder, path))}" for path in paths[:5]) if removable else (),
+            ),
+        )
+
+
+def _in(folder: str, path: str) -> str:
+    return f"{folder}/{path}" if folder and not path.startswith("/") else path

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def no_pip(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The environment has no pip.
+
+    Why: environments made by uv have none. Training does not need it; commands that say `python -m pip` fail, and
+    tools that call pip to list packages (torch's collect_env among them) report none.
+    Fix: use `uv pip`, or install pip into it.
+    Source: https://docs.astral.sh/uv/pip/environments/ https://github.com/vllm-project/vllm/issues/13888
+    """
+    packages = need(facts.packages)
+    if facts.origin.kind == "pasted" or not packages.complete:
+        raise Skip("a pasted report does not say whether pip is installed")
+    if packages.pip or packages.version("pip"):
+        return
+    interpreter = known(facts.interpreter)
+    python = (interpreter.executable if interpreter else None) or "python"
+    yield Finding(
+        kind="interpreter",
+        subject="pip",
+        actual="not installed",
+        expected="pip, or uv from outside",
+        message="pip is not installed in this environment; `python -m pip` does not work there.",
+        remedy=Remedy(
+            text="Use uv from outside, or install pip.",
+            commands=(f"uv pip list --python {python}", f"uv pip install --python {python} pip"),
+        ),
+    )

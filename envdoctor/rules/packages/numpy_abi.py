@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Packages
+from envdoctor.knowledge import messages, remedies, versions
+from envdoctor.knowledge.numpy_two import FIRST
+from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    "compiled using numpy 1",
+    "built for numpy 1",
+    "compiled for numpy 1",
+    "_array_api not found",
+    "numpy is not available",
+    "numpy not available",
+    "numpy.core.multiarray failed to import",
+    "numpy.dtype size changed",
+    "compiled against abi version",
+    "module compiled against api version",
+)
+
+
+@rule(Severity.ERROR)
+def numpy_abi(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Packages built for NumPy 1 run under NumPy 2, or the reverse.
+
+    Why: NumPy 2 changed its binary interface. Wheels compiled before it warn, crash, or lose the bridge between
+    tensors and arrays: with torch before 2.3, tensor.numpy() and torch.from_numpy() raise "Numpy is not
+    available".
+    Fix: newer packages, or numpy<2.
+    Source: https://numpy.org/doc/stable/numpy_2_0_migration_guide.html
+    https://github.com/numpy/numpy/issues/26191 https://github.com/pytorch/pytorch/issues/107302
+    """
+    packages, torch = known(facts.packages), known(facts.torch)
+    numpy = packages.version("numpy") if packages else None
+    said = messages.said(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
+    if said is None and numpy is None:
+        raise Skip("the version of NumPy is not known")
+    old = {}
+    if numpy and versions.at_least(numpy, "2.0") and packages:
+        present = {d.name: d.version for d in packages.distributions}
+        if torch:
+            present["torch"] = torch.version
+        old = {name: version for name, version in present.items() if name in FIRST and _before(version, FIRST[name])}
+    if not old and said is None:
+        return
+    blamed = ", ".join(f"{name} {version}" for name, version in sorted(old.items()))
+    text = f"{blamed} {'was' if len(old) == 1 else 'were'} built for NumPy 1; {numpy} is installed" if old else ""
+    text = text or f"NumPy's binary interface does not fit: {said}"
+    yield _finding(target, packages, text, tuple(sorted(old)), proven=said is not None)
+
+
+def _before(version: str, first: str) -> bool:
+    """Older than the first fitting release. Builds from source and of vendors ("2.3.0a0+...nv24.4") are not judged."""
+    label = versions.label(version) or ""
+    return versions.below(version, first) and (not label or label.startswith(("cu", "cpu", "rocm")))
+
+
+def _finding(target: Target, packages: Packages | None, text: str, old: tuple[str, ...], proven: bool) -> Finding:
+    numpy = packages.version("numpy") if packages else None
+    locked = remedies.locked(target, packages, "numpy", *old)
+    advice = "Install newer builds of these packages, or an older NumPy."
+    command = remedies.install("numpy<2")
+    return Finding(
+        kind="numpy-abi",
+        subject="numpy",
+        actual=f"numpy {numpy or 'of unknown version'}",
+        expected="packages built for this NumPy",
+        message=f"{text}.",
+        remedy=remedies.choose(target, locked, advice, command),
+        explains=("packages/import-mismatch", "packages/conflicts"),
+        root_rank=30 if proven else 3,
+        repair=locked,
+    )

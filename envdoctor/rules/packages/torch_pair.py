@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.torch_builds import line_of
+from envdoctor.facts import Distribution, Facts, Packages
+from envdoctor.knowledge import messages, pairs, remedies, versions
+from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"operator torchvision::\w+ does not exist"),
+    re.compile(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
+    re.compile(r"compiled with different CUDA major versions"),
+    re.compile(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S+|torchvision/_C|image\.so)\S*:? undefined symbol"),
+    re.compile(r"Failed to load image Python extension"),
+)
+_RELEASE_LABEL = re.compile(r"cpu|cu\d+")
+
+
+@rule(Severity.ERROR)
+def torch_pair(facts: Facts, target: Target) -> Iterator[Finding]:
+    """torchvision or torchaudio do not belong to this torch.
+
+    Why: both carry compiled operators for exactly one torch release and CUDA line. From another one they are
+    refused at import ("operator torchvision::nms does not exist"). torch 2.x goes with torchvision 0.(x+15) and
+    torchaudio 2.x; from 2.11 on torchaudio serves later torch releases too.
+    Fix: install the three together, from one index.
+    Source: https://github.com/pytorch/vision#installation https://docs.pytorch.org/audio/2.11.0/installation.html
+    https://github.com/pytorch/pytorch/issues/157648 https://github.com/pytorch/vision/issues/9174
+    """
+    packages = known(facts.packages)
+    said = messages.matched(facts, *_SAYS)
+    torch = _torch(facts)
+    mates = [mate for name in ("torchvision", "torchaudio") if packages and (mate := packages.find(name))]
+    if said is None and (torch is None or not mates):
+        raise Skip("torch, or a mate of it, is not reported")
+    proven = said is not None
+    problems = [(mate, problem) for mate in mates if torch and (problem := _problem(facts, torch, mate))]
+    for mate, (text, fails) in problems:
+        yield _finding(target, packages, torch or "", mate.name, text, fails or proven, proven)
+    if said is not None and not problems:
+        name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
+        yield _finding(target, packages, torch or "", name, said.string, serious=True, proven=True)
+
+
+def _torch(facts: Facts) -> str | None:
+    """torch's own word for its version carries the label; the metadata of a PyPI wheel does not."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    return (torch.version if torch else None) or (packages.version("torch") if packages else None)
+
+
+def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
+    """What is wrong with the pair, and whether it will fail."""
+    want = pairs.torchvision_for(torch) if mate.name == "torchvision" else pairs.torchaudio_for(torch)
+    have = versions.release(mate.version)
+    if want is None or have is None or versions.label(torch) not in (None, *_labels(torch)):
+        return None
+    later_audio = mate.name == "torchaudio" and want >= have[:2] >= pairs.STABLE_TORCHAUDIO
+    if have[:2] != want and not later_audio:
+        return f"torch {torch} goes with {mate.name} {want[0]}.{want[1]}", True
+    lines = _lines(facts, torch, mate.version)
+    if lines is None or lines[0] == lines[1]:
+        return None
+    spelled = tuple(f"CUDA {line}" if line else "CPU" for line in lines)
+    major = lines[0].partition(".")[0] == lines[1].partition(".")[0]
+    text = f"torch {torch} is a build for {spelled[0]}, {mate.name} {mate.version} for {spelled[1]}"
+    return text, not major or (mate.name == "torchaudio" and not later_audio)
+
+
+def _labels(version: str) -> tuple[str, ...]:
+    label = versions.label(version) or ""
+    return (label,) if _RELEASE_LABEL.fullmatch(label) else ()
+
+
+def _lines(facts: Facts, torch: str, mate: str) -> tuple[str, str] | None:
+    """CUDA lines of both; None unless both can be told. Builds without label count where torch's own has one."""
+    host = known(facts.host)
+    system = ((host.system if host else None) or "linux").lower()
+    if not _labels(torch) or versions.label(mate) not in (None, *_labels(mate)):
+        return None
+    # A mate without label is the default build of the torch release that it belongs to.
+    basis = f"{versions.public(torch)}+{versions.label(mate)}" if versions.label(mate) else versions.public(torch)
+    left, right = line_of(torch, None, system=system), line_of(basis, None, system=system)
+    return None if left is None or right is None else (left, right)
+
+
+def _finding(
+    target: Target, packages: Packages | None, torch: str, name: str, problem: str, serious: bool, proven: bool
+) -> Finding:
+    version = packages.version(name) if packages else None
+    locked = remedies.locked(target, packages, "torch", name)
+    text = f"Install torch and {name} together, from one index."
+    want = pairs.torchvision_for(torch) if name == "torchvision" else pairs.torchaudio_for(torch)
+    requirement = f"{name}=={want[0]}.{want[1]}.*" if want else name
+    by_hand = _by_hand(torch, requirement)
+    return Finding(
+        kind="torch-pair-mismatch",
+        subject=name,
+        actual=f"{version or 'unknown'} beside torch {torch or 'unknown'}",
+        expected=requirement.replace("==", " "),
+        message=f"{problem}.",
+        remedy=remedies.choose(target, locked, text, by_hand),
+        severity=None if serious else Severity.NOTE,
+        explains=("packages/conflicts", "packages/import-mismatch") if serious else (),
+        root_rank=(35 if proven else 15) if serious else 0,
+        repair=locked,
+    )
+
+
+def _by_hand(torch: str, requirement: str) -> str:
+    label = versions.label(torch)
+    backend = f"--torch-backend={label} " if label and _RELEASE_LABEL.fullmatch(label) else ""
+    command = f"uv pip install {backend}" if backend else "python -m pip install "
+    exact = f"'torch=={versions.public(torch)}' " if versions.parse(torch) else ""
+    return f"{command}{exact}'{requirement}'"

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Interpreter
+from envdoctor.knowledge import remedies, versions
+from envdoctor.rule import Finding, Severity, need, rule
+from envdoctor.target import Target
+
+_CPYTHON = re.compile(r"cp(\d)(\d+)")
+
+
+@rule(Severity.ERROR)
+def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A package was built for another Python or another kind of machine.
+
+    Why: compiled packages load under the Python version and on the machine that their wheel names. A
+    site-packages folder that was copied, kept over an upgrade of Python, or put on PYTHONPATH brings others: "No
+    module named ..._C", "wrong ELF class".
+    Fix: install these packages for this Python.
+    Source: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/
+    """
+    packages, interpreter = need(facts.packages), need(facts.interpreter)
+    for distribution in packages.distributions:
+        reasons = [_unfit(tag, interpreter) for tag in distribution.tags]
+        if not reasons or None in reasons:
+            continue
+        locked = remedies.locked(target, packages, distribution.name)
+        exact = f"{distribution.name}=={versions.public(distribution.version)}"
+        yield Finding(
+            kind="extension-abi-mismatch",
+            subject=distribution.name,
+            actual=", ".join(distribution.tags[:3]),
+            expected=f"a wheel for Python {interpreter.version} on {interpreter.platform or 'this machine'}",
+            message=f"{distribution.name} {distribution.version} was built for {reasons[0]}.",
+            remedy=remedies.choose(
+                target, locked, "Install it for this Python.", remedies.install(exact) + " --force-reinstall --no-deps"
+            ),
+            explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
+            root_rank=40,
+            repair=locked,
+        )
+
+
+def _unfit(tag: str, interpreter: Interpreter) -> str | None:
+    """For what the wheel was built, if that is not this interpreter; None when it fits or cannot be told."""
+    python, _, rest = tag.partition("-")
+    abi, _, platform = rest.partition("-")
+    own = versions.release(interpreter.version)
+    match = _CPYTHON.fullmatch(python)
+    if match and own:
+        built = (int(match[1]), int(match[2]))
+        if (built != own[:2] and abi != "abi3") or (abi == "abi3" and built > own[:2]):
+            return f"Python {built[0]}.{built[1]}"
+        if abi.endswith("t") is not bool(interpreter.free_threaded) and abi.startswith("cp"):
+            return f"{'a free-threaded' if abi.endswith('t') else 'the ordinary'} Python {built[0]}.{built[1]}"
+    machine = (interpreter.platform or "").rpartition("-")[2]
+    known_machines = ("x86_64", "aarch64", "i686", "ppc64le", "armv7l", "s390x")
+    other = next((name for name in known_machines if platform.endswith(name)), None)
+    if other and machine in known_machines and other != machine:
+        return other
+    if interpreter.libc and "musllinux" in platform and interpreter.libc.startswith("glibc"):
+        return "musl"
+    return None
