@@ -202,8 +202,11 @@ def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> Tuple[Docum
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
 
 
-def install(attention: DocumentAttention) -> Tuple[str, Any, str]:
-    """(attn_implementation for the model, context manager to hold during the run, which way and why)."""
+def install(attention: DocumentAttention, compiling: bool) -> Tuple[str, Any, str]:
+    """(attn_implementation for the model, context manager to hold during the run, which way and why).
+
+    Compiled layers call the function as it is: its loop over documents would be compiled anew for every row.
+    """
     try:
         import transformers.masking_utils  # noqa: F401 - its presence says that unknown attentions get no mask
         from transformers import AttentionInterface
@@ -211,7 +214,8 @@ def install(attention: DocumentAttention) -> Tuple[str, Any, str]:
         way = "transformers < 4.53 has no mask-free AttentionInterface: the model's own SDPA call is answered instead"
         return "sdpa", attention.instead_of_sdpa(), way
     name = "%s_%d" % (NAME, id(attention))  # each model of a process has its own, or they would answer for each other
-    AttentionInterface.register(name, attention.forward)
+    function = torch.compiler.disable(attention.forward) if compiling else attention.forward
+    AttentionInterface.register(name, function)
     return name, _nothing(), "registered in transformers' AttentionInterface, without a mask"
 
 

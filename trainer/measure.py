@@ -39,7 +39,7 @@ class Counts:
     def of(batches: Any) -> "Counts":
         """The counts of a step's micro-batches."""
         return sum(
-            (Counts(b.trained, b.real, b.slots, len(b.lengths), sum(n * n for n in b.lengths)) for b in batches),
+            (Counts(b.trained, b.real, b.slots, len(b.documents), sum(n * n for n in b.documents)) for b in batches),
             Counts(),
         )
 

@@ -76,7 +76,7 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
         choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
     else:
         attention, why = attentions.choose(settings.attention, device, dtype)
-        implementation, context, way = attentions.install(attention)
+        implementation, context, way = attentions.install(attention, settings.compile)
         held.enter_context(context)
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
     torch.manual_seed(settings.seed)
@@ -85,6 +85,8 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
         model.train()
         if settings.recompute:
             _recompute(model)
+        if settings.compile:
+            compile_layers(model)
         trainee = Trainee(model, device, dtype, attention, choices, held)
         _check(trainee)
     except BaseException:
@@ -128,6 +130,12 @@ def _load(settings: Settings, workload: Optional[Workload], implementation: str)
         raise TrainerError(
             "bad-model", "model configuration: %s" % error, "Name a model_type this transformers knows."
         ) from None
+
+
+def compile_layers(model: Any) -> None:
+    """torch.compile every decoder layer in place: equal layers share one compilation, and names stay as they are saved."""
+    for layer in model.get_decoder().layers:
+        layer.compile()
 
 
 def _recompute(model: Any) -> None:

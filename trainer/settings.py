@@ -85,7 +85,10 @@ class Settings:
         "trained", "logits at trained positions only, or at every position as the plain trainers do", ("trained", "all")
     )
     optimizer: str = _option("auto", "auto is fused where torch has it", ("auto", "fused", "foreach", "loop"))
-    compile: str = _option("off", "torch.compile per layer; auto when steps x saving repays it", ("off", "on", "auto"))
+    compile: bool = _option(
+        False,
+        "torch.compile of each layer, rows filled to one shape; minutes of start-up, so only for long runs on CUDA",
+    )
     recompute: bool = _option(
         False, "activation checkpointing: a fifth slower, much less memory; for models that do not fit"
     )

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.batches import PackedSource, PaddedSource, best_fit_decreasing, epoch_rows, packed, padded
+from trainer.batches import PackedSource, PaddedSource, best_fit, epoch_rows, packed, packing_order, padded
 from trainer.tokens import collect
 
 lengths = st.lists(st.integers(1, 50), min_size=1, max_size=200)
@@ -13,7 +13,7 @@ lengths = st.lists(st.integers(1, 50), min_size=1, max_size=200)
 @given(lengths, st.integers(50, 200))
 @settings(max_examples=60, deadline=None)
 def test_rows_hold_every_example_once_and_keep_the_budget(sizes: list, budget: int) -> None:
-    rows = best_fit_decreasing(sizes, budget)
+    rows = best_fit(sizes, packing_order(sizes, budget), budget)
     assert sorted(index for row in rows for index in row) == list(range(len(sizes)))
     assert all(sum(sizes[index] for index in row) <= budget for row in rows)
     # Any two rows could not have been one, up to one exception: best fit leaves at most one row half empty.
