@@ -1,0 +1,88 @@
+"""``envdoctor report``: one HTML file that says everything, for a colleague or a support ticket."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from envdoctor import doctor
+from envdoctor.commands import _options
+from envdoctor.commands._output import stderr, write
+from envdoctor.commands._progress import steps
+from envdoctor.commands.verify import quiet
+from envdoctor.document import SIZE_LIMIT, read_json
+from envdoctor.environment import locate
+from envdoctor.errors import Trouble
+from envdoctor.examination import Question
+from envdoctor.render.document import document
+from envdoctor.render.html import page
+from envdoctor.render.speed import document as speed_document
+from envdoctor.timing import Timing, time_and_judge
+
+
+@click.command("report")
+@_options.environment
+@_options.target
+@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("envdoctor.html"), show_default=True)
+@click.option("--no-speed", is_flag=True, help="Do not train: findings only.")
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path), help="Show the JSON of an earlier check or preflight."
+)
+@click.option("--before", type=click.Path(path_type=Path), help="JSON of the check before the fix.")
+@click.option("--ablation", type=click.Path(path_type=Path), help="JSON of envdoctor ablate.")
+def command(
+    env: Path | None,
+    target_name: str,
+    stack: str | None,
+    output: Path,
+    no_speed: bool,
+    source: Path | None,
+    before: Path | None,
+    ablation: Path | None,
+) -> None:
+    """Write one self-contained HTML file: findings, speed, breakdown, conditions; light and dark, no network.
+
+    \b
+    Examples:
+      envdoctor report --target cpu --env ./env
+      envdoctor preflight --format json > run.json; envdoctor report --from run.json --output run.html
+    """
+    found = _checked(source) if source is not None else _now(env, Question(target=target_name, stack=stack), no_speed)
+    text = page(
+        found["check"],
+        speed=found.get("speed"),
+        change=found.get("change"),
+        before=_checked(before)["check"] if before is not None else None,
+        ablation=_checked(ablation, "rows") if ablation is not None else None,
+        made=time.strftime("%Y-%m-%d %H:%M"),
+    )
+    write(output, text)
+    stderr().print(f"✓ {output}", markup=False)
+
+
+def _now(env: Path | None, question: Question, no_speed: bool) -> dict[str, Any]:
+    environment = locate(env).require()
+    with steps(stderr()) as progress:
+        progress("examining the environment")
+        examination = doctor.examine(environment, question)
+        found: dict[str, Any] = {"check": document(examination)}
+        if not no_speed:
+            verdict = time_and_judge(
+                environment, examination.target, Timing(), facts=examination.facts, progress=progress, on_line=quiet
+            )
+            found["speed"] = speed_document(verdict)
+    return found
+
+
+def _checked(path: Path, key: str = "check") -> dict[str, Any]:
+    """A document of ours: a preflight as it is, a check wrapped into one. Raises `Trouble` for anything else."""
+    data = read_json(path, limit=16 * SIZE_LIMIT)
+    if isinstance(data, dict) and data.get("schema") == 1:
+        if key in data:
+            return data
+        if key == "check" and "findings" in data and "target" in data:
+            return {"check": data}
+    raise Trouble(f"holds no {key}", file=path, remedy="Make one: envdoctor preflight --format json > run.json")
