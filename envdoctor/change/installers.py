@@ -169,7 +169,7 @@ def _trouble(installer: Installer, outcome: Outcome, pins: Sequence[Locked]) -> 
     text = installer.sources.redact(outcome.err + "\n" + outcome.out)
     words = " ".join(text.split())
     said = _said(text)
-    wheel = _wheel(words, pins)
+    wheel = _wheel(text, pins)
     if "No space left on device" in words or "os error 28" in words:
         problem, remedy = f"the disk is full: {said}", "Free some space; the environment was not changed."
     elif re.search(r"[Hh]ash mismatch|DO NOT MATCH THE HASHES", words):
@@ -192,24 +192,31 @@ def _trouble(installer: Installer, outcome: Outcome, pins: Sequence[Locked]) -> 
     return Trouble(problem, file=wheel, remedy=remedy, exit_code=3)
 
 
-def _wheel(words: str, pins: Sequence[Locked]) -> str | None:
-    """The wheel that a failure is about: named in full, else the first pin whose name it mentions."""
-    for pin in pins:
-        if pin.wheel in words:
-            return pin.wheel
-    for pin in sorted(pins, key=lambda pin: -len(pin.name)):
-        if re.search(rf"(?<![\w.-]){re.escape(pin.name)}(==|\b(?![\w-]))", words):
-            return pin.wheel
+def _wheel(text: str, pins: Sequence[Locked]) -> str | None:
+    """The wheel that a failure is about: the one that its error names, else the last one mentioned before it."""
+    for part in (_error(text), " ".join(text.split())):
+        last = {pin.wheel: _last_mention(pin, part) for pin in pins}
+        if last and max(last.values()) >= 0:
+            return max(last, key=lambda wheel: last[wheel])
     return None
+
+
+def _last_mention(pin: Locked, text: str) -> int:
+    names = rf"{re.escape(pin.wheel)}|(?<![\w.-]){re.escape(pin.name)}(?![\w-])"
+    return max((match.start() for match in re.finditer(names, text)), default=-1)
 
 
 def _said(text: str) -> str:
     """The installer's error in one line, at most 400 characters."""
+    sentence = re.sub(r"\b(error|ERROR):\s*", "", _error(text))
+    return sentence if len(sentence) <= 400 else sentence[:397] + "..."
+
+
+def _error(text: str) -> str:
+    """What an installer said from its first error on, in one line without its drawing characters."""
     lines = [re.sub(r"^[\s×├╰─▶│]+", "", line).strip() for line in text.splitlines()]
     start = next((i for i, line in enumerate(lines) if re.match(r"(error|ERROR|Caused by)\b", line)), 0)
-    sentence = " ".join(line for line in lines[start:] if line)
-    sentence = re.sub(r"\b(error|ERROR):\s*", "", sentence)
-    return sentence if len(sentence) <= 400 else sentence[:397] + "..."
+    return " ".join(line for line in lines[start:] if line)
 
 
 def new_environment(installer: Installer, path: Path, python: str | None, prompt: str) -> None:
