@@ -22,8 +22,8 @@ p { margin: .4rem 0; }
 .tag { font-size: .75rem; border: 1px solid var(--line); border-radius: 99px; padding: .05rem .5rem;
   color: var(--soft); }
 pre, code { font: .85rem/1.45 ui-monospace, monospace; }
-pre { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: .5rem .7rem; margin: .5rem 0 0;
-  overflow-x: auto; }
+pre { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: .5rem .7rem;
+  margin: .5rem 0 0; overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; }
