@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
 from envdoctor.facts import Driver, Facts, Gpu, Gpus
-from envdoctor.speed.baseline import as_toml, record, replace_tables, write
+from envdoctor.speed.baseline import record, write
+from envdoctor.speed.baseline_file import as_toml, replace_tables
 from envdoctor.speed.report import Report, Warmup
 from envdoctor.speed.verdict import judge
 from envdoctor.target import Baseline, load

@@ -1,0 +1,49 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envdoctor.speed.baseline import shown
+from envdoctor.speed.plot import BLOCKS, histogram, sparkline
+from envdoctor.target import Baseline
+from tests.speed.making import baseline
+from tests.speed.test_roofline import claim
+
+values = st.lists(st.floats(0.001, 1e6), max_size=40)
+
+
+@given(values)
+def test_a_sparkline_has_one_block_per_value_and_keeps_their_order(numbers: list[float]) -> None:
+    line = sparkline(numbers)
+    assert len(line) == len(numbers)
+    assert set(line) <= set(BLOCKS)
+    for a, b, x, y in zip(numbers, numbers[1:], line, line[1:], strict=False):
+        if a <= b:
+            assert BLOCKS.index(x) <= BLOCKS.index(y)
+
+
+@given(values)
+def test_a_histogram_counts_every_value(numbers: list[float]) -> None:
+    assert sum(int(line.rpartition(" ")[2]) for line in histogram(numbers)) == len(numbers)
+
+
+def test_a_sparkline_within_a_common_range() -> None:
+    assert sparkline([1, 2, 3], 0, 4) == "▃▅▇"
+    assert sparkline([5, 5]) == "▅▅"
+
+
+def test_a_measured_baseline_is_shown_with_every_process() -> None:
+    text = "\n".join(shown(baseline(processes=3)))
+    assert "chat-135m on cu130: measured, NVIDIA H100 80GB HBM3" in text
+    assert "median of 3 processes" in text
+    assert sum(line.strip()[0] in BLOCKS for line in text.splitlines()) == 3
+    assert "torch 2.13.0+cu130" in text
+
+
+def test_a_claim_is_shown_as_one_and_refused_where_impossible() -> None:
+    text = "\n".join(shown(claim(5.0, parameters=7.5e9, tokens_per_step=8000)))
+    assert "claimed" in text
+    assert "no raw numbers" in text
+    assert "impossible: 6 x 7.5e+09" in text
+
+
+def test_a_baseline_without_anything_is_still_a_line() -> None:
+    assert shown(Baseline(workload="w", stack="s", evidence="claimed")) == ["w on s: claimed, device not recorded"]
