@@ -1,0 +1,1 @@
+"""Rules about how GPUs, ranks and nodes are joined."""

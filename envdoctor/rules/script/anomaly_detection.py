@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, constant, found, given, trees
+from envdoctor.target import Target
+
+_SETTERS = (
+    "torch.autograd.set_detect_anomaly",
+    "torch.autograd.detect_anomaly",
+    "torch.autograd.anomaly_mode.set_detect_anomaly",
+)
+
+
+@rule(Severity.WARNING)
+def anomaly_detection(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Autograd's anomaly detection is on.
+
+    Why: every operation of the forward pass records a stack trace, and the backward pass checks each gradient for NaN,
+    which waits for the GPU. torch's own documentation calls it for debugging only.
+    Fix: remove it; turn it on for the few steps in which a NaN is hunted.
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
+    """
+    for tree in trees(facts):
+        for node in tree.nodes:
+            if isinstance(node, ast.Call) and _switches_on(tree, node):
+                yield found(
+                    tree,
+                    node,
+                    kind="script-slow",
+                    expected="anomaly detection off",
+                    message="anomaly detection records a stack trace for each operation and checks each gradient.",
+                    text="Remove it, or leave it off outside a hunt for NaN.",
+                    line="torch.autograd.set_detect_anomaly(False)",
+                )
+
+
+def _switches_on(tree: Tree, call: ast.Call) -> bool:
+    if tree.is_call(call, *_SETTERS):
+        mode = call.args[0] if call.args else next((word.value for word in call.keywords if word.arg == "mode"), None)
+        explicit = constant(mode)
+        if mode is None:
+            return tree.dotted(call.func).endswith(".detect_anomaly")
+        return explicit is True
+    return given(call, "detect_anomaly") is True

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._datasets import loaders
+from envdoctor.rules.script._reading import Tree, constant, found, given, keyword, trees
+from envdoctor.rules.script._steps import steps
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def batch_size_one(facts: Facts, target: Target) -> Iterator[Finding]:
+    """One example at a time is trained.
+
+    Why: a GPU computes several short examples in nearly the time of one. Accumulating gradients over batches of one
+    keeps the batch's statistics and gives away its speed.
+    Fix: raise the batch size until memory is used, and lower the accumulation steps by the same factor.
+    Source: https://huggingface.co/docs/transformers/perf_train_gpu_one#batch-size
+    """
+    for tree in trees(facts):
+        for node in tree.nodes:
+            if isinstance(node, ast.Call) and given(node, "per_device_train_batch_size") == 1:
+                accumulation = given(node, "gradient_accumulation_steps")
+                yield _finding(tree, node, accumulation if isinstance(accumulation, int) else 1)
+        if not steps(tree):
+            continue
+        for loader in loaders(tree):
+            size = loader.args[1] if len(loader.args) > 1 else keyword(loader, "batch_size")
+            unpacked = any(word.arg is None for word in loader.keywords)
+            if constant(size) == 1 or (size is None and not unpacked and not keyword(loader, "batch_sampler")):
+                yield _finding(tree, loader, 1)
+
+
+def _finding(tree: Tree, node: ast.AST, accumulation: int) -> Finding:
+    better = min(accumulation, 8) if accumulation > 1 else 8
+    return found(
+        tree,
+        node,
+        kind="script-slow",
+        expected="a batch that fills the GPU",
+        message="one example at a time"
+        + (f", accumulated over {accumulation} steps" if accumulation > 1 else "")
+        + " leaves most of the GPU idle when examples are short.",
+        text="Raise the batch size until memory is used"
+        + (" and lower gradient_accumulation_steps by the same factor." if accumulation > 1 else "."),
+        line=f"batch_size={better}",
+    )

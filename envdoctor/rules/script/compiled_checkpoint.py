@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, assigned, found, trees
+from envdoctor.target import Target
+
+
+@rule(Severity.WARNING)
+def compiled_checkpoint(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The state of a compiled model is saved under names that only a compiled model has.
+
+    Why: torch.compile(model) wraps the model, and state_dict() of the wrapper puts "_orig_mod." before every name. A
+    plain model that loads the file finds none of its weights, silently so with strict=False.
+    Fix: save the model inside, or compile in place with model.compile().
+    Source: https://docs.pytorch.org/docs/stable/torch.compiler_faq.html
+    https://github.com/pytorch/pytorch/issues/101107
+    """
+    for tree in trees(facts):
+        if "_orig_mod" in tree.script.source or "unwrap_model" in tree.script.source:
+            continue
+        compiled = set(_compiled(tree))
+        for call in tree.calls(".state_dict"):
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in compiled and _saved(tree, call):
+                name = ast.unparse(call.func.value)
+                yield found(
+                    tree,
+                    call,
+                    kind="script-wrong",
+                    expected="names without _orig_mod.",
+                    message='names in this checkpoint begin with "_orig_mod.", and a plain model will not find them.',
+                    text="Save the state of the model inside the wrapper, or compile it in place.",
+                    line=f"{name}._orig_mod.state_dict()    # or {name}.compile() instead of torch.compile({name})",
+                )
+
+
+def _compiled(tree: Tree) -> Iterator[str]:
+    """Names that hold a wrapper: ``model = torch.compile(model)``."""
+    for node in tree.nodes:
+        for to, value in assigned(node):
+            if tree.is_call(value, "torch.compile"):
+                yield ast.unparse(to)
+
+
+def _saved(tree: Tree, call: ast.Call) -> bool:
+    """Is this state written to a file: directly, in a dict, or through a name?"""
+    for parent in tree.above(call):
+        if tree.is_call(parent, "torch.save", "safetensors.torch.save_file", ".save"):
+            return True
+        if isinstance(parent, (ast.Assign, ast.AnnAssign)):
+            names = {ast.unparse(to) for to, _ in assigned(parent)}
+            return any(
+                isinstance(argument, ast.Name) and argument.id in names
+                for save in tree.calls("torch.save", "safetensors.torch.save_file")
+                for argument in save.args
+            )
+    return False

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import found, trees
+from envdoctor.target import Target
+
+
+@rule(Severity.WARNING)
+def data_parallel(facts: Facts, target: Target) -> Iterator[Finding]:
+    """nn.DataParallel drives several GPUs from one process.
+
+    Why: it copies the model to every GPU in each step, gathers all outputs on the first one, and its threads share one
+    interpreter lock. DistributedDataParallel does neither and is faster even on one machine.
+    Fix: start one process per GPU with torchrun or accelerate, and wrap with DistributedDataParallel.
+    Source: https://docs.pytorch.org/docs/stable/notes/cuda.html#use-nn-parallel-distributeddataparallel-instead-of-multiprocessing-or-nn-dataparallel
+    """
+    for tree in trees(facts):
+        for call in tree.calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"):
+            yield found(
+                tree,
+                call,
+                kind="script-slow",
+                expected="DistributedDataParallel",
+                message="DataParallel copies the model to every GPU in each step.",
+                text="Start one process per GPU and wrap the model with DistributedDataParallel.",
+                line=f"torchrun --nproc_per_node=gpu {tree.script.path}",
+            )

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
+from envdoctor.target import Target
+
+_CALLS = ("torch.use_deterministic_algorithms", "torch.set_deterministic")
+
+
+@rule(Severity.WARNING)
+def deterministic(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Deterministic algorithms are forced.
+
+    Why: fast kernels that add in any order are then refused or replaced by slower ones, and some are synchronised.
+    A seed alone makes runs comparable; bit-equal runs are for tests and for finding faults.
+    Fix: keep the seed and remove the switch, unless bit-equal results are what the run is for.
+    Source: https://docs.pytorch.org/docs/stable/notes/randomness.html
+    """
+    for tree in trees(facts):
+        for node in tree.nodes:
+            if what := _forces(tree, node):
+                yield found(
+                    tree,
+                    node,
+                    kind="script-slow",
+                    expected="fast algorithms",
+                    message=f"{what} forbids the fastest kernels.",
+                    text="Remove it, unless results must be equal to the bit. A seed repeats a run closely.",
+                )
+
+
+def _forces(tree: Tree, node: ast.AST) -> str:
+    for target, value in assigned(node):
+        if tree.dotted(target) == "torch.backends.cudnn.deterministic" and constant(value) is True:
+            return "torch.backends.cudnn.deterministic = True"
+        if tree.dotted(target) == "torch.backends.cudnn.enabled" and constant(value) is False:
+            return "torch.backends.cudnn.enabled = False"
+    if isinstance(node, ast.Call):
+        if tree.is_call(node, *_CALLS) and (
+            (node.args and constant(node.args[0]) is True) or given(node, "mode") is True
+        ):
+            return "use_deterministic_algorithms(True)"
+        if given(node, "full_determinism") is True:
+            return "full_determinism=True"
+        if given(node, "deterministic") is True and tree.dotted(node.func).endswith("Trainer"):
+            return "deterministic=True"
+    return ""

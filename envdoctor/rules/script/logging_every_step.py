@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, found, given, trees
+from envdoctor.rules.script._steps import each_step
+from envdoctor.target import Target
+
+_LOGGERS = (".add_scalar", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics", ".log_metrics")
+
+
+@rule(Severity.NOTE)
+def logging_every_step(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Every single step is logged.
+
+    Why: what is logged must be read from the GPU, so each step ends with a wait; the log itself costs a little more.
+    Fix: log every 10th step or more rarely.
+    Source: https://huggingface.co/docs/transformers/main_classes/trainer#transformers.TrainingArguments.logging_steps
+    """
+    for tree in trees(facts):
+        for node in tree.nodes:
+            if isinstance(node, ast.Call) and (name := _every_step(node)):
+                yield _finding(tree, node, f"{name}=1 reads the loss from the GPU in every step.", f"{name}=10")
+        for node in each_step(tree):
+            if isinstance(node, ast.Call) and tree.is_call(node, *_LOGGERS):
+                yield _finding(tree, node, "every step is logged.", f"if step % 10 == 0: {tree.line(node)}"[:160])
+
+
+def _every_step(call: ast.Call) -> str:
+    return next((name for name in ("logging_steps", "log_every_n_steps") if given(call, name) == 1), "")
+
+
+def _finding(tree: Tree, node: ast.AST, message: str, line: str) -> Finding:
+    return found(
+        tree,
+        node,
+        kind="script-slow",
+        expected="a log line every 10 steps or more",
+        message=message,
+        text="Log every 10th step or more rarely.",
+        line=line,
+    )

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import found, given, trees
+from envdoctor.target import Target
+
+_FIXED = ("diffusers", "torch_xla", "jax", "tensorflow", "optimum")
+"""Where every row must have one length: text encoders of diffusion models, and compilers for fixed shapes."""
+
+
+@rule(Severity.WARNING)
+def max_length_padding(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Every example is padded to the greatest length.
+
+    Why: padded positions are computed like real ones. With rows of spread lengths most of the work is then padding;
+    padding to the longest row of the batch, or packing, trains several times faster on the same examples.
+    Fix: pad in the collator (padding="longest"), sort by length, or pack.
+    Source: https://huggingface.co/docs/transformers/pad_truncation
+    """
+    for tree in trees(facts):
+        if tree.imports(*_FIXED):
+            continue
+        for node in tree.nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            padding = given(node, "padding")
+            if padding == "max_length" or given(node, "pad_to_max_length") is True:
+                yield found(
+                    tree,
+                    node,
+                    kind="script-slow",
+                    expected='padding="longest" in the collator, or packing',
+                    message="every row is padded to the greatest length, and padding is computed like text.",
+                    text="Tokenise without padding; let the collator pad to the longest row of a batch, or pack rows.",
+                    line="DataCollatorWithPadding(tokenizer, pad_to_multiple_of=8)",
+                )

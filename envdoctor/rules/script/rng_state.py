@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
+from envdoctor.target import Target
+
+_DROPOUT = re.compile(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
+
+
+@rule(Severity.ERROR)
+def rng_state(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Activation checkpointing does not keep the random state, and the model has dropout.
+
+    Why: with preserve_rng_state=False the second forward pass draws another dropout mask than the first one, so the
+    gradients belong to a function that was never evaluated. Nothing reports it.
+    Fix: leave preserve_rng_state at True, or set every dropout to 0.
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html
+    """
+    for tree in trees(facts):
+        for node in tree.nodes:
+            place = _not_kept(node)
+            if place is None:
+                continue
+            dropout = _dropout(tree)
+            if dropout is False:
+                continue
+            yield found(
+                tree,
+                place,
+                kind="script-wrong",
+                expected="preserve_rng_state=True",
+                message="the recomputed forward pass draws other dropout masks: gradients are wrong."
+                if dropout
+                else "if the model has any dropout, recomputation draws other masks and gradients are wrong.",
+                text="Leave preserve_rng_state at its default, True; or set every dropout of the model to 0.",
+                line="preserve_rng_state=True",
+                severity=None if dropout else Severity.WARNING,
+            )
+
+
+def _not_kept(node: ast.AST) -> ast.AST | None:
+    if isinstance(node, ast.Call) and given(node, "preserve_rng_state") is False:
+        return node
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if constant(key) == "preserve_rng_state" and constant(value) is False:
+                return value
+    return None
+
+
+def _dropout(tree: Tree) -> bool | None:
+    """True when the script names a dropout above 0, False when it sets every one to 0, None when it names none."""
+    zero = False
+    for node in tree.nodes:
+        rate: object = None
+        if isinstance(node, ast.Call) and re.search(
+            r"(?:^|\.)(?:\w*Dropout\w*|dropout\d?d?|DropPath)$", tree.dotted(node.func)
+        ):
+            rate = constant(node.args[0]) if node.args else given(node, "p")
+            if rate is None:
+                return True
+        elif isinstance(node, ast.keyword) and _DROPOUT.search(node.arg or ""):
+            rate = constant(node.value)
+        else:
+            rates = [
+                constant(value) for to, value in assigned(node) if _DROPOUT.search(ast.unparse(to).rpartition(".")[2])
+            ]
+            rate = rates[0] if rates else None
+        if isinstance(rate, (int, float)) and not isinstance(rate, bool):
+            if rate > 0:
+                return True
+            zero = True
+    return False if zero else None

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
+from envdoctor.rules.script._steps import steps
+from envdoctor.target import Target
+
+_OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
+_NEW = (
+    "torch.backends.fp32_precision", "torch.backends.cuda.matmul.fp32_precision",
+    "torch.backends.cudnn.fp32_precision", "torch.backends.cudnn.conv.fp32_precision",
+    "torch.backends.cudnn.rnn.fp32_precision",
+)  # fmt: skip
+_CALL = "torch.set_float32_matmul_precision"
+
+
+@rule(Severity.WARNING)
+def tf32_setting(facts: Facts, target: Target) -> Iterator[Finding]:
+    """TF32 is set in a way that fails later or comes too late.
+
+    Why: torch 2.9 and later refuse to read the old attributes once the new fp32_precision ones were written, and the
+    other way round: libraries that read them then raise. A setting after the training loop changes nothing.
+    Fix: call torch.set_float32_matmul_precision("high") once, before the model is built.
+    Source: https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere
+    https://github.com/pytorch/pytorch/issues/166387
+    """
+    for tree in trees(facts):
+        old, new = _written(tree, _OLD), _written(tree, _NEW)
+        if old and new:
+            yield _finding(
+                tree,
+                new[0],
+                "tf32-api-mixed",
+                "old and new TF32 settings are mixed: reading either raises in torch 2.9.",
+            )
+        elif new and not any(tree.calls(_CALL)):
+            yield _finding(
+                tree, new[0], "tf32-api-mixed",
+                "only the new TF32 attribute is set: a library that reads the old one then raises in torch 2.9.",
+            )  # fmt: skip
+        for node in [*old, *tree.calls(_CALL)]:
+            if _late(tree, node):
+                yield _finding(tree, node, "script-slow", "TF32 is switched on only after training.")
+
+
+def _written(tree: Tree, names: tuple[str, ...]) -> list[ast.AST]:
+    nodes = [node for node in tree.nodes for to, _ in assigned(node) if tree.dotted(to) in names]
+    if names is _OLD:
+        nodes += [node for node in tree.nodes if isinstance(node, ast.Call) and given(node, "tf32") is True]
+    return nodes
+
+
+def _late(tree: Tree, node: ast.AST) -> bool:
+    """Does it stand behind the training loop, or a ``.train()`` of a trainer, of the same block?"""
+    if isinstance(node, ast.Call) and given(node, "tf32") is True:
+        return False
+    if isinstance(node, ast.Assign) and constant(node.value) is False:
+        return False
+    scope = tree.scope(node)
+    line = getattr(node, "lineno", 0)
+    ends = [
+        getattr(step, "end_lineno", 0)
+        for step in steps(tree)
+        if isinstance(step, (ast.For, ast.While)) and tree.scope(step) is scope
+    ]
+    ends += [call.end_lineno or 0 for call in tree.calls("trainer.train", "trainer.fit") if tree.scope(call) is scope]
+    return bool(ends) and line > min(ends)
+
+
+def _finding(tree: Tree, node: ast.AST, kind: str, message: str) -> Finding:
+    return found(
+        tree,
+        node,
+        kind=kind,
+        expected='torch.set_float32_matmul_precision("high") before the model is built',
+        message=message,
+        text='Set it once, at the top of the script, by torch.set_float32_matmul_precision("high"), and nowhere else.',
+        line='torch.set_float32_matmul_precision("high")',
+    )

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import versions
+from envdoctor.rule import Finding, Severity, known, rule
+from envdoctor.rules.script._reading import found, given, keyword, trees
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def unsafe_load(facts: Facts, target: Target) -> Iterator[Finding]:
+    """torch.load may run code out of the file.
+
+    Why: a checkpoint is a pickle, and a pickle runs what it says. Since torch 2.6 weights_only=True is the default;
+    before, and with weights_only=False, a downloaded file can do anything.
+    Fix: weights_only=True, or safetensors.
+    Source: https://docs.pytorch.org/docs/stable/notes/serialization.html#weights-only
+    """
+    torch = known(facts.torch)
+    safe = torch is not None and versions.at_least(torch.version, "2.6")
+    for tree in trees(facts):
+        for call in tree.calls("torch.load"):
+            choice = given(call, "weights_only")
+            if choice is True or (keyword(call, "weights_only") is None and safe):
+                continue
+            if choice is None and keyword(call, "weights_only") is not None:
+                continue  # computed
+            yield found(
+                tree,
+                call,
+                kind="script-wrong",
+                expected="weights_only=True",
+                message="this load runs whatever code the file contains.",
+                text="Load weights only; checkpoints with further objects can be saved as plain dicts of tensors.",
+                line=f"{ast.unparse(call)[:-1]}, weights_only=True)"[:160] if choice is None else "weights_only=True",
+            )
