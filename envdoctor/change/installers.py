@@ -75,7 +75,7 @@ def install(
     if not pins:
         return
     requirements = folder / "requirements.txt"
-    requirements.write_text("".join(f"{p.name}=={p.version} --hash=sha256:{p.sha256}\n" for p in pins))
+    requirements.write_text("".join(f"{_requirement(pin)}\n" for pin in pins))
     attempts = list(_attempts(installer, pins, python, requirements))
     for number, argv in enumerate(attempts, 1):
         outcome = _run(installer, argv, progress)
@@ -85,6 +85,11 @@ def install(
         if number == len(attempts) or not _not_found(outcome.err + outcome.out):
             raise _trouble(installer, outcome, pins)
         progress(f"not in the configured sources; asking for torch's own build ({attempts[number][-1]})")
+
+
+def _requirement(pin: Locked) -> str:
+    """Exactly this version, in any of the lock's own files for this interpreter."""
+    return " ".join((f"{pin.name}=={pin.version}", *(f"--hash=sha256:{digest}" for digest in (pin.sha256, *pin.also))))
 
 
 def _attempts(
