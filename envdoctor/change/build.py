@@ -109,6 +109,9 @@ def _write_hook(task: Task, inside: Layout) -> None:
     if change.flags or change.variables or any(earlier):
         files = hook.render(change.flags, change.variables, earlier=earlier, present=os.environ)
         hook.write(inside.purelib, files)
+        final = task.where.environment / inside.purelib.relative_to(inside.prefix)
+        if not hook.precompile(inside.python, inside.purelib, final):
+            task.log.line("the startup hook could not be compiled; it will be at the first start")
 
 
 def _unasked(installed: Sequence[Installed], change: Change) -> set[str]:

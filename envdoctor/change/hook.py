@@ -7,6 +7,7 @@ it calls, the table of flags, and the same values once more as JSON for the next
 from __future__ import annotations
 
 import json
+import os
 import runpy
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 
 import envdoctor
 from envdoctor.errors import Trouble
+from envdoctor.process import run
 
+COMPILE_SECONDS = 30.0
 PTH = "envdoctor-startup.pth"
 _CODE = "_envdoctor_startup.py"
 _TABLE = "_envdoctor_flags.py"
@@ -79,6 +82,16 @@ def write(library: Path, files: Mapping[str, str]) -> None:
     for name, text in files.items():
         (library / name).unlink(missing_ok=True)
         (library / name).write_text(text, encoding="utf-8")
+
+
+def precompile(python: Path, library: Path, final: Path) -> bool:
+    """Compile the hook for the environment's Python: under 1 ms instead of 6 at every start where bytecode is not written.
+
+    Images often set PYTHONDONTWRITEBYTECODE. ``final`` is the folder that the bytecode names as its own.
+    """
+    code = "import py_compile, sys\nfor f, d in zip(sys.argv[1::2], sys.argv[2::2]): py_compile.compile(f, dfile=d)"
+    pairs = [os.fspath(folder / name) for name in (_CODE, _TABLE) for folder in (library, final)]
+    return run([python, "-I", "-c", code, *pairs], deadline=COMPILE_SECONDS).ok
 
 
 def flags_table() -> Path:

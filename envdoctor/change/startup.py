@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` itself would cost 15 ms at every start
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def start(variables: dict[str, tuple[str | None, str | None]], flags: dict[str, Any]) -> None:
@@ -23,7 +26,8 @@ def start(variables: dict[str, tuple[str | None, str | None]], flags: dict[str, 
                 del os.environ[name]
         elif present is None or present == instead:
             os.environ[name] = value
-    if flags:
+    # Up to 3.12 site reads the .pth files of a virtual environment twice, and a base environment may have a hook too.
+    if flags and not any(isinstance(finder, _AfterTorch) for finder in sys.meta_path):
         sys.meta_path.insert(0, _AfterTorch(flags))
 
 
@@ -32,16 +36,23 @@ class _AfterTorch:
 
     def __init__(self, flags: dict[str, Any]) -> None:
         self._flags = flags
+        self._asking = False
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != "torch":
+        if name != "torch" or self._asking:
             return None
-        for finder in sys.meta_path:
-            found = None if finder is self else finder.find_spec(name, path, target)
-            if found is not None:
-                self._watch(found)
-                return found
-        return None
+        # Others may ask around in the same way, such as this hook in a base environment below this one.
+        self._asking = True
+        try:
+            for finder in list(sys.meta_path):
+                find = getattr(finder, "find_spec", None)
+                found = find and find(name, path, target)
+                if found:
+                    self._watch(found)
+                    return found
+            return None
+        finally:
+            self._asking = False
 
     def _watch(self, spec: Any) -> None:
         loader = spec.loader
@@ -49,7 +60,7 @@ class _AfterTorch:
             original = loader.exec_module
 
             def exec_module(module: Any) -> None:
-                del loader.exec_module
+                vars(loader).pop("exec_module", None)
                 original(module)
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
