@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 import torch
 import torch.nn.functional as F
 
-from trainer.document_math import DocumentMath
 from trainer.errors import TrainerError
 
 NAME = "trainer_documents"
@@ -91,10 +90,13 @@ def _repeat(query: Any, key: Any, value: Any) -> Tuple[Any, Any]:
 
 
 def _documents(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
+    """One SDPA per document.
+
+    Measured on 2 CPU cores in float32 (rows of 2,048 tokens in 6 to 17 documents, 4 heads of 64, forward and backward,
+    taking turns): 24 ms; one call with a dense block mask took 3.5 times as long; one hand-written node around torch's
+    CPU kernels, with plain matrix products for short documents, 7 % less, which is 1 % of a step and not worth its lines.
+    """
     key, value = _repeat(query, key, value)
-    if query.device.type == "cpu" and query.dtype == torch.float32:
-        mixed: torch.Tensor = DocumentMath.apply(query, key, value, state.lengths, scale, state.causal)
-        return mixed
     sizes = list(state.lengths)
     pieces = zip(query.split(sizes, 1), key.split(sizes, 1), value.split(sizes, 1))
     rows = [

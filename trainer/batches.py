@@ -94,7 +94,10 @@ def packing_order(lengths: Sequence[int], budget: int) -> List[int]:
 
 
 def best_fit(lengths: Sequence[int], order: Sequence[int], budget: int) -> List[List[int]]:
-    """Rows of indices into `lengths`, each placed where it leaves least room. ValueError when one exceeds `budget`."""
+    """Rows of indices into `lengths`, each placed where it leaves least room.
+
+    ValueError when one exceeds `budget`.
+    """
     rows: List[List[int]] = []
     room: List[Tuple[int, int]] = []  # (free tokens, row), sorted
     for index in order:

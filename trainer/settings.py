@@ -87,7 +87,7 @@ class Settings:
     optimizer: str = _option("auto", "auto is fused where torch has it", ("auto", "fused", "foreach", "loop"))
     compile: bool = _option(
         False,
-        "torch.compile of each layer, rows filled to one shape; minutes of start-up, so only for long runs on CUDA",
+        "torch.compile of each layer; on 2 CPU cores 1.1-1.2x faster after half a minute, so for runs of 1,000 steps",
     )
     recompute: bool = _option(
         False, "activation checkpointing: a fifth slower, much less memory; for models that do not fit"

@@ -8,7 +8,6 @@ import torch
 
 from tests.trainer.running import gradients, prepare_run
 from trainer.batches import packed, padded
-from trainer.document_math import SHORT, DocumentMath
 from trainer.errors import TrainerError
 from trainer.losses import token_loss
 
@@ -69,24 +68,17 @@ def test_recomputation_gives_the_same_gradients(tiny: dict) -> None:
     assert close(gradients(plain, [batch])[1], gradients(recomputing, [batch])[1], 1e-7)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("sizes", [(5, 1, 40), (SHORT + 20, 30)])
-def test_document_math_is_attention(sizes: tuple, causal: bool) -> None:
-    """Against SDPA document by document, values and gradients, below and above the length where the way changes."""
-    torch.manual_seed(0)
-    whole = [torch.randn(sum(sizes), 3, 16).transpose(0, 1).detach().requires_grad_() for _ in range(3)]
-    ours = DocumentMath.apply(*whole, sizes, 0.25, causal)
-    pieces = [tensor.split(sizes, 1) for tensor in whole]
-    sdpa = torch.nn.functional.scaled_dot_product_attention
-    theirs = torch.cat(
-        [sdpa(q[None], k[None], v[None], is_causal=causal, scale=0.25)[0] for q, k, v in zip(*pieces, strict=True)], 1
-    )
-    assert torch.allclose(ours, theirs.transpose(0, 1), atol=1e-5)
-    weight = torch.randn_like(ours)
-    mine = torch.autograd.grad((ours * weight).sum(), whole)
-    reference = torch.autograd.grad((theirs.transpose(0, 1) * weight).sum(), whole)
-    for left, right in zip(mine, reference, strict=True):
-        assert torch.allclose(left, right, atol=2e-5)
+def test_embedding_passes_see_the_whole_document(tiny: dict) -> None:
+    """causal=False: an early state changes with a later token of its own document, and with nothing else."""
+    run = prepare_run(tiny)
+    first, last = DOCUMENTS[1], DOCUMENTS[4]
+    changed = last[0].copy()
+    changed[-1] += 1
+    with torch.no_grad():
+        plain = run.trainee.hidden(packed([first, last]), causal=False)
+        other = run.trainee.hidden(packed([first, (changed, last[1])]), causal=False)
+    assert torch.equal(plain[: len(first[0])], other[: len(first[0])])
+    assert not torch.allclose(plain[len(first[0])], other[len(first[0])], atol=1e-5)
 
 
 def test_chunked_loss_is_the_plain_loss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,84 @@
+"""Preset `before` against the defaults: the same workload in fresh processes, taking turns, so that both see the same machine.
+
+    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python OTHER/bin/python] [--set
+    name=value ...]
+
+Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds. With --python
+the second runs use another interpreter and both use the default settings: that compares two environments. With --set
+the second runs are the defaults with those settings changed: that is the worth of one setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def measured(
+    python: str, workload: str, preset: str, settings: Dict[str, str], folder: Path, seconds: float
+) -> Dict[str, Any]:
+    """The report of one measured run; SystemExit with its message when it failed."""
+    report = folder / "report.json"
+    order = {
+        "schema": 1, "task": "sft", "workload": workload, "preset": preset, "settings": settings, "flags": {},
+        "run_folder": str(folder / "run"), "report": str(report),
+        "measure": {"windows": 200, "window_seconds": 0.5, "max_warmup_seconds": seconds, "max_seconds": seconds, "probes": False},
+    }  # fmt: skip
+    (folder / "order.json").write_text(json.dumps(order))
+    child = [python, "-m", "trainer", "--order", str(folder / "order.json")]
+    done = subprocess.run(
+        child, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600
+    )
+    if done.returncode:
+        raise SystemExit("%s failed:\n%s" % (" ".join(child), done.stderr))
+    result: Dict[str, Any] = json.loads(report.read_text())
+    return result
+
+
+def speed(report: Dict[str, Any]) -> float:
+    """Trained tokens per second: the median over windows, which a disturbed window does not move."""
+    return statistics.median(window["tokens"]["trained"] / window["seconds"] for window in report["windows"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", default="chat-5m")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=12.0, help="measured span of each run")
+    parser.add_argument("--python", help="another interpreter")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    given = parser.parse_args()
+    changed = dict(pair.split("=", 1) for pair in given.set)
+    sides = {
+        "A default": (sys.executable, "default", {}),
+        "B other": (given.python or sys.executable, "default" if given.python or changed else "before", changed),
+    }
+    rates: Dict[str, List[float]] = {name: [] for name in sides}
+    with tempfile.TemporaryDirectory() as name:
+        for turn in range(given.rounds):
+            for side in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
+                python, preset, settings = sides[side]
+                report = measured(python, given.workload, preset, settings, Path(name), given.seconds)
+                rates[side].append(speed(report))
+                stalled = report["contention"]["during"]
+                padding = 1 - report["tokens_per_step"]["real"] / report["tokens_per_step"]["slots"]
+                line = "%-10s %8.0f trained tokens/s  padding %2.0f %%  stalled %s  %d windows"
+                print(line % (side, rates[side][-1], 100 * padding, stalled, len(report["windows"])), flush=True)
+    ratios = sorted(a / b for a, b in zip(*rates.values()))
+    print(
+        "default / other: median %.2f, lowest %.2f, highest %.2f of %d pairs"
+        % (statistics.median(ratios), ratios[0], ratios[-1], len(ratios))
+    )
+
+
+if __name__ == "__main__":
+    main()
