@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
@@ -39,3 +40,9 @@ def remedy(row: Variable, target: Target) -> Remedy:
     if row.early:
         return Remedy(text=text, commands=(f"unset {row.name}",))
     return remedies.setting(target, text, f"unset {row.name}")
+
+
+def idle(finding: Finding, where: str) -> Finding:
+    """The same finding where the variable has nothing to act on."""
+    message = f"{finding.message.rstrip('.')} (no effect with {where})."
+    return replace(finding, severity=Severity.NOTE, message=message)

@@ -296,6 +296,64 @@ NCCL = (
     Variable("NCCL_PROTO", present, Severity.NOTE, "NCCL may not choose its protocol", _NCCL, cuda=True),
 )
 
+SETTINGS = (
+    Variable(
+        "CUDA_DEVICE_MAX_CONNECTIONS",
+        one_of("1"),
+        Severity.NOTE,
+        "one hardware queue, as Megatron's overlap wants it; other runs lose concurrent streams",
+        "https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py",
+        cuda=True,
+    ),
+    Variable(
+        "CUDA_MODULE_LOADING",
+        one_of("EAGER"),
+        Severity.NOTE,
+        "every kernel is loaded at the start: a slower start and more GPU memory, the steps are as fast",
+        _CUDA,
+        cuda=True,
+    ),
+    Variable(
+        "CUDA_DEVICE_ORDER",
+        one_of("FASTEST_FIRST"),
+        Severity.NOTE,
+        "GPUs are numbered otherwise than nvidia-smi numbers them",
+        _CUDA,
+        cuda=True,
+    ),
+    Variable(
+        "TOKENIZERS_PARALLELISM",
+        one_of("false", "0", "off", "no"),
+        Severity.NOTE,
+        "batches are tokenised on one thread; training on ready tokens does not notice",
+        "https://github.com/huggingface/tokenizers",
+    ),
+    Variable(
+        "TORCH_CUDNN_V8_API_DISABLED",
+        on,
+        Severity.NOTE,
+        "convolutions use cuDNN's old interface, with fewer algorithms",
+        _TORCH + "cuda_environment_variables.html",
+        cuda=True,
+    ),
+    Variable(
+        "DISABLE_ADDMM_CUDA_LT",
+        on,
+        Severity.NOTE,
+        "linear layers do not fuse their bias (cuBLASLt is off)",
+        "https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/cuda/Blas.cpp",
+        cuda=True,
+    ),
+    Variable(
+        "PYTORCH_NVML_BASED_CUDA_CHECK",
+        on,
+        Severity.NOTE,
+        "torch asks NVML, not CUDA, whether there is a GPU, and may say yes where CUDA fails",
+        _TORCH + "cuda_environment_variables.html",
+        cuda=True,
+    ),
+)
+
 UNREAD: Mapping[str, str] = {
     "TORCH_CUDNN_BENCHMARK": "torch.backends.cudnn.benchmark = True",
     "TORCH_BACKENDS_CUDNN_BENCHMARK": "torch.backends.cudnn.benchmark = True",
@@ -315,5 +373,5 @@ UNREAD: Mapping[str, str] = {
 
 def names() -> frozenset[str]:
     """Every variable of these tables: what a probe must report for the rules to judge."""
-    rows = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL)
+    rows = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL, *SETTINGS)
     return frozenset(row.name for row in rows) | frozenset(UNREAD)

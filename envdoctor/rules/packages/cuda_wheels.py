@@ -58,6 +58,6 @@ def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
             ),
         ),
         severity=None if clash else Severity.NOTE,
-        explains=("torch/",) if clash else (),
-        root_rank=20 if clash else 0,
+        explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if clash else (),
+        root_rank=56 if clash else 0,
     )

@@ -17,9 +17,7 @@ _SAYS = (
     re.compile(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),
     re.compile(r"skipping import of cpp extensions", re.IGNORECASE),
     re.compile(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|fused_\w+|amp_C)"),
-    re.compile(
-        r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE
-    ),
+    re.compile(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
     re.compile(r"flash_attn\w*.*(?:libcudart|libcublas)\.so\.\d+\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
 )
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower

@@ -38,7 +38,7 @@ def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
                 target, locked, "Install it for this Python.", remedies.install(exact) + " --force-reinstall --no-deps"
             ),
             explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
-            root_rank=40,
+            root_rank=58 if distribution.name == "torch" else 40,
             repair=locked,
         )
 

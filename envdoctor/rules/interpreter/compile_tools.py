@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import messages, versions
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"Python\.h: No such file", re.IGNORECASE),
+    re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found", re.IGNORECASE),
+    re.compile(r"Failed to find C compiler", re.IGNORECASE),
+    re.compile(r"can'?t find Python\.h", re.IGNORECASE),
+)
+
+
+@rule(Severity.NOTE)
+def compile_tools(facts: Facts, target: Target) -> Iterator[Finding]:
+    """torch.compile has no C compiler, or no Python.h.
+
+    Why: Inductor compiles C++ for the CPU, and Triton compiles a small C launcher for each kernel on the GPU.
+    Slim images lack the compiler or Python's headers; torch.compile then stops at its first call. Training
+    without it does not need them.
+    Fix: install them; Pythons that uv manages carry their headers.
+    Source: https://github.com/pytorch/pytorch/issues/129351 https://github.com/sgl-project/sglang/pull/18644
+    https://github.com/pytorch/pytorch/blob/main/torch/_inductor/cpp_builder.py
+    """
+    interpreter, host = known(facts.interpreter), known(facts.host)
+    said = messages.matched(facts, *_SAYS)
+    lacking = ["a C compiler"] if host and host.compiler == "" else []
+    lacking += ["Python.h"] if interpreter and interpreter.headers == "" else []
+    if said is None and not lacking:
+        if (host is None or host.compiler is None) and (interpreter is None or interpreter.headers is None):
+            raise Skip("neither the compiler nor Python's headers were looked for")
+        return
+    release = versions.release(interpreter.version) if interpreter else None
+    python = f"python{release[0]}.{release[1]}-dev" if release else "python3-dev"
+    missing = " and ".join(lacking) or "a C compiler or Python.h"
+    yield Finding(
+        kind="interpreter",
+        subject="torch.compile",
+        actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
+        expected="a C compiler and Python.h",
+        message=f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
+        remedy=Remedy(
+            text="Install them (in the image, if you may not).",
+            commands=(f"apt-get install -y build-essential {python}",),
+        ),
+        who="you" if host and host.uid == 0 else "image",
+        severity=Severity.ERROR if said else None,
+        root_rank=16 if said else 0,
+    )

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import versions
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.stack import by_name
+from envdoctor.target import Target
+
+_NEEDED = "2.28"  # manylinux_2_28: torch's wheels from 2.7 on
+_FIRST = "2.7"
+
+
+@rule(Severity.ERROR)
+def old_glibc(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The C library is too old for the stack's torch.
+
+    Why: torch's Linux wheels need glibc 2.28 from torch 2.7 on. Ubuntu 18.04, CentOS 7 and Amazon Linux 2 have an
+    older one: pip then finds no wheel and offers an old torch.
+    Fix: a newer base image; the C library cannot be exchanged in an environment.
+    Source: https://github.com/pytorch/pytorch/releases/tag/v2.6.0 https://peps.python.org/pep-0600/
+    """
+    libc = need(facts.interpreter).libc or ""
+    if not libc.startswith("glibc ") or not versions.below(libc.removeprefix("glibc ").strip(), _NEEDED):
+        return
+    torch = by_name(target.choice.pins).get("torch") if target.choice else None
+    if torch is not None and versions.below(torch.version, _FIRST):
+        return
+    blocked = target.name != "none"
+    yield Finding(
+        kind="python-unsupported",
+        subject="glibc",
+        actual=libc,
+        expected=f"glibc {_NEEDED} or later",
+        message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
+        remedy=Remedy(text="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later)."),
+        who="image",
+        severity=None if blocked else Severity.NOTE,
+        explains=("packages/missing",) if blocked else (),
+        root_rank=48 if blocked else 0,
+    )

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.target import Target
+
+# Files that installers and editors are known to leave; they run code by design.
+_EXPECTED = ("distutils-precedence.pth", "_virtualenv.pth", "a1_coverage.pth", "__editable__", "easy-install.pth")
+
+
+@rule(Severity.NOTE)
+def outside_paths(facts: Facts, target: Target) -> Iterator[Finding]:
+    """.pth files run code at start-up, or add directories from outside the environment.
+
+    Why: what they add is imported like installed packages, but belongs to no package: it is in no list and in no
+    lock.
+    Fix: nothing while it is meant; remove the file otherwise.
+    Source: https://docs.python.org/3/library/site.html
+    """
+    lines = [line for line in need(facts.interpreter).path_files if not _expected(line)]
+    if lines:
+        yield Finding(
+            kind="interpreter",
+            subject="path files",
+            actual="; ".join(lines[:5]),
+            expected="none",
+            message=f"{len(lines)} .pth entr{'ies reach' if len(lines) > 1 else 'y reaches'} beyond the environment: "
+            + "; ".join(lines[:5])
+            + ".",
+            remedy=Remedy(text="Nothing to do while this is meant."),
+        )
+
+
+def _expected(line: str) -> bool:
+    return any(name in line for name in _EXPECTED) or "envdoctor" in line

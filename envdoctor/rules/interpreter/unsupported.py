@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.torch_builds import release_of
+from envdoctor.facts import Facts, Interpreter
+from envdoctor.knowledge import messages, versions
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"(?:needs|requires|requires a different) (?:another |a different )?python[: ]", re.IGNORECASE),
+    re.compile(r"not in '?[<>=!~][\d.<>=, ]+'?"),
+    re.compile(r"Requires-Python [<>=!~]"),
+    re.compile(r"does not satisfy [<>=!~]=?\s*\d"),
+    re.compile(r"python .* (?:is )?not supported", re.IGNORECASE),
+)
+
+
+@rule(Severity.ERROR)
+def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
+    """This Python is not supported by what is installed, or by torch.
+
+    Why: torch's wheels exist for some Python versions only, and packages say which ones they run on. On another
+    one pip silently takes an old release, or nothing at all; a package that is there anyway may fail anywhere.
+    Fix: an environment with a Python that the target's stack supports.
+    Source: https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix
+    https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python
+    """
+    interpreter, packages, torch = need(facts.interpreter), known(facts.packages), known(facts.torch)
+    said = messages.matched(facts, *_SAYS)
+    if said is not None and re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE):
+        yield _finding(target, interpreter, said.string, "a Python that these packages support", proven=True)
+        return
+    if interpreter.implementation not in ("cpython", ""):
+        text = f"{interpreter.implementation} is not supported by torch"
+        yield _finding(target, interpreter, text, "CPython", proven=False)
+    for distribution in packages.distributions if packages else ():
+        wanted = distribution.requires_python
+        if wanted and versions.within(interpreter.version, wanted) is False:
+            text = f"{distribution.name} {distribution.version} needs Python {wanted}"
+            yield _finding(target, interpreter, text, f"Python {wanted}", proven=False)
+    version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
+    release = release_of(version) if version else None
+    if release is not None and not _within(interpreter, release.python):
+        text = f"torch {release.name} has wheels for Python {release.python[0]} to {release.python[1]}"
+        yield _finding(
+            target, interpreter, text, f"Python {release.python[0]} to {release.python[1]}", proven=False, note=True
+        )
+    if version is None and said is None and packages is None:
+        raise Skip("neither packages nor errors are reported")
+
+
+def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
+    own, first, last = (versions.release(text) for text in (interpreter.version, *supported))
+    return own is None or first is None or last is None or first[:2] <= own[:2] <= last[:2]
+
+
+def _finding(
+    target: Target, interpreter: Interpreter, text: str, expected: str, proven: bool, note: bool = False
+) -> Finding:
+    python = "3.12"
+    return Finding(
+        kind="python-unsupported",
+        subject="python",
+        actual=f"{interpreter.implementation} {interpreter.version}",
+        expected=expected,
+        message=f"Python {interpreter.version}: {text}.",
+        remedy=Remedy(
+            text="Make an environment with a supported Python.",
+            commands=(f"uv venv --python {python} .venv", f"envdoctor fix --env .venv --target {target.name}")
+            if target.name != "none"
+            else (f"uv venv --python {python} .venv",),
+        ),
+        # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.
+        severity=Severity.NOTE if note else None,
+        explains=() if note else ("packages/import-mismatch", "packages/conflicts", "packages/missing"),
+        root_rank=0 if note else 45 if proven else 28,
+    )

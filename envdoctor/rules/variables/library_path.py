@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Interpreter, Unavailable
+from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
+from envdoctor.target import Target
+
+_CUDA = re.compile(r"cuda|cudnn|nvidia/(?!lib)|nccl", re.IGNORECASE)
+_CLASH = re.compile(
+    r"undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)", re.IGNORECASE
+)
+# Where container runtimes mount the driver: that is meant to be found there.
+_DRIVER = re.compile(r"/usr/local/nvidia/lib(?:64)?/?$|/usr/lib/wsl/lib|/compat(?:/|$)|/stubs")
+
+
+@rule(Severity.WARNING)
+def library_path(facts: Facts, target: Target) -> Iterator[Finding]:
+    """LD_LIBRARY_PATH puts other CUDA libraries before torch's own.
+
+    Why: torch's wheels bring their cuBLAS, cuDNN and NCCL and find them beside themselves; LD_LIBRARY_PATH is
+    searched before that. An older library there is loaded instead: imports fail, versions disagree, or kernels
+    are slower ones.
+    Fix: unset it for the run; neither torch nor the driver needs it.
+    Source: https://github.com/pytorch/pytorch/issues/80637 https://github.com/bmaltais/kohya_ss/issues/1096
+    https://man7.org/linux/man-pages/man8/ld.so.8.html
+    """
+    value = need(facts.variables).get("LD_LIBRARY_PATH")
+    interpreter, torch = known(facts.interpreter), known(facts.torch)
+    foreign = [folder for folder in (value or "").split(":") if _foreign(folder, interpreter)]
+    if not foreign or (torch and torch.cuda == ""):
+        return
+    loaded = [path for path in (torch.libraries if torch else ()) if any(path.startswith(f) for f in foreign)]
+    failed = isinstance(facts.torch, Unavailable) and _CLASH.search(facts.torch.reason) is not None
+    blamed = bool(loaded) or failed
+    if loaded:
+        effect = f"torch loaded {', '.join(loaded[:3])} from there"
+    else:
+        effect = "torch's import failed on a library" if failed else "libraries there come before torch's own"
+    yield Finding(
+        kind="cudnn-mismatch" if any("libcudnn" in path for path in loaded) else "cuda-libraries-mixed",
+        subject="LD_LIBRARY_PATH",
+        actual=value or "",
+        expected="not set, or without CUDA folders",
+        message=f"LD_LIBRARY_PATH names {', '.join(foreign)}; {effect}.",
+        remedy=Remedy(
+            text="Unset it for the run.", commands=("env -u LD_LIBRARY_PATH python train.py", "unset LD_LIBRARY_PATH")
+        ),
+        # Set but without effect is worth knowing only: images for development set it, and torch's RPATH often wins.
+        severity=Severity.ERROR if failed else None if loaded else Severity.NOTE,
+        explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if blamed else (),
+        root_rank=57 if blamed else 0,
+    )
+
+
+def _foreign(folder: str, interpreter: Interpreter | None) -> bool:
+    if not folder or _DRIVER.search(folder) or not _CUDA.search(folder):
+        return False
+    own = [path for path in ((interpreter.prefix, *interpreter.site_packages) if interpreter else ()) if path]
+    return not any(folder.startswith(path) for path in own)

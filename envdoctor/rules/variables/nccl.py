@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Gpus
+from envdoctor.knowledge import leftovers
+from envdoctor.knowledge.variables import NCCL
+from envdoctor.rule import Finding, Severity, known, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.WARNING)
+def nccl(facts: Facts, target: Target) -> Iterator[Finding]:
+    """NCCL is told not to use a fast path, or to talk.
+
+    Why: NCCL_P2P_DISABLE and its kin are set to get past a hang, and stay: all traffic between GPUs then goes
+    through host memory or plain sockets. With one GPU they do nothing.
+    Fix: unset the variable; if the hang comes back, its cause is the host's (ACS, IOMMU, a driver older than
+    550.40.07 on RTX 40).
+    Source: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
+    https://github.com/huggingface/accelerate/blob/main/src/accelerate/utils/environment.py
+    https://github.com/hkust-nlp/simpleRL-reason/issues/63 https://github.com/NVIDIA/nccl/issues/631
+    """
+    single = _count(known(facts.gpus)) == 1 and not _several_nodes(facts)
+    for finding in leftovers.found(NCCL, facts, target):
+        yield leftovers.idle(finding, "one GPU") if single else finding
+
+
+def _count(gpus: Gpus | None) -> int | None:
+    return None if gpus is None else gpus.count or len(gpus.devices) or None
+
+
+def _several_nodes(facts: Facts) -> bool:
+    network, variables = known(facts.network), known(facts.variables) or {}
+    nodes = [network.nodes if network else None, variables.get("NNODES"), variables.get("WORLD_SIZE")]
+    return any(str(count or "1") not in ("1", "0", "") for count in nodes)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.target import Target
+
+_ALLOCATORS = re.compile(r"jemalloc|tcmalloc|mimalloc|libiomp5|libgomp")
+_CHECKERS = re.compile(r"asan|tsan|ubsan|valgrind|vgpreload|memcheck|libefence|libduma|heaptrack|libprofiler")
+_CUDA = re.compile(r"libcu|libnccl|libcudnn|libnv")
+
+
+@rule(Severity.WARNING)
+def preload(facts: Facts, target: Target) -> Iterator[Finding]:
+    """LD_PRELOAD forces libraries into every program.
+
+    Why: a checker (address sanitizer, heap profiler) slows each allocation; a CUDA library there replaces torch's
+    own. Allocators (jemalloc, tcmalloc) and OpenMP runtimes are preloaded for speed, and only noted.
+    Fix: unset it for the run.
+    Source: https://man7.org/linux/man-pages/man8/ld.so.8.html
+    https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+    """
+    value = need(facts.variables).get("LD_PRELOAD")
+    if not value:
+        return
+    checker, cuda = _CHECKERS.search(value), _CUDA.search(value)
+    if checker:
+        effect = "it checks or records memory, which slows everything"
+    elif cuda:
+        effect = "it replaces one of torch's own CUDA libraries"
+    elif _ALLOCATORS.search(value):
+        effect = "an allocator or OpenMP runtime, which is usually meant"
+    else:
+        effect = "it is loaded into every program"
+    yield Finding(
+        kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
+        subject="LD_PRELOAD",
+        actual=value,
+        expected="not set",
+        message=f"LD_PRELOAD={value}: {effect}.",
+        remedy=Remedy(text="Unset it for the run.", commands=("env -u LD_PRELOAD python train.py",)),
+        severity=None if checker or cuda else Severity.NOTE,
+        root_rank=21 if cuda and not checker else 5,
+    )

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Torch
+from envdoctor.knowledge import remedies, versions
+from envdoctor.rule import Finding, SetVariable, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+_ALIASES = {"PYTORCH_ALLOC_CONF": "PYTORCH_CUDA_ALLOC_CONF"}
+
+
+@rule(Severity.NOTE)
+def target_variables(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Environment variables are not set as the target was timed.
+
+    Why: the target's variables (the allocator's configuration, mostly) were in force when its speed was recorded.
+    They prevent memory from being cut into pieces rather than speed up a step.
+    Fix: let the startup hook set them, or export them.
+    Source: the target file;
+    https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-alloc-conf
+    """
+    if not target.variables:
+        raise Skip("the target asks for no variables")
+    variables, torch = need(facts.variables), known(facts.torch)
+    for name, wanted in sorted(target.variables.items()):
+        actual = variables.get(name)
+        if actual is None and name in _ALIASES:
+            actual = variables.get(_ALIASES[name])
+        if actual == wanted or (
+            actual is None and torch and torch.flags.get("allocator-conf") and _hooked(torch, wanted)
+        ):
+            continue
+        spelled = _spelled(name, torch.version if torch else None)
+        yield Finding(
+            kind="flag-differs",
+            subject=name,
+            actual=actual if actual is not None else "not set",
+            expected=wanted,
+            message=f"{name} is {actual if actual is not None else 'not set'}; the target was timed with {wanted}.",
+            remedy=remedies.setting(target, "Set it before training.", f"export {spelled}={wanted}"),
+            severity=None if actual is None else Severity.WARNING,
+            repair=(SetVariable(name=spelled, value=wanted),),
+        )
+
+
+def _hooked(torch: Torch | None, wanted: str) -> bool:
+    """The startup hook sets variables inside the process; the shell's own do not show them."""
+    flag = torch.flags.get("allocator-conf") if torch else None
+    return flag is not None and flag.value == wanted
+
+
+def _spelled(name: str, torch: str | None) -> str:
+    return _ALIASES[name] if name in _ALIASES and torch and versions.below(torch, "2.10") else name

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.knowledge.hardware import trains_on_gpu, whole_cpus
+from envdoctor.rule import Finding, Remedy, SetVariable, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+_NAMES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@rule(Severity.WARNING)
+def thread_count(facts: Facts, target: Target) -> Iterator[Finding]:
+    """OMP_NUM_THREADS or MKL_NUM_THREADS does not fit the CPUs allowed.
+
+    Why: more threads than CPUs take turns and wait for each other. One thread, which launchers set when nothing
+    is set, is right for many ranks on a node, and leaves a CPU run on one core. A run on one GPU feels it in
+    preprocessing only.
+    Fix: the CPUs allowed, divided by the ranks on this node.
+    Source: https://github.com/pytorch/pytorch/blob/main/torch/distributed/run.py
+    https://docs.pytorch.org/docs/stable/torch_environment_variables.html
+    https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html
+    """
+    variables, host = need(facts.variables), known(facts.host)
+    cpus = whole_cpus(host) if host else None
+    if cpus is None:
+        raise Skip("the number of CPUs is not known")
+    for name in _NAMES:
+        threads = _number(variables.get(name))
+        if threads is None:
+            continue
+        gpu = trains_on_gpu(facts, target)
+        too_many, too_few = threads > cpus, threads == 1 and cpus >= 4
+        if not too_many and not too_few:
+            continue
+        ranks = _number(variables.get("LOCAL_WORLD_SIZE") or variables.get("WORLD_SIZE")) or 1
+        if too_few and ranks > 1:
+            continue
+        fitting = max(1, cpus // ranks)
+        yield Finding(
+            kind="thread-count",
+            subject=name,
+            actual=str(threads),
+            expected=str(fitting),
+            message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: "
+            + ("the threads take turns." if too_many else "a CPU run uses one core."),
+            remedy=remedies.setting(
+                target,
+                "Set it to the CPUs allowed, divided by the ranks on this node.",
+                f"export {name}={fitting}",
+            )
+            if gpu is False and ranks == 1
+            else Remedy(
+                text="Set it to the CPUs allowed, divided by the ranks on this node.",
+                commands=(f"export {name}={fitting}",),
+            ),
+            severity=Severity.NOTE if too_few and gpu is not False else None,
+            explains=("torch/threads",),
+            root_rank=6,
+            repair=(SetVariable(name=name, value=str(fitting)),) if gpu is False and ranks == 1 else (),
+        )
+
+
+def _number(text: str | None) -> int | None:
+    """OMP_NUM_THREADS may be a list for nested levels: the first counts."""
+    first = (text or "").partition(",")[0].strip()
+    return int(first) if first.isdigit() and first != "0" else None

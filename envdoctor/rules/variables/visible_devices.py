@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Gpus
+from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
+from envdoctor.target import Target
+
+_NAME = "CUDA_VISIBLE_DEVICES"
+_IDENTIFIER = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
+
+
+@rule(Severity.ERROR)
+def visible_devices(facts: Facts, target: Target) -> Iterator[Finding]:
+    """CUDA_VISIBLE_DEVICES hides the GPUs, or names some that do not exist.
+
+    Why: an empty value or -1 hides all GPUs. CUDA reads the list up to the first entry that is not a GPU, and
+    ignores the rest; brackets, quotes and words like "all" are no GPUs. Training then runs on the CPU, or on
+    fewer GPUs, without a word.
+    Fix: unset it, or name GPUs that exist.
+    Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
+    """
+    variables, gpus = need(facts.variables), known(facts.gpus)
+    value = variables.get(_NAME)
+    if value is None or (target.is_cpu and target.name != "none"):
+        return
+    present = _count(gpus)
+    seen, refused = _read(value, present)
+    if refused is None and seen:
+        if present and 0 < seen < present:
+            yield _finding(value, f"{seen} of {present} GPUs are visible", Severity.NOTE, "no-effect", 0)
+        return
+    if seen:
+        text = f"{refused!r} is not a GPU here: only the {seen} before it are used"
+        yield _finding(value, text, Severity.WARNING, "config-mismatch", 30)
+    elif refused in (None, "-1"):
+        gone = bool(gpus and gpus.devices) or not target.is_cpu
+        yield _finding(
+            value, "it hides every GPU", None if gone else Severity.NOTE, "gpu-not-visible", 50 if gone else 0
+        )
+    else:
+        yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible", 50)
+
+
+def _count(gpus: Gpus | None) -> int | None:
+    return None if gpus is None else gpus.count or len(gpus.devices) or None
+
+
+def _read(value: str, present: int | None) -> tuple[int, str | None]:
+    """How many GPUs CUDA takes from the list, and the entry at which it stops."""
+    seen = 0
+    for entry in (part.strip() for part in value.split(",")):
+        if not entry:
+            return seen, None if not value.strip() else entry
+        exists = _IDENTIFIER.fullmatch(entry) or (entry.isdigit() and (present is None or int(entry) < present))
+        if not exists:
+            return seen, entry
+        seen += 1
+    return seen, None
+
+
+def _finding(value: str, text: str, severity: Severity | None, kind: str, rank: int) -> Finding:
+    return Finding(
+        kind=kind,
+        subject=_NAME,
+        actual=value or "empty",
+        expected="not set, or GPUs that exist",
+        message=f"{_NAME}={value!r}: {text}.",
+        remedy=Remedy(text="Unset it, or name GPUs that exist.", commands=(f"unset {_NAME}", "nvidia-smi -L")),
+        severity=severity,
+        explains=("gpu/", "torch/cuda-unavailable", "driver/") if rank >= 50 else (),
+        root_rank=rank,
+    )
