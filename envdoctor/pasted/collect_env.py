@@ -222,6 +222,8 @@ def _gpus(page: Page, draft: Draft, number: int, value: str) -> None:
         if not read_gpu(draft, text) and not re.match(r"MIG \S+\s+Device", text):
             break
         page.take(line)
+    if draft.gpus:
+        draft.claim("gpus.count", max(draft.gpus) + 1, INFERRED)
 
 
 def _cudnn(page: Page, draft: Draft, number: int, value: str) -> None:

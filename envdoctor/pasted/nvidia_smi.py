@@ -75,6 +75,13 @@ def read(page: Page, draft: Draft) -> None:
         elif found := re.search(r"NVRM version: .*?\s(\d{3}\.\d{2,3}(?:\.\d{2})?)\s", text + " "):
             draft.claim("driver.kernel_module", found[1], STATED)
             page.take(number)
+    _count(draft, table)
+
+
+def _count(draft: Draft, table: _Table) -> None:
+    """The table lists every GPU of the machine."""
+    if table.current is not None:
+        draft.claim("gpus.count", max(draft.gpus) + 1, LISTED)
 
 
 def _row(text: str, table: _Table, draft: Draft) -> bool:

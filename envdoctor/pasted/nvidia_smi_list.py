@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.pasted import words
-from envdoctor.pasted.draft import Draft
+from envdoctor.pasted.draft import INFERRED, Draft
 from envdoctor.pasted.page import Page
 
 FORMAT = "nvidia-smi"
@@ -15,6 +15,7 @@ def read(page: Page, draft: Draft) -> None:
     for number, text in page.left():
         if text.startswith(("GPU", "MIG")) and read_gpu(draft, text):
             page.take(number)
+            draft.claim("gpus.count", max(draft.gpus, default=-1) + 1 or None, INFERRED)
             if "UUID" in text:
                 draft.format(FORMAT)
 

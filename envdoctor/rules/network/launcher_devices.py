@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.rules.network import _joined
+from envdoctor.target import Target
+
+
+@rule(Severity.ERROR)
+def launcher_devices(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The launcher's list of GPUs names none that exist.
+
+    Why: accelerate hands gpu_ids over as CUDA_VISIBLE_DEVICES as it stands. Brackets, quotes or blanks make the first
+    entry invalid, and CUDA then shows no device at all; a number beyond the last GPU cuts the list there.
+    Fix: bare numbers with commas, or all.
+    Source: https://github.com/huggingface/accelerate/issues/3225
+    https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
+    """
+    text = need(facts.launcher).settings.get("gpu_ids")
+    if text is None or text.strip("'\" ").lower() in ("all", "", "none", "null"):
+        return
+    plain = text.strip("'\"")
+    entries = [entry.strip() for entry in plain.split(",")]
+    numbers = [int(entry) for entry in entries if re.fullmatch(r"\d{1,4}", entry)]
+    count = _joined.gpu_count(facts)
+    processes = _joined.ranks_here(facts)
+    if len(numbers) < len(entries) and not all(re.fullmatch(r"(?:GPU|MIG)-[\w/-]+", entry) for entry in entries):
+        yield Finding(
+            kind="gpu-not-visible",
+            subject="gpu_ids",
+            actual=text,
+            expected=",".join(re.findall(r"\d+", plain)) or "all",
+            message=f"gpu_ids: {text} is handed over as CUDA_VISIBLE_DEVICES, where it names no valid device.",
+            remedy=Remedy(
+                text="Give bare numbers with commas.",
+                commands=(f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",),
+            ),
+            root_rank=30,
+        )
+    elif count is not None and numbers and max(numbers) >= count:
+        yield _mismatch(
+            text, f"GPUs 0 to {count - 1}", f"gpu_ids: {text} names GPUs beyond the {count} of this machine."
+        )
+    elif processes is not None and numbers and processes[0] > len(numbers):
+        yield _mismatch(text, f"{processes[0]} GPUs", f"gpu_ids: {text} lists fewer GPUs than {processes[1]} needs.")
+
+
+def _mismatch(text: str, expected: str, message: str) -> Finding:
+    return Finding(
+        kind="config-mismatch",
+        subject="gpu_ids",
+        actual=text,
+        expected=expected,
+        message=message,
+        remedy=Remedy(text="List as many existing GPUs as there are processes.", commands=("accelerate config",)),
+        root_rank=20,
+    )

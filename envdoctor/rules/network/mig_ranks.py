@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.rules.network import _joined
+from envdoctor.target import Target
+
+
+@rule(Severity.ERROR)
+def mig_ranks(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Several ranks are to run on slices of a divided GPU (MIG).
+
+    Why: a CUDA process sees one MIG slice only, and NCCL does not work between slices of one GPU. Further names in
+    CUDA_VISIBLE_DEVICES are ignored.
+    Fix: train with one process on one slice, or have MIG switched off.
+    Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/
+    """
+    gpus = need(facts.gpus)
+    listed = [part for part in _joined.variables(facts).get("CUDA_VISIBLE_DEVICES", "").split(",") if "MIG" in part]
+    divided = any(gpu.mig for gpu in gpus.devices) or bool(listed)
+    if not divided:
+        return
+    started = _joined.ranks_here(facts)
+    whole = [gpu for gpu in gpus.devices if not gpu.mig]
+    if started is not None and started[0] > 1 and len(whole) < started[0]:
+        actual = f"{started[0]} processes ({started[1]})"
+    elif len(listed) > 1:
+        actual = f"{len(listed)} slices in CUDA_VISIBLE_DEVICES"
+    else:
+        return
+    yield Finding(
+        kind="config-mismatch",
+        subject="MIG",
+        actual=actual,
+        expected="one process on one slice",
+        message=f"The GPU is divided into slices (MIG), and there are {actual}: each process sees one slice only, "
+        "and NCCL does not work between them.",
+        remedy=Remedy(
+            text="Train with one process on one slice, or have the GPU put together again.",
+            commands=("sudo nvidia-smi -mig 0",),
+        ),
+        who="you" if started else "host",
+        root_rank=25,
+    )

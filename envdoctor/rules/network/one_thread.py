@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge.hardware import whole_cpus
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.rules.network import _joined
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def one_thread(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The launcher lets each process compute with one CPU thread.
+
+    Why: torchrun sets OMP_NUM_THREADS=1 when it starts several processes and nobody chose a number. Tokenising,
+    offloaded optimizers and everything else on the CPU then use one of many CPUs.
+    Fix: OMP_NUM_THREADS = CPUs allowed / processes on this machine.
+    Source: https://github.com/pytorch/pytorch/blob/main/torch/distributed/run.py
+    """
+    started = _joined.ranks_here(facts)
+    host = known(facts.host)
+    cpus = whole_cpus(host) if host else None
+    said = next(
+        (line for line in facts.messages if "Setting OMP_NUM_THREADS environment variable for each process" in line),
+        None,
+    )
+    chosen = _joined.variables(facts).get("OMP_NUM_THREADS")
+    if said is None and (started is None or started[0] < 2):
+        raise Skip("no launcher starts several processes")
+    if chosen not in (None, "1") or (said is None and (chosen is None or cpus is None)):
+        return
+    share = max(1, cpus // started[0]) if cpus and started else None
+    if share is not None and share < 2:
+        return
+    offload = any(
+        name.endswith("offload_optimizer_device") and value == "cpu" for name, value in _joined.settings(facts).items()
+    )
+    yield Finding(
+        kind="thread-count",
+        subject="OMP_NUM_THREADS",
+        actual="1",
+        expected=str(share) if share else "CPUs allowed / processes",
+        message="Each process computes with one CPU thread" + (f", and {share} are free for it." if share else "."),
+        remedy=Remedy(
+            text="Choose the number before the launcher does.",
+            commands=(
+                f"export OMP_NUM_THREADS={share}" if share else "export OMP_NUM_THREADS=$(($(nproc) / PROCESSES))",
+            ),
+        ),
+        severity=Severity.WARNING if offload else None,
+    )

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def topology(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Some GPUs reach each other only across CPU sockets.
+
+    Why: "SYS" crosses the link between two CPUs, the slowest way inside a machine; a job on two such GPUs is slower
+    than on two behind one switch.
+    Fix: choose neighbouring GPUs with CUDA_VISIBLE_DEVICES when not all are needed.
+    Source: https://docs.nvidia.com/multi-node-nvlink-systems/multi-node-tuning-guide/overview.html
+    """
+    gpus = need(facts.gpus)
+    if len(gpus.topology) < 2:
+        raise Skip("how the GPUs are joined is not known")
+    far = [
+        (one, other)
+        for one, row in enumerate(gpus.topology)
+        for other, word in enumerate(row)
+        if one < other and word in ("SYS", "SOC")
+    ]
+    if not far:
+        return
+    near = [
+        (one, other)
+        for one, row in enumerate(gpus.topology)
+        for other, word in enumerate(row)
+        if one < other and (word.startswith("NV") or word in ("PIX", "PXB"))
+    ]
+    listed = ", ".join(f"{one}-{other}" for one, other in far[:6]) + (" ..." if len(far) > 6 else "")
+    yield Finding(
+        kind="slow-interconnect",
+        subject="topology",
+        actual=f"{len(far)} pairs across CPU sockets ({listed})",
+        expected="neighbouring GPUs for a job that needs only some",
+        message=f"GPU pairs {listed} are joined across CPU sockets.",
+        remedy=Remedy(
+            text="When a job needs only some of the GPUs, give it neighbours.",
+            commands=(f"CUDA_VISIBLE_DEVICES={near[0][0]},{near[0][1]}",) if near else ("nvidia-smi topo -m",),
+        ),
+    )

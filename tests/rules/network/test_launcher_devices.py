@@ -1,0 +1,34 @@
+import pytest
+
+from envdoctor.facts import Facts, Gpus, Launcher
+from envdoctor.rules.network.launcher_devices import launcher_devices
+from tests.rules.judging import findings, silent, skipped
+
+
+@pytest.mark.parametrize("text", ["'[1,2,3,4]'", "[0]", "cuda:0", "0;1", "gpu0,gpu1"])
+def test_names_no_device(text: str) -> None:
+    (finding,) = findings(launcher_devices, Facts(launcher=Launcher(settings={"gpu_ids": text})))
+    assert (finding.kind, finding.subject) == ("gpu-not-visible", "gpu_ids")
+
+
+def test_the_corrected_list() -> None:
+    (finding,) = findings(launcher_devices, Facts(launcher=Launcher(settings={"gpu_ids": "'[1,2]'"})))
+    assert finding.remedy.commands == ("accelerate launch --gpu_ids 1,2 train.py",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "gpus"),
+    [({"gpu_ids": "0,7"}, Gpus(count=4)), ({"gpu_ids": "0,1", "num_processes": "4"}, Gpus(count=4))],
+)
+def test_contradicts_the_machine(settings: dict[str, str], gpus: Gpus) -> None:
+    (finding,) = findings(launcher_devices, Facts(launcher=Launcher(settings=settings), gpus=gpus))
+    assert finding.kind == "config-mismatch"
+
+
+@pytest.mark.parametrize("text", ["all", "'all'", "0,1,2,3", "0", "'2,3'", "GPU-aaaa,GPU-bbbb", "0, 1"])
+def test_fine(text: str) -> None:
+    assert silent(launcher_devices, Facts(launcher=Launcher(settings={"gpu_ids": text}), gpus=Gpus(count=4)))
+
+
+def test_no_launcher() -> None:
+    assert skipped(launcher_devices, Facts())

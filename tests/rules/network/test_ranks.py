@@ -1,0 +1,45 @@
+import pytest
+
+from envdoctor.facts import Facts, Gpu, Gpus, Launcher, Origin
+from envdoctor.rules.network.ranks import ranks
+from tests.rules.judging import findings, silent, skipped
+
+TWO = Gpus(count=2)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Facts(gpus=TWO, variables={"LOCAL_WORLD_SIZE": "4"}),
+        Facts(gpus=TWO, variables={"WORLD_SIZE": "16", "NNODES": "4"}),
+        Facts(gpus=TWO, launcher=Launcher(settings={"num_processes": "8"})),
+        Facts(gpus=Gpus(count=8), variables={"LOCAL_WORLD_SIZE": "4", "CUDA_VISIBLE_DEVICES": "0,1"}),
+    ],
+)
+def test_more_processes_than_gpus(given: Facts) -> None:
+    (finding,) = findings(ranks, given)
+    assert finding.kind == "config-mismatch"
+    assert "share a GPU" in finding.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        Facts(gpus=TWO, variables={"LOCAL_WORLD_SIZE": "2"}),
+        Facts(gpus=TWO, variables={"WORLD_SIZE": "8", "NNODES": "4"}),
+        Facts(gpus=TWO, launcher=Launcher(settings={"num_processes": "16", "num_machines": "8"})),
+        Facts(gpus=TWO, launcher=Launcher(settings={"num_processes": "8", "use_cpu": "True"})),
+        Facts(gpus=TWO, variables={"WORLD_SIZE": "many"}),
+    ],
+)
+def test_enough_gpus(given: Facts) -> None:
+    assert silent(ranks, given)
+
+
+def test_a_report_that_names_one_gpu_may_come_from_a_machine_of_eight() -> None:
+    given = Facts(
+        origin=Origin(kind="pasted"),
+        gpus=Gpus(devices=(Gpu(index=0, name="NVIDIA A100"),)),
+        launcher=Launcher(settings={"num_processes": "8"}),
+    )
+    assert skipped(ranks, given)
