@@ -41,7 +41,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, path: Path, *, first_line: int = 1) -> dict[str, Any]:
-    """Parse TOML that stands in ``path`` from ``first_line`` on. Raises `Trouble` with the line of the first mistake."""
+    """Parse TOML that stands in ``path`` from ``first_line`` on. Raises `Trouble` with the line of a mistake."""
     for number, line in enumerate(text.splitlines(), first_line):
         if line.count(".") > KEY_PARTS and _longest_key(line) > KEY_PARTS:
             raise Trouble(

@@ -1,24 +1,26 @@
 """Stacks: PEP 751 lockfiles, and what they lock for one interpreter.
 
-Reading and selection are `packaging.pylock`'s; here are the stricter demands of a lock that is going to be installed:
-wheels only, sha256 only, no addresses, nothing outside the lock's own folder.
+Reading and selection are `packaging.pylock`'s; what else is demanded of a lock that is going to be installed stands in
+`locking.demands`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from packaging.markers import Environment
 from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
 from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import parse_wheel_filename
 
 from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter, Unavailable
+from envdoctor.locking import demands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Locked:
     wheel: str  # file name
     sha256: str
     size: int | None = None
+    also: tuple[str, ...] = ()  # sha256 of the lock's other wheels of this version that this interpreter can run: a
+    # mirror may hold only one of them, and any file that is in the lock will do
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,42 +54,19 @@ def load(path: Path) -> Stack:
         raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
     data = read_toml(path)
     again = f"Write it again: envdoctor lock {match[1]}"
+    for where, problem in demands.of_document(data):
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
     try:
         lock = Pylock.from_dict(data)
     except PylockUnsupportedVersionError as error:
         raise Trouble(str(error), file=path, where="lock-version", remedy=again) from error
     except PylockValidationError as error:
         raise Trouble(error.message, file=path, where=line_of(path, error.context or ""), remedy=again) from error
-    for where, problem in _mistakes(lock):
+    for where, problem in demands.of_lock(lock):
         raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
     torch = next((package for package in lock.packages if package.name == "torch"), None)
     version = None if torch is None or torch.version is None else str(torch.version)
     return Stack(name=match[1], path=path, lock=lock, torch=version, cuda=_cuda_line(lock, version))
-
-
-def _mistakes(lock: Pylock) -> Iterator[tuple[str, str]]:
-    for index, package in enumerate(lock.packages):
-        where = f"packages[{index}]"
-        if package.vcs or package.directory or package.archive or package.sdist:
-            yield where, f"{package.name}: only wheels may be locked; building from source runs code before any check"
-        if package.version is None:
-            yield where, f"{package.name}: no version"
-        for number, wheel in enumerate(package.wheels or ()):
-            place = f"{where}.wheels[{number}]"
-            yield from ((place + suffix, f"{package.name}: {text}") for suffix, text in _wheel_mistakes(wheel))
-
-
-def _wheel_mistakes(wheel: PackageWheel) -> Iterator[tuple[str, str]]:
-    if not re.fullmatch(r"[0-9a-f]{64}", wheel.hashes.get("sha256", "")):
-        yield ".hashes", "no sha256 of 64 hexadecimal digits"
-    if wheel.size is not None and wheel.size <= 0:
-        yield ".size", f"size {wheel.size}"
-    if wheel.url is not None:
-        yield ".url", "a lock names wheels by file and hash, not by address"
-    if wheel.path is not None:
-        parts = PurePosixPath(wheel.path).parts
-        if ".." in parts or wheel.path.startswith("/") or "\\" in wheel.path or "\0" in wheel.path:
-            yield ".path", f"{wheel.path!r} leaves the lock's folder"
 
 
 def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
@@ -112,10 +93,10 @@ def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unava
         chosen = list(stack.lock.select(environment=environment, tags=tags(interpreter)))
     except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
         return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
-    return tuple(sorted(_locked(chosen), key=lambda pin: pin.name))
+    return tuple(sorted(_locked(chosen, set(tags(interpreter))), key=lambda pin: pin.name))
 
 
-def _locked(chosen: Sequence[tuple[Package, object]]) -> Iterator[Locked]:
+def _locked(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
     for package, file in chosen:
         if isinstance(file, PackageWheel):
             yield Locked(
@@ -124,6 +105,11 @@ def _locked(chosen: Sequence[tuple[Package, object]]) -> Iterator[Locked]:
                 wheel=file.filename,
                 sha256=file.hashes["sha256"],
                 size=file.size,
+                also=tuple(
+                    other.hashes["sha256"]
+                    for other in package.wheels or ()
+                    if other is not file and parse_wheel_filename(other.filename)[3] & usable
+                ),
             )
 
 

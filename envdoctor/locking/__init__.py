@@ -1,1 +1,1 @@
-"""Writing, checking and filling the lockfiles that stacks are: from a resolver's answer to exact wheels by name, size and sha256."""
+"""Writing, judging and filling lockfiles: from a resolver's answer to exact wheels by name, size and sha256."""

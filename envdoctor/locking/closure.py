@@ -21,18 +21,19 @@ def requires_in(metadata: str) -> tuple[str, ...]:
 
 
 def connect(
-    packages: Sequence[Resolved], roots: Iterable[str], served: Sequence[Interpreter]
+    packages: Sequence[Resolved], roots: Sequence[str], served: Sequence[Interpreter]
 ) -> tuple[list[Resolved], list[str]]:
     """The packages with their ``dependencies``, and what is missing or contradicted, in words.
 
     ``roots`` are the requirements that were locked, with their extras: extras travel along the edges from there, as
-    pip's resolver lets them (``cuda-toolkit[cublas]`` requires what plain ``cuda-toolkit`` does not).
+    pip's resolver lets them (``cuda-toolkit[cublas]`` requires what plain ``cuda-toolkit`` does not). Without roots
+    every package is one.
     """
     edges: dict[tuple[str, str], set[str]] = {}
     problems: dict[str, None] = {}
     for one in served:
         active = {package.name: package for package in packages if place(one) in package.places}
-        _walk(active, roots, one, edges, problems)
+        _walk(active, roots or active, one, edges, problems)
     connected = [
         replace(package, dependencies=tuple(sorted(edges.get((package.name, package.version), ()))))
         for package in packages

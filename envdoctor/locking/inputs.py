@@ -1,6 +1,6 @@
 """The requirements that a stack is locked from: a plain requirements file, with one block that says for whom.
 
-``lockfiles/inputs/<stack>.in`` is what pip and uv read too; the block stands in comments, as PEP 723 puts one into scripts::
+``lockfiles/inputs/<stack>.in`` is what pip and uv read too; the block stands in comments, as in scripts (PEP 723)::
 
     # /// lock
     # pythons = ["3.11", "3.12"]

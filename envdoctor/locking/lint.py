@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
-
-from packaging.pylock import Pylock
 
 from envdoctor import stack
 from envdoctor.document import line_of, read_toml
@@ -16,10 +15,22 @@ from envdoctor.facts import Unavailable
 from envdoctor.locking.platforms import GLIBC_OLDEST, interpreter, place, served_by
 from envdoctor.stack import Stack
 
+MOST = 25  # flaws reported; a file with more is not one that somebody will mend line by line
+
+# Keys of PEP 751 (packaging.python.org/specifications/pylock-toml).
+DOCUMENT = frozenset(
+    "lock-version environments requires-python extras dependency-groups default-groups created-by packages tool".split()
+)
+PACKAGE = frozenset(
+    "name version marker requires-python dependencies vcs directory archive index sdist wheels "
+    "attestation-identities tool".split()
+)
+WHEEL = frozenset("name upload-time url path size hashes".split())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaw:
-    """One thing wrong with a lock. A flaw that is not fatal is something an installer may pass over, and says so."""
+    """One thing wrong with a lock. One that is not fatal is what installers pass over; they should still be told."""
 
     where: str
     problem: str
@@ -27,60 +38,61 @@ class Flaw:
 
 
 def lint(path: Path) -> tuple[Flaw, ...]:
-    """Every flaw of ``pylock.<name>.toml``; never raises for what the file contains."""
+    """The flaws of ``pylock.<name>.toml``, fatal ones first; never raises for what the file contains."""
     try:
         data = read_toml(path)
         found = stack.load(path)
     except Trouble as error:
         return (Flaw(where=error.where, problem=error.problem),)
-    return (*_unknown_keys(path, data), *_open_ends(path, data), *_unserved(found))
+    flaws = [*islice(_flaws(data, found), MOST)]
+    located = [Flaw(where=line_of(path, flaw.where), problem=flaw.problem, fatal=flaw.fatal) for flaw in flaws]
+    return tuple(sorted(located, key=lambda flaw: not flaw.fatal))
 
 
-KNOWN = {
-    "": "lock-version environments requires-python extras dependency-groups default-groups created-by packages tool",
-    "packages": "name version marker requires-python dependencies vcs directory archive index sdist wheels "
-    "attestation-identities tool",
-    "wheels": "name upload-time url path size hashes",
-}
+def _flaws(data: Mapping[str, Any], found: Stack) -> Iterator[Flaw]:
+    yield from _unserved(found)
+    for index, package in enumerate(data["packages"]):
+        yield from _of_package(package, f"packages[{index}]", {entry["name"] for entry in data["packages"]})
+    if data["lock-version"] != "1.0":
+        problem = f"lock-version {data['lock-version']}: only what version 1.0 says is read"
+        yield Flaw(where="lock-version", problem=problem, fatal=False)
+    yield from _unknown(data, DOCUMENT, "")
 
 
-def _unknown_keys(path: Path, data: dict[str, Any]) -> Iterator[Flaw]:
-    def strange(table: dict[str, Any], kind: str, where: str) -> Iterator[Flaw]:
-        for key in table:
-            if key not in KNOWN[kind].split():
-                place = line_of(path, f"{where}.{key}".lstrip("."))
-                yield Flaw(where=place, problem=f"key {key!r} is not in PEP 751 and is ignored", fatal=False)
+def _of_package(package: Mapping[str, Any], where: str, names: set[str]) -> Iterator[Flaw]:
+    for number, wheel in enumerate(package["wheels"]):
+        place = f"{where}.wheels[{number}]"
+        if "size" not in wheel:
+            yield Flaw(where=place, problem=f"{package['name']}: a wheel without size; a download has no bound")
+        yield from _unknown(wheel, WHEEL, place)
+    # PEP 751 makes dependencies informational: an entry without them is no flaw, one that leads nowhere is.
+    for dependency in package.get("dependencies", ()):
+        name = dependency.get("name")
+        if not isinstance(name, str) or name not in names:
+            yield Flaw(
+                where=f"{where}.dependencies", problem=f"{package['name']} needs {name}, which is not in the lock"
+            )
+    yield from _unknown(package, PACKAGE, where)
 
-    yield from strange(data, "", "")
-    if data.get("lock-version") != "1.0":
-        problem = f"lock-version {data.get('lock-version')} is newer than what is read here"
-        yield Flaw(where=line_of(path, "lock-version"), problem=problem, fatal=False)
-    for index, package in enumerate(data.get("packages", ())):
-        yield from strange(package, "packages", f"packages[{index}]")
-        for number, wheel in enumerate(package.get("wheels", ())):
-            yield from strange(wheel, "wheels", f"packages[{index}].wheels[{number}]")
 
-
-def _open_ends(path: Path, data: dict[str, Any]) -> Iterator[Flaw]:
-    """Dependencies that no entry of the lock answers. PEP 751 makes them informational, so their absence is no flaw."""
-    names = {package["name"] for package in data.get("packages", ())}
-    for index, package in enumerate(data.get("packages", ())):
-        for dependency in package.get("dependencies", ()):
-            name = dependency.get("name")
-            if name not in names:
-                where = line_of(path, f"packages[{index}].dependencies")
-                yield Flaw(where=where, problem=f"{package['name']} depends on {name}, which is not in the lock")
+def _unknown(table: Mapping[str, Any], keys: frozenset[str], where: str) -> Iterator[Flaw]:
+    for key in sorted(set(table) - keys):
+        place = f"{where}.{key}".lstrip(".")
+        yield Flaw(where=place, problem=f"PEP 751 has no key {key!r}; installers ignore it", fatal=False)
 
 
 def _unserved(found: Stack) -> Iterator[Flaw]:
-    lock: Pylock = found.lock
+    lock = found.lock
     served = served_by(lock.requires_python, lock.environments)
     if not served:
         yield Flaw(where="environments", problem="it serves none of CPython 3.10 to 3.14 on Linux x86-64 or aarch64")
+    # A lock that does not say whom it serves must serve somebody; one that says so must keep its word.
+    stated = lock.environments is not None or lock.requires_python is not None
+    failures = []
     for one in served:
         python, machine = place(one)
         chosen = stack.select(found, interpreter(python, machine, libc=GLIBC_OLDEST))
         if isinstance(chosen, Unavailable):
-            # Without a statement of whom it serves, a lock need not serve everybody.
-            stated = lock.environments is not None or lock.requires_python is not None
-            yield Flaw(where="packages", problem=f"Python {python} on {machine}: {chosen.reason}", fatal=stated)
+            failures.append(Flaw(where="packages", problem=f"Python {python} on {machine}: {chosen.reason}"))
+    if stated or len(failures) == len(served):
+        yield from failures

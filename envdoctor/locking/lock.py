@@ -1,18 +1,17 @@
-"""`envdoctor lock`: from requirements to a lockfile, by a resolver's answer, trimmed, closed, checked, and only then written."""
+"""`envdoctor lock`: from requirements to a lockfile; trimmed, closed and checked before it is written."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-from packaging.requirements import Requirement
+from urllib.parse import urlsplit
 
 from envdoctor import stack
+from envdoctor.change.sources import Sources
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter
 from envdoctor.locking import trim
@@ -28,92 +27,87 @@ from envdoctor.stack import Stack
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What became of a lock. ``changes`` says in words what differs from the file that was there before."""
+    """What became of a lock."""
 
     stack: Stack
-    changed: bool
-    changes: tuple[str, ...] = ()
+    changed: bool  # False: the file already held these very bytes
+    changes: tuple[str, ...] = ()  # what differs from the file that was there: "torch 2.10.0 -> 2.11.0"
+    origins: Mapping[str, int] | None = None  # host -> wheels found there; several hosts deserve a look
     problems: tuple[str, ...] = ()  # contradictions inside an environment that was locked as it was found
 
 
-def write_stack(
+def write_stack(name: str, inputs: Inputs, *, folder: Path, sources: Sources, upgrade: bool = True) -> Written:
+    """Resolve ``inputs`` and write ``folder/pylock.<name>.toml``; the same answer gives the same bytes.
+
+    Without ``upgrade`` the versions of the present lock are kept where the requirements allow it. The file is replaced
+    in one step, after the new one has been read back and linted. Raises `Trouble`.
+    """
+    path = path_of(name, folder)
+    before = stack.load(path) if path.exists() else None
+    answer = resolve(inputs, sources, keep=None if upgrade else before)
+    return write_answer(name, answer, inputs, folder=folder, sources=sources, before=before)
+
+
+def write_answer(
     name: str,
+    answer: Mapping[str, Any],
     inputs: Inputs,
     *,
     folder: Path,
-    options: Sequence[str] = (),
-    env: Mapping[str, str] | None = None,
-    upgrade: bool = True,
+    sources: Sources,
+    before: Stack | None = None,
 ) -> Written:
-    """Resolve ``inputs`` and write ``folder/pylock.<name>.toml``; the same answer gives the same bytes.
-
-    ``options`` are uv's own for the user's sources (``--index``, ``--find-links``, ``--cert`` ...). Without ``upgrade``
-    the versions of the present lock are kept where the requirements allow it. The file is replaced in one step, after
-    the new one has been read back and linted. Raises `Trouble`.
-    """
-    path = folder / f"pylock.{name}.toml"
-    before = stack.load(path) if path.exists() else None
-    options = [*inputs.options, *options]
-    answer = _answer(inputs, options, env, keep=None if upgrade else before)
-    packages, problems = complete(answer, inputs, options, known=before)
+    """Write the stack from a pylock dict that still has addresses: a resolver's, or another tool's lock."""
+    path = path_of(name, folder)
+    packages, problems = complete(answer, inputs, sources, known=before)
     if problems and not inputs.exact:
-        raise Trouble("the resolver's answer is not closed: " + "; ".join(problems[:5]), file=path, exit_code=3)
-    comment = f"Written by: envdoctor lock {name}\nWheels by name, size and sha256; from which index is the installer's business."
-    return write(path, text(trim.document(packages, inputs.served), comment=comment), before, problems)
+        raise Trouble("what was resolved is not closed: " + "; ".join(problems[:5]), file=path, exit_code=3)
+    comment = (
+        f"Written by: envdoctor lock {name}\n"
+        "Wheels by name, size and sha256; where they come from is the installer's business."
+    )
+    content = text(trim.document(packages, inputs.served), comment=comment)
+    changed = before is None or path.read_text("utf-8") != content
+    after = _put(path, content) if changed else before
+    assert after is not None
+    return Written(
+        stack=after,
+        changed=changed,
+        changes=tuple(changes(before, after)),
+        origins=_origins(packages),
+        problems=tuple(problems),
+    )
 
 
-def _answer(
-    inputs: Inputs, options: Sequence[str], env: Mapping[str, str] | None, *, keep: Stack | None
-) -> Mapping[str, Any]:
-    def ask(*further: str) -> Mapping[str, Any]:
-        return resolve(inputs, options=[*options, *further], env=env, keep=keep)
-
-    labels = {version.local for line in inputs.requirements for version in _pinned(line) if version.local}
-    try:
-        return ask()
-    except Trouble as error:
-        # A build with a local label ("+cu128") lies on PyTorch's own index, which uv knows by the label.
-        if len(labels) != 1 or any(option.startswith("--torch-backend") for option in options):
-            raise
-        try:
-            return ask("--torch-backend", labels.pop())
-        except Trouble:
-            raise error from None
-
-
-def _pinned(line: str) -> list[Any]:
-    from packaging.version import InvalidVersion, Version
-
-    found = []
-    for clause in Requirement(line).specifier:
-        try:
-            found.append(Version(clause.version))
-        except InvalidVersion:
-            continue
-    return found
+def path_of(name: str, folder: Path) -> Path:
+    """``folder/pylock.<name>.toml``. Raises `Trouble` for a name that PEP 751 does not allow in a file name."""
+    if not name or name != Path(name).name or "." in name or not name.isprintable():
+        raise Trouble(
+            f"{name!r} cannot be the name of a stack",
+            remedy="Use letters, digits and dashes, and no dot: pylock.<name>.toml",
+        )
+    return folder / f"pylock.{name}.toml"
 
 
 def complete(
-    answer: Mapping[str, Any], inputs: Inputs, options: Sequence[str] = (), *, known: Stack | None = None
+    answer: Mapping[str, Any], inputs: Inputs, sources: Sources, *, known: Stack | None = None
 ) -> tuple[list[Resolved], list[str]]:
-    """The packages of a resolver's answer with every size and dependency, and what is contradictory among them.
+    """The packages of an answer with every size and dependency, and what is contradictory among them.
 
     What the index has not said is asked of the wheels' own addresses; sizes of files that the ``known`` lock holds by
     the same sha256 are taken from there. Raises `Trouble` where an interpreter would find no wheel.
     """
-    served = inputs.served
-    packages = trim.read(answer, served)
-    for (python, machine), why in trim.uncovered(packages, served).items():
+    packages = trim.read(answer, inputs.served)
+    for (python, machine), why in trim.uncovered(packages, inputs.served).items():
         raise Trouble(
             f"{why} for Python {python} on {machine}",
             remedy="Serve fewer Pythons or machines, or choose another version.",
             exit_code=3,
         )
-    remote = _remote(options)
+    remote = Remote(sources)
     sizes = _sizes(known)
-    asked = each(
-        remote.size, [w.address for p in packages for w in p.wheels if (w.size or sizes.get(w.sha256)) is None]
-    )
+    wheels = [wheel for package in packages for wheel in package.wheels]
+    asked = each(remote.size, [w.address for w in wheels if (w.size or sizes.get(w.sha256)) is None])
     told = each(remote.metadata, [package.wheels[0].address for package in packages])
     whole = [
         replace(
@@ -123,7 +117,7 @@ def complete(
         )
         for package in packages
     ]
-    return connect(whole, inputs.requirements, served)
+    return connect(whole, inputs.requirements, inputs.served)
 
 
 def _sizes(known: Stack | None) -> dict[str, int]:
@@ -131,29 +125,26 @@ def _sizes(known: Stack | None) -> dict[str, int]:
     return {wheel.hashes["sha256"]: wheel.size for wheel in wheels if wheel.size}
 
 
-def _remote(options: Sequence[str]) -> Remote:
-    pairs = list(pairwise(options))
-    indexes = [value for name, value in pairs if name in ("--index", "--default-index", "--find-links", "--index-url")]
-    certificates = next((value for name, value in pairs if name == "--cert"), None)
-    return Remote(indexes=indexes, certificates=certificates)
+def _origins(packages: Iterable[Resolved]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for package in packages:
+        for wheel in package.wheels:
+            host = urlsplit(wheel.address).hostname or "files on this machine"
+            counted[host] = counted.get(host, 0) + 1
+    return dict(sorted(counted.items()))
 
 
-def write(path: Path, content: str, before: Stack | None, problems: Sequence[str] = ()) -> Written:
-    """Put the text into place in one step, unless it is there already; it must load and lint first."""
+def _put(path: Path, content: str) -> Stack:
+    """Put the text into place in one step; it must load and lint first."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if before is not None and path.read_text("utf-8") == content:
-        return Written(stack=before, changed=False, problems=tuple(problems))
     with tempfile.TemporaryDirectory(prefix=".lock-", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         draft.write_text(content, "utf-8")
-        flaws = [flaw for flaw in lint(draft) if flaw.fatal]
-        if flaws:
-            raise Trouble(
-                f"the new lock is not sound: {flaws[0].problem}", file=path, where=flaws[0].where, exit_code=3
-            )
+        for flaw in lint(draft):
+            if flaw.fatal:
+                raise Trouble(f"the new lock is not sound: {flaw.problem}", file=path, where=flaw.where, exit_code=3)
         os.replace(draft, path)
-    after = stack.load(path)
-    return Written(stack=after, changed=True, changes=tuple(changes(before, after)), problems=tuple(problems))
+    return stack.load(path)
 
 
 def changes(before: Stack | None, after: Stack) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from packaging.markers import Environment, Marker
+from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 
 from envdoctor.facts import Interpreter
@@ -65,15 +65,13 @@ def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",
     for patch in ("0", "99"):
         markers = dict(interpreter.markers)
         markers["python_full_version"] = f"{markers['python_version']}.{patch}"
-        environment: Environment = Environment(**markers)  # type: ignore[typeddict-item]
-        for extra in extras:
-            if marker.evaluate({**environment, "extra": extra}):
-                return True
+        if any(marker.evaluate({**markers, "extra": extra}) for extra in extras):
+            return True
     return False
 
 
 def environments(served: Iterable[Interpreter]) -> list[str]:
-    """The lock's own statement of whom it serves: one marker for each machine (and range of Pythons, if they differ)."""
+    """The lock's own statement of whom it serves: a marker for each machine (and run of Pythons, if they differ)."""
     by_machine: dict[str, list[str]] = {}
     for python, machine in map(place, served):
         by_machine.setdefault(machine, []).append(python)
@@ -92,7 +90,7 @@ def requires_python(served: Iterable[Interpreter]) -> str:
 
 
 def python_ranges(pythons: Iterable[str]) -> Iterator[str]:
-    """Markers for the unbroken runs among some Python versions: ``python_version >= '3.10' and python_version < '3.12'``."""
+    """A marker for each unbroken run among some Pythons: ``python_version >= '3.10' and python_version < '3.12'``."""
     minors = sorted(int(python.partition(".")[2]) for python in set(pythons))
     start = 0
     for end in range(1, len(minors) + 1):

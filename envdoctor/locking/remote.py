@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import io
 import netrc
-import os
 import ssl
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from envdoctor.change.sources import Sources
 from envdoctor.errors import Trouble
 
 SECONDS = 30.0  # for one request
 ATTEMPTS = 3
 AT_ONCE = 8  # requests in flight; indexes answer HEAD in 10-100 ms, so 300 wheels take a few seconds
 METADATA_LIMIT = 2 * 1024 * 1024  # bytes; the longest METADATA seen (a long README) is about 200 kB
+BLOCK = 1024 * 1024
 T = TypeVar("T")
 
 
 class Remote:
-    """A reader of wheels behind ``https:``, ``http:`` and ``file:`` addresses.
+    """Reads wheels behind ``https:``, ``http:`` and ``file:`` addresses, with the user's proxies and certificates.
 
-    ``indexes`` are the user's own (with the credentials they may carry): these, or else ``.netrc``, are used for files
-    on the same host. ``certificates`` is a PEM file, as pip's ``cert``.
+    Passwords that the user's own indexes carry, or else ``.netrc``, are used for files on the same hosts.
     """
 
-    def __init__(self, *, indexes: Iterable[str] = (), certificates: str | None = None) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._credentials: dict[str, str] = {}
-        for index in indexes:
+        self._netrc = sources.uv.get("NETRC")
+        for index in (sources.index or "", *sources.extra, *sources.find_links):
             parts = urllib.parse.urlsplit(index)
             if parts.username and parts.hostname:
                 pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
                 self._credentials[parts.hostname] = pair
-        context = ssl.create_default_context(cafile=certificates)
-        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+        context = ssl.create_default_context(cafile=sources.uv.get("SSL_CERT_FILE"))
+        proxies = {scheme: sources.uv.get(f"{scheme.upper()}_PROXY") for scheme in ("http", "https")}
+        given = {scheme: proxy for scheme, proxy in proxies.items() if proxy}
+        self._opener = urllib.request.build_opener(
+            urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler(given or None), _Redirects()
+        )
 
     def size(self, address: str) -> int:
         """Bytes of the file. Raises `Trouble` when the server does not say."""
         if (path := local(address)) is not None:
             return _of_disk(path, lambda: path.stat().st_size)
-        headers, _ = self._request(address, method="HEAD")
+        try:
+            headers, _ = self._request(address, method="HEAD")
+        except FileNotFoundError as error:
+            raise _unanswered(address, "it is not there (any more)") from error
         length = headers.get("content-length", "")
         if not length.isdigit():
             raise Trouble(f"the server does not say how large {name_of(address)} is", exit_code=3)
@@ -64,20 +73,34 @@ class Remote:
             wheel = io.BufferedReader(ranges)  # zipfile asks for n bytes and wants all n
             return _of_disk(Path(name_of(address)), lambda: _metadata_in(zipfile.ZipFile(wheel)))
 
+    def content(self, address: str, *, limit: int | None) -> Iterator[bytes]:
+        """The file, block by block. Raises `Trouble` as soon as it is longer than ``limit`` bytes, or ends before."""
+        path = local(address)
+        request: Any = path.as_uri() if path is not None else self._asked(address)
+        received = 0
+        try:
+            with self._opener.open(request, timeout=SECONDS) as answer:
+                while block := answer.read(BLOCK):
+                    received += len(block)
+                    if limit is not None and received > limit:
+                        raise Trouble(f"{name_of(address)} is longer than the {limit} bytes locked", exit_code=3)
+                    yield block
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _unanswered(address, str(getattr(error, "reason", error))) from error
+        if limit is not None and received < limit:
+            raise _unanswered(address, f"{received} of {limit} bytes came")
+
     def _range(self, address: str, first: int, last: int) -> bytes:
         wanted = last - first + 1
-        body = self._request(address, headers={"Range": f"bytes={first}-{last}"}, limit=wanted)[1]
-        if len(body) != wanted:
+        headers, body = self._request(address, headers={"Range": f"bytes={first}-{last}"}, limit=wanted)
+        if len(body) != wanted or "content-range" not in headers:  # a server may answer with the whole file instead
             raise Trouble(f"the server does not serve parts of {name_of(address)}", exit_code=3)
         return body
 
     def _request(
         self, address: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, limit: int = 0
     ) -> tuple[Mapping[str, str], bytes]:
-        host = urllib.parse.urlsplit(address).hostname or ""
-        request = urllib.request.Request(address, method=method, headers=dict(headers or {}))
-        for name, value in self._authority(host).items():
-            request.add_unredirected_header(name, value)  # a redirect to another host must not carry it along
+        request = self._asked(address, method, headers)
         problem = ""
         for attempt in range(ATTEMPTS):
             try:
@@ -87,20 +110,25 @@ class Remote:
                 if error.code in (403, 404, 410):
                     raise FileNotFoundError(name_of(address)) from error
                 problem = f"HTTP {error.code}"
-            except (OSError, ValueError) as error:  # URLError, timeouts, resets, refused certificates
+            except (OSError, http.client.HTTPException, ValueError) as error:  # timeouts, resets, bad certificates
                 problem = str(getattr(error, "reason", error))
             time.sleep(0.5 * 2**attempt)
-        raise Trouble(
-            f"no answer about {name_of(address)} from {host}: {problem}",
-            remedy="Check the index, the proxy and the certificates of your pip or uv configuration.",
-            exit_code=3,
-        )
+        raise _unanswered(address, problem)
+
+    def _asked(
+        self, address: str, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> urllib.request.Request:
+        host = urllib.parse.urlsplit(address).hostname or ""
+        request = urllib.request.Request(address, method=method, headers=dict(headers or {}))
+        for name, value in self._authority(host).items():
+            request.add_unredirected_header(name, value)  # a redirect to another host must not carry it along
+        return request
 
     def _authority(self, host: str) -> dict[str, str]:
         pair = self._credentials.get(host)
         if pair is None:
             try:
-                found = netrc.netrc(os.environ.get("NETRC")).authenticators(host)
+                found = netrc.netrc(self._netrc).authenticators(host)
             except (OSError, netrc.NetrcParseError):
                 found = None
             pair = f"{found[0]}:{found[2]}" if found else None
@@ -115,16 +143,23 @@ def each(work: Callable[[str], T], addresses: Iterable[str]) -> dict[str, T]:
 
 
 def local(address: str) -> Path | None:
-    """The path behind a ``file:`` address or a plain path; None for anything on a network."""
+    """The path behind a ``file:`` address; None for anything on a network."""
     parts = urllib.parse.urlsplit(address)
-    if parts.scheme == "file":
-        return Path(urllib.request.url2pathname(parts.path))
-    return Path(address) if not parts.scheme else None
+    return Path(urllib.request.url2pathname(parts.path)) if parts.scheme == "file" else None
 
 
 def name_of(address: str) -> str:
     """The file name an address ends in, unquoted: ``torch-2.13.0+cpu-...whl``."""
     return urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
+
+
+def _unanswered(address: str, problem: str) -> Trouble:
+    host = urllib.parse.urlsplit(address).hostname or "this machine"
+    return Trouble(
+        f"no answer about {name_of(address)} from {host}: {problem}",
+        remedy="Check the index, the proxy and the certificates of your pip or uv configuration.",
+        exit_code=3,
+    )
 
 
 def _of_disk(path: Path, read: Callable[[], T]) -> T:
@@ -142,6 +177,15 @@ def _metadata_in(wheel: zipfile.ZipFile) -> str:
             raise KeyError("no METADATA, or several")
         with wheel.open(names[0]) as stream:
             return stream.read(METADATA_LIMIT).decode("utf-8", "replace")
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but never from https to anything that can be read on the way."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if req.full_url.startswith("https:") and not newurl.startswith("https:"):
+            raise urllib.error.URLError("redirected away from https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 class _Ranges(io.RawIOBase):

@@ -1,38 +1,36 @@
-"""Asking uv which packages, versions and wheels satisfy some requirements, on every interpreter a stack may serve."""
+"""Asking uv which packages, versions and wheels satisfy some requirements, on every interpreter a stack is to serve."""
 
 from __future__ import annotations
 
-import os
+import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tomli_w
-import uv
+from packaging.requirements import Requirement
+from packaging.version import InvalidVersion, Version
 
+from envdoctor.change.installers import find_uv
+from envdoctor.change.sources import Sources
 from envdoctor.document import read_toml
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter
 from envdoctor.locking.inputs import Inputs
 from envdoctor.locking.platforms import environments, place, python_ranges
-from envdoctor.process import run
+from envdoctor.locking.trim import addressed
+from envdoctor.process import Outcome, run
 from envdoctor.stack import Stack
 
 SECONDS = 600.0  # a cold universal resolution of a CUDA stack took 17 s; a slow index may take minutes
 
 
-def resolve(
-    inputs: Inputs,
-    *,
-    options: Sequence[str] = (),
-    env: Mapping[str, str] | None = None,
-    keep: Stack | None = None,
-) -> dict[str, Any]:
+def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None) -> dict[str, Any]:
     """uv's universal resolution as a pylock dict, still with addresses. Wheels only.
 
-    ``options`` are uv's own (``--index``, ``--find-links``, ...); the versions of the lock ``keep`` are preferred.
-    Raises `Trouble` with uv's words.
+    The versions of the lock ``keep`` are preferred. A build with a local label ("2.11.0+cu128") that the sources lack
+    is looked for where uv's torch backends know it to be. Raises `Trouble` with uv's words.
     """
     with tempfile.TemporaryDirectory(prefix="envdoctor-lock-") as folder:
         root = Path(folder)
@@ -40,30 +38,65 @@ def resolve(
         (root / "pyproject.toml").write_text(tomli_w.dumps({"tool": {"uv": {"environments": _whole(inputs.served)}}}))
         (root / "requirements.in").write_text("\n".join(inputs.requirements) + "\n", "utf-8")
         (root / "constraints.in").write_text("\n".join(inputs.constraints) + "\n", "utf-8")
-        if keep is not None:
-            (root / "pylock.answer.toml").write_text(_preferences(keep), "utf-8")
-        outcome = run(
-            [
-                uv.find_uv_bin(), "pip", "compile", "requirements.in", "--constraints", "constraints.in",
-                "--universal", "--format", "pylock.toml", "--output-file", "pylock.answer.toml",
-                "--no-build", "--no-annotate", "--no-header", "--quiet",
-                "--python-version", min((place(one)[0] for one in inputs.served), key=_minor),
-                *(["--no-deps"] if inputs.exact else []),
-                *(["--exclude-newer", inputs.exclude_newer] if inputs.exclude_newer else []),
-                *options,
-            ],
-            deadline=SECONDS,
-            cwd=root,
-            env={**(os.environ if env is None else env), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"},
-        )  # fmt: skip
-        if not outcome.ok:
-            lines = [line for line in outcome.err.splitlines() if not line.startswith("warning: The requested Python")]
-            raise Trouble(
-                "\n".join([f"uv found no set of wheels for these requirements ({outcome.ending})", *lines]),
-                remedy="Loosen the requirements, narrow the Pythons and machines, or name the index that has the wheels.",
-                exit_code=3,
+        answer = root / "pylock.answer.toml"
+        outcome = None
+        for backend in ((), *(("--torch-backend", label) for label in labels(inputs.requirements))):
+            answer.unlink(missing_ok=True)
+            if keep is not None:
+                answer.write_text(_preferences(keep), "utf-8")
+            attempt = run(
+                _command(inputs, answer, backend), deadline=SECONDS, cwd=root, env=_environment(sources, root)
             )
-        return read_toml(root / "pylock.answer.toml")
+            if attempt.ok:
+                return addressed(read_toml(answer), root)
+            outcome = outcome or attempt
+        assert outcome is not None
+        raise _trouble(outcome, sources)
+
+
+def _command(inputs: Inputs, answer: Path, backend: tuple[str, ...]) -> list[str]:
+    uv = find_uv()
+    if uv is None:
+        raise Trouble("uv was not found", remedy="Install it beside envdoctor: pip install uv", exit_code=3)
+    oldest = min((place(one)[0] for one in inputs.served), key=lambda python: int(python.partition(".")[2]))
+    return [
+        uv, "pip", "compile", "requirements.in", "--constraints", "constraints.in",
+        "--universal", "--python-version", oldest, "--no-build",
+        "--format", "pylock.toml", "--output-file", str(answer), "--no-annotate", "--no-header", "--quiet",
+        *(["--no-deps"] if inputs.exact else []),
+        *(["--exclude-newer", inputs.exclude_newer] if inputs.exclude_newer else []),
+        *inputs.options,
+        *backend,
+    ]  # fmt: skip
+
+
+def _environment(sources: Sources, root: Path) -> dict[str, str]:
+    """The user's sources, with the project's table of this resolution as the only configuration file."""
+    variables = {key: value for key, value in sources.uv.items() if key != "UV_NO_CONFIG"}
+    return variables | {"XDG_CONFIG_HOME": str(root / "none"), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+
+
+def labels(requirements: Sequence[str]) -> list[str]:
+    """Local labels of torch builds among exact requirements ("cu128", "cpu"), each once."""
+    found: dict[str, None] = {}
+    for requirement in map(Requirement, requirements):
+        for clause in requirement.specifier:
+            try:
+                label = Version(clause.version).local or ""
+            except InvalidVersion:
+                continue
+            if re.fullmatch(r"cpu|cu\d+|rocm[\d.]+|xpu", label):
+                found[label] = None
+    return list(found)
+
+
+def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
+    lines = [line for line in outcome.err.splitlines() if not line.startswith("warning: The requested Python version")]
+    return Trouble(
+        sources.redact("\n".join([f"uv found no set of wheels for these requirements ({outcome.ending})", *lines])),
+        remedy="Loosen the requirements, serve fewer Pythons or machines, or name the index that has the wheels.",
+        exit_code=3,
+    )
 
 
 def _preferences(keep: Stack) -> str:
@@ -77,17 +110,12 @@ def _preferences(keep: Stack) -> str:
     return tomli_w.dumps({"lock-version": "1.0", "created-by": "envdoctor", "packages": packages})
 
 
-def _whole(served: Iterable[Interpreter]) -> list[str]:
-    """Markers that state machine and Python both, one for each run of Pythons on a machine."""
-    served = list(served)
-    machines = sorted({place(one)[1] for one in served})
-    return [
-        f"{text} and {term}"
-        for machine in machines
-        for text in environments([one for one in served if place(one)[1] == machine])
-        for term in python_ranges(place(one)[0] for one in served if place(one)[1] == machine)
-    ]
-
-
-def _minor(python: str) -> int:
-    return int(python.partition(".")[2])
+def _whole(served: Sequence[Interpreter]) -> list[str]:
+    """Markers that state machine and Pythons both, one for each unbroken run of Pythons on a machine."""
+    answer = []
+    for machine in sorted({place(one)[1] for one in served}):
+        own = [one for one in served if place(one)[1] == machine]
+        answer += [
+            f"{text} and {term}" for text in environments(own) for term in python_ranges(place(o)[0] for o in own)
+        ]
+    return answer

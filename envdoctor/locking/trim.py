@@ -1,15 +1,16 @@
-"""From a resolver's answer to our lock: only the wheels that the served interpreters can use, named by file and hash."""
+"""From a resolver's answer to our lock: only the wheels that the served interpreters can use, by file and hash."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from packaging.markers import Marker
 from packaging.tags import Tag
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import BuildTag, InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter
@@ -43,26 +44,36 @@ class Resolved:
 def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resolved]:
     """The packages that any served interpreter needs, each with the wheels that any of those can use.
 
-    Raises `Trouble` for a package that is not locked by wheels with sha256 (a directory, a repository, an index
-    without hashes).
+    ``answer`` is a pylock dict whose wheels all have a ``url`` (see `addressed`). Raises `Trouble` for a wheel without
+    sha256.
     """
-    supported = {place(one): frozenset(tags(one)) for one in served}
+    ranks = {place(one): {tag: rank for rank, tag in reversed(list(enumerate(tags(one))))} for one in served}
     packages = []
     for package in answer.get("packages", ()):
         marker = Marker(package["marker"]) if "marker" in package else None
         places = frozenset(place(one) for one in served if marker is None or holds(marker, one))
-        if not places:
-            continue
-        wanted: set[Tag] = set().union(*(supported[where] for where in places))
-        wheels = _newest_builds(_wheels(package), wanted)
-        name = str(canonicalize_name(package["name"]))
-        packages.append(Resolved(name=name, version=str(package["version"]), places=places, wheels=wheels))
+        if places:
+            wheels = _usable(list(_wheels(package)), [ranks[where] for where in sorted(places)])
+            name = str(canonicalize_name(package["name"]))
+            packages.append(Resolved(name=name, version=str(package["version"]), places=places, wheels=wheels))
     return sorted(packages, key=lambda one: (one.name, one.version))
+
+
+def addressed(answer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The pylock dict with a ``url`` for every wheel; paths, which win over addresses, are relative to ``folder``."""
+
+    def wheel(entry: Mapping[str, Any]) -> dict[str, Any]:
+        if "path" not in entry:
+            return dict(entry)
+        return {**entry, "url": (folder / entry["path"]).absolute().as_uri()}
+
+    packages = [{**package, "wheels": list(map(wheel, package.get("wheels", ())))} for package in answer["packages"]]
+    return {**answer, "packages": packages}
 
 
 def _wheels(package: Mapping[str, Any]) -> Iterable[Wheel]:
     for wheel in package.get("wheels", ()):
-        address = wheel.get("url") or wheel.get("path") or ""
+        address = wheel["url"]
         name = wheel.get("name") or name_of(address)
         digest = wheel.get("hashes", {}).get("sha256")
         if digest is None:
@@ -74,17 +85,35 @@ def _wheels(package: Mapping[str, Any]) -> Iterable[Wheel]:
         yield Wheel(name=name, address=address, sha256=digest.lower(), size=wheel.get("size"))
 
 
-def _newest_builds(wheels: Iterable[Wheel], wanted: set[Tag]) -> tuple[Wheel, ...]:
-    """The usable wheels; of several builds of the same tags only the newest, which is what installers take."""
-    best: dict[frozenset[Tag], tuple[tuple[Any, ...], Wheel]] = {}
-    for wheel in wheels:
-        try:
-            _, _, build, own = parse_wheel_filename(wheel.name)
-        except InvalidWheelFilename:
-            continue  # old names that no installer accepts either
-        if own & wanted and (own not in best or build > best[own][0]):
-            best[own] = (build, wheel)
-    return tuple(sorted((wheel for _, wheel in best.values()), key=lambda wheel: wheel.name))
+def _usable(wheels: Iterable[Wheel], supported: Iterable[Mapping[Tag, int]]) -> tuple[Wheel, ...]:
+    """The wheels that some interpreter would take, on some age of the C library; of equal ones the newest build.
+
+    Down an interpreter's list of tags, the first wheel for any platform ends the search: nothing after it is ever taken.
+    """
+    read = [(wheel, *parsed[2:]) for wheel in wheels if (parsed := _parsed(wheel)) is not None]
+    taken: dict[str, Wheel] = {}
+    for ranks in supported:
+        fitting = [
+            (min(ranks[tag] for tag in own & ranks.keys()), build, wheel, own)
+            for wheel, build, own in read
+            if own & ranks.keys()
+        ]
+        best: dict[int, tuple[BuildTag, Wheel, frozenset[Tag]]] = {}
+        for rank, build, wheel, own in fitting:
+            if rank not in best or build > best[rank][0]:
+                best[rank] = (build, wheel, own)
+        for _, (_, wheel, own) in sorted(best.items(), key=lambda item: item[0]):
+            taken[wheel.name] = wheel
+            if any(tag.platform == "any" for tag in own):
+                break
+    return tuple(sorted(taken.values(), key=lambda wheel: wheel.name))
+
+
+def _parsed(wheel: Wheel) -> tuple[Any, Any, BuildTag, frozenset[Tag]] | None:
+    try:
+        return parse_wheel_filename(wheel.name)
+    except InvalidWheelFilename:
+        return None  # old names that no installer accepts either
 
 
 def uncovered(packages: Iterable[Resolved], served: Sequence[Interpreter]) -> dict[tuple[str, str], str]:

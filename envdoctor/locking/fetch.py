@@ -1,0 +1,171 @@
+"""Filling ``wheels/`` beside a lock, for machines without network: then pip and uv install from the lock alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from envdoctor import stack
+from envdoctor.change.sources import Sources
+from envdoctor.errors import Trouble
+from envdoctor.facts import Interpreter, Unavailable
+from envdoctor.locking import trim
+from envdoctor.locking.closure import connect, requires_in
+from envdoctor.locking.inputs import Inputs
+from envdoctor.locking.platforms import interpreter as platform_of
+from envdoctor.locking.platforms import place
+from envdoctor.locking.remote import Remote
+from envdoctor.locking.resolver import resolve
+from envdoctor.locking.trim import Resolved, Wheel
+from envdoctor.stack import Locked, Stack
+
+AT_ONCE = 4  # downloads; more do not fill a line better, and indexes slow such clients down
+BLOCK = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """The lock beside its wheels, and how many files of how many bytes were downloaded; the rest was there already."""
+
+    lock: Path
+    files: int
+    downloaded: int
+    size: int  # bytes downloaded
+
+
+def fetch(
+    found: Stack,
+    interpreter: Interpreter,
+    folder: Path,
+    *,
+    sources: Sources,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Fetched:
+    """Download the wheels that the stack locks for the interpreter into ``folder/wheels``, and the lock beside them.
+
+    Every file is held to its size while it comes and to its sha256 before it gets its name; what lies there already is
+    hashed again. At the end the wheels' own metadata must be closed. ``progress`` gets a line per file. Raises
+    `Trouble`.
+    """
+    pins = stack.select(found, interpreter)
+    if isinstance(pins, Unavailable):
+        raise Trouble(pins.reason, file=found.path, remedy="Choose another stack, or another Python.", exit_code=3)
+    wheels = folder / "wheels"
+    wheels.mkdir(parents=True, exist_ok=True)
+    if wheels.is_symlink():
+        raise Trouble("is a link; wheels must lie beside their lock", file=wheels, remedy="Remove the link.")
+    missing = [pin for pin in pins if not _sound(wheels / pin.wheel, pin)]
+    _room(wheels, missing)
+    if missing:
+        _download(missing, interpreter, wheels, sources, progress)
+    _check_closed(found, pins, interpreter, wheels, sources)
+    lock = folder / found.path.name
+    if not (lock.exists() and lock.samefile(found.path)):
+        shutil.copyfile(found.path, lock)
+    return Fetched(lock=lock, files=len(pins), downloaded=len(missing), size=sum(pin.size or 0 for pin in missing))
+
+
+def _sound(path: Path, pin: Locked) -> bool:
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.sha256()
+            while block := stream.read(BLOCK):
+                digest.update(block)
+    except OSError:
+        return False
+    return digest.hexdigest() == pin.sha256
+
+
+def _room(folder: Path, missing: Sequence[Locked]) -> None:
+    needed, free = sum(pin.size or 0 for pin in missing), shutil.disk_usage(folder).free
+    if needed > free:
+        gigabytes = f"{needed / 1e9:.1f} GB are needed and {free / 1e9:.1f} GB are free"
+        raise Trouble(
+            f"not enough room: {gigabytes}", file=folder, remedy="Free some, or name another folder.", exit_code=3
+        )
+
+
+def _download(
+    missing: Sequence[Locked], interpreter: Interpreter, wheels: Path, sources: Sources, progress: Callable[[str], None]
+) -> None:
+    addresses = _addresses(missing, interpreter, sources)
+    remote = Remote(sources)
+
+    def one(pin: Locked) -> None:
+        part = wheels / f".{pin.wheel}.part"
+        try:
+            digest = hashlib.sha256()
+            with part.open("wb") as stream:
+                for block in remote.content(addresses[pin.sha256], limit=pin.size):
+                    digest.update(block)
+                    stream.write(block)
+                stream.flush()
+                os.fsync(stream.fileno())
+            if digest.hexdigest() != pin.sha256:
+                raise Trouble(
+                    f"{pin.wheel}: what came has sha256 {digest.hexdigest()}, the lock says {pin.sha256}",
+                    remedy="Do not install it; ask whoever runs the index.",
+                    exit_code=3,
+                )
+            os.replace(part, wheels / pin.wheel)
+        except OSError as error:
+            raise Trouble(error.strerror or str(error), file=part, exit_code=3) from error
+        finally:
+            part.unlink(missing_ok=True)
+        progress(pin.wheel)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(one, missing))
+
+
+def _addresses(missing: Sequence[Locked], interpreter: Interpreter, sources: Sources) -> dict[str, str]:
+    """sha256 -> address, as the user's sources have it."""
+    python, machine = place(interpreter)
+    exact = Inputs(
+        requirements=tuple(f"{pin.name}=={pin.version}" for pin in missing),
+        pythons=(python,),
+        machines=(machine,),
+        exact=True,
+    )
+    found = {
+        wheel.sha256: wheel.address
+        for package in trim.read(resolve(exact, sources), exact.served)
+        for wheel in package.wheels
+    }
+    for pin in missing:
+        if pin.sha256 not in found:
+            raise Trouble(
+                f"the configured sources have {pin.name} {pin.version}, but not the file that is locked ({pin.wheel})",
+                remedy="Name the index that has it in pip's or uv's configuration.",
+                exit_code=3,
+            )
+    return found
+
+
+def _check_closed(
+    found: Stack, pins: Sequence[Locked], interpreter: Interpreter, wheels: Path, sources: Sources
+) -> None:
+    one = platform_of(*place(interpreter))
+    remote = Remote(sources)
+    packages = [
+        Resolved(
+            name=pin.name,
+            version=pin.version,
+            places=frozenset([place(one)]),
+            wheels=(
+                Wheel(
+                    name=pin.wheel, address=(wheels / pin.wheel).absolute().as_uri(), sha256=pin.sha256, size=pin.size
+                ),
+            ),
+            requires=requires_in(remote.metadata((wheels / pin.wheel).absolute().as_uri())),
+        )
+        for pin in pins
+    ]
+    _, problems = connect(packages, (), [one])
+    if problems:
+        raise Trouble("the lock is not closed: " + "; ".join(problems[:5]), file=found.path, exit_code=3)
