@@ -185,6 +185,7 @@ class Driver:
     management_library: str | None = None  # version of libnvidia-ml.so.1
     cuda: str | None = None  # newest CUDA the driver supports, "13.0"
     cuinit: int | None = None  # 0 is success
+    cuinit_error: str | None = None  # what happened instead of an answer: "cuInit: SIGSEGV", "libcuda.so.1: cannot open"
     devices: tuple[str, ...] = ()  # /dev/nvidia0 ...
     device_denied: tuple[str, ...] = ()  # device files that this user may not open
     pci: tuple[str, ...] = ()  # NVIDIA display devices on the PCI bus: "0000:01:00.0 10de:2330"

@@ -121,8 +121,13 @@ class Child:
             while selector.get_map():
                 remaining = self._deadline - time.monotonic()
                 if remaining <= 0:
-                    return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), True
-                ready = selector.select(min(remaining, 0.1))
+                    if popen.poll() is None:
+                        return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), True
+                    # It ended, perhaps in time and only waited for late: what it left in its pipes is still taken.
+                    exited_at = exited_at or time.monotonic()
+                    if time.monotonic() - exited_at > REAP_SECONDS:
+                        break
+                ready = selector.select(min(max(remaining, 0.0), 0.1))
                 for key, _ in ready:
                     stream = popen.stdout if key.fileobj is popen.stdout else popen.stderr
                     chunk = os.read(stream.fileno(), 65536)

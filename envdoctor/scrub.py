@@ -84,6 +84,8 @@ def printable(text: str, *, keep_lines: bool = False) -> str:
 
     For every text that comes from outside: metadata, driver messages, paths, lockfiles.
     """
+    if text.isprintable():
+        return text if keep_lines else " ".join(text.split())
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _CONTROLS.sub("", _ESCAPES.sub("", text))
     text = _SURROGATES.sub("\ufffd", text)

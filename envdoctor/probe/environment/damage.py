@@ -30,13 +30,13 @@ def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
     """All damage. Changes the working directory: short relative paths halve the cost of each look."""
     problems = list(reading.problems)
     odd: List[Tuple[Found, Problem, Entry]] = []
-    files: Dict[str, int] = {}
+    files: List[Dict[str, Any]] = []
     records = [(found, _parse(found, problems)) for found in reading.found if found.folder.endswith(".dist-info")]
     for found, entries in records:
         name = found.value["name"]
         if entries is None:
             continue
-        files[found.folder] = len(entries)
+        files.append({"location": found.location, "name": name, "files": len(entries)})
         if not _trusted(found):
             continue
         os.chdir(found.location)

@@ -64,7 +64,7 @@ def _markers() -> Dict[str, str]:
 
 
 def _platform() -> str:
-    if sys.platform.startswith("linux"):
+    if os.name == "posix" and os.uname().sysname == "Linux":
         machine: str = os.uname().machine
         # A 32-bit interpreter on a 64-bit kernel; sysconfig says the same, after loading all of its variables.
         if machine == "x86_64" and sys.maxsize < 2**32:

@@ -74,7 +74,7 @@ def section(places: Places, reading: Reading) -> Dict[str, Any]:
         if name and first.setdefault(name, found.location) == found.location:
             distributions.append(found.value)
     return {
-        "distributions": distributions,
+        "distributions": sorted(distributions, key=lambda value: str(value["name"])),
         "pip": next((d["version"] for d in distributions if d["name"] == "pip"), None),
         "conda": _conda(places.prefix) if places.is_conda else {},
     }

@@ -95,7 +95,7 @@ def display_devices(root: Root) -> Tuple[List[str], List[str]]:
 
 
 def kernel_errors(root: Root) -> Dict[str, List[int]]:
-    """PCI address -> Xid codes in the kernel's log, where this user may read it ("NVRM: Xid (PCI:0000:3b:00): 79, ")."""
+    """PCI address -> codes in "NVRM: Xid (PCI:0000:3b:00): 79, pid=..." in the kernel's log, where it may be read."""
     found: Dict[str, List[int]] = {}
     for message in _kernel_log(root):
         xid = re.search(r"NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)", message)

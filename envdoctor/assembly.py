@@ -1,0 +1,306 @@
+"""Facts from the probes' answers. Whatever a probe did not live to tell is `Unavailable`, with the reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import os
+import re
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from envdoctor import __version__, document, scrub, wire
+from envdoctor.environment import Environment
+from envdoctor.facts import (
+    DamagedFile,
+    Driver,
+    Extension,
+    Facts,
+    Flag,
+    Gpu,
+    Gpus,
+    Host,
+    Interpreter,
+    Known,
+    Launcher,
+    Network,
+    Origin,
+    Packages,
+    Script,
+    Storage,
+    Torch,
+    Unavailable,
+    Why,
+)
+from envdoctor.process import Outcome
+
+Lines = Sequence[Mapping[str, Any]]
+T = TypeVar("T")
+
+NOT_ASKED = Unavailable(reason="torch was not asked (--no-torch)", why="not-asked")
+LANGUAGES: Mapping[str, str] = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".sh": "shell", ".bash": "shell"}
+
+
+class Probe:
+    """One probe's answer: its sections by name, and what to say of those that are missing."""
+
+    def __init__(self, name: str, outcome: Outcome, lines: Lines) -> None:
+        self.sections: dict[str, Any] = {}
+        self.errors: dict[str, str] = {}
+        self.many: dict[str, list[Any]] = {}
+        self.seconds: dict[str, float] = {}
+        self.outcome = outcome
+        self._name = name
+        for line in map(clean, lines):
+            section = str(line.get("section"))
+            self.seconds[section] = self.seconds.get(section, 0.0) + float(line.get("seconds", 0.0))
+            if line.get("result") == "success":
+                self.sections[section] = line.get("value")
+                self.many.setdefault(section, []).append(line.get("value"))
+            else:
+                self.errors.setdefault(section, str(line.get("error")))
+
+    def missing(self, section: str) -> Unavailable:
+        """Why a section is not there: its own error, or how the process ended."""
+        if section in self.errors:
+            return Unavailable(reason=f"{section}: {scrub.text(self.errors[section])}")
+        return ended(f"the {self._name} probe", self.outcome)
+
+    def build(self, kind: type[T], section: str, **more: Any) -> Known[T]:
+        value = self.sections.get(section)
+        if not isinstance(value, dict):
+            return self.missing(section)
+        try:
+            return wire.from_json(kind, {**value, **more})
+        except wire.WireError as error:
+            return Unavailable(reason=f"{section}: the probe's answer does not fit: {error}")
+
+
+def clean(value: Any) -> Any:
+    """A JSON value without control characters in its texts, which come from files that anybody may write."""
+    if isinstance(value, str):
+        return scrub.printable(value, keep_lines=True)
+    if isinstance(value, dict):
+        return {clean(key): clean(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [clean(member) for member in value]
+    return value
+
+
+def ended(what: str, outcome: Outcome) -> Unavailable:
+    """How a process ended that did not answer."""
+    why: Why = "timed-out" if outcome.timed_out else "failed" if outcome.not_started else "crashed"
+    ending = outcome.ending
+    if outcome.code == 0:
+        ending = "the process ended itself (exit code 0) without an answer"
+    elif outcome.code == -signal.SIGKILL:
+        ending = "SIGKILL (killed from outside, perhaps for lack of memory)"
+    said = last_words(outcome.err)
+    return Unavailable(reason=scrub.text(f"{what}: {ending}{': ' + said if said else ''}"), why=why)
+
+
+def last_words(errors: str) -> str:
+    """The end of a process's standard error in one line; of a fatal error the innermost Python frames."""
+    lines = [line.strip() for line in scrub.printable(errors, keep_lines=True).splitlines()]
+    fatal = next((number for number, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
+    if fatal is not None:
+        frames = [line for line in lines[fatal + 1 :] if line.startswith("File ")][:2]
+        before = [line for line in lines[:fatal] if line][-2:]
+        return " | ".join([*before, lines[fatal], *frames])[:600]
+    return " | ".join([line for line in lines if line][-3:])[:600]
+
+
+def quick(
+    environment: Environment,
+    outcomes: Mapping[str, Outcome],
+    answers: Mapping[str, Lines],
+    *,
+    scripts: Iterable[Path] = (),
+    extra_variables: Iterable[str] = (),
+) -> Facts:
+    """All facts but torch's own."""
+    inside = Probe("environment", outcomes["environment"], answers["environment"])
+    machine = Probe("machine", outcomes["machine"], answers["machine"])
+    gpus, about_driver, notes = graphics(outcomes, answers, machine)
+    storage = [wire.from_json(Storage, value) for value in machine.many.get("storage", [])]
+    tools, memory = machine.sections.get("tools") or {}, machine.sections.get("shared-memory") or {}
+    host = machine.build(Host, "host", **tools, **memory)
+    if isinstance(host, Host):
+        host = dataclasses.replace(host, storage=tuple(storage))
+    return Facts(
+        origin=Origin(
+            tool=f"envdoctor {__version__}",
+            collected=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            environment=scrub.text(str(environment.path)),
+        ),
+        interpreter=inside.build(Interpreter, "interpreter"),
+        packages=packages(inside),
+        variables=scrub.variables(os.environ, extra_variables),
+        host=host,
+        driver=machine.build(Driver, "driver", **about_driver),
+        gpus=gpus,
+        extensions=extensions(inside),
+        network=machine.build(Network, "network"),
+        launcher=launcher(machine),
+        scripts=tuple(script(path) for path in scripts),
+        messages=tuple(notes),
+        seconds={**machine.seconds, **inside.seconds},
+    )
+
+
+def packages(inside: Probe) -> Known[Packages]:
+    """Distributions with their damage."""
+    found = inside.build(Packages, "packages")
+    report = inside.sections.get("damage")
+    if isinstance(found, Unavailable) or not isinstance(report, dict):
+        return found
+    damaged = tuple(wire.from_json(DamagedFile, problem) for problem in report["problems"])
+    counts = {(entry["location"], entry["name"]): entry["files"] for entry in report["files"]}
+    return dataclasses.replace(
+        found,
+        distributions=tuple(
+            dataclasses.replace(each, files=counts.get((each.location, each.name))) for each in found.distributions
+        ),
+        damaged=damaged,
+        damage_checked=report["checked"],
+    )
+
+
+def extensions(inside: Probe) -> Known[tuple[Extension, ...]]:
+    values = inside.sections.get("extensions")
+    if not isinstance(values, list):
+        return inside.missing("extensions")
+    return tuple(wire.from_json(Extension, value) for value in values)
+
+
+def launcher(machine: Probe) -> Known[Launcher]:
+    if "launcher" in machine.sections and machine.sections["launcher"] is None:
+        return Unavailable(reason="accelerate has no default configuration here", why="absent")
+    found = machine.build(Launcher, "launcher")
+    if isinstance(found, Unavailable):
+        return found
+    # Whose machines these are is nobody's business; what is set for training is ours.
+    return dataclasses.replace(
+        found, settings={key: scrub.text(value) for key, value in found.settings.items() if not key.endswith("_ip")}
+    )
+
+
+def graphics(
+    outcomes: Mapping[str, Outcome], answers: Mapping[str, Lines], machine: Probe
+) -> tuple[Known[Gpus], dict[str, Any], list[str]]:
+    """GPUs, what NVML and cuInit add to the driver's facts, and remarks on cards that do not answer."""
+    if "gpu" not in outcomes:
+        return Gpus(count=0), {}, []
+    driver: dict[str, Any] = {}
+    notes: list[str] = []
+    lines = clean(list(answers["gpu"]))
+    said = {key: value for line in lines for key, value in line.items()}
+    cuda: dict[str, Any] = next(iter(clean(list(answers["cuinit"]))), {})
+    driver["cuda"] = cuda.get("cuda") or said.get("cuda")
+    driver["cuinit"] = cuda.get("cuinit")
+    if not cuda:
+        driver["cuinit_error"] = ended("cuInit", outcomes["cuinit"]).reason
+    elif "error" in cuda:
+        driver["cuinit_error"] = cuda["error"]
+    states = {line["fabric"] for line in lines if line.get("fabric")}
+    driver["fabric_manager"] = next(
+        (state for state in ("not started", "in progress", "completed") if state in states), None
+    )
+    known = machine.sections.get("driver") or {}
+    if said.get("driver") and not known.get("kernel_module"):
+        driver["kernel_module"] = said["driver"]  # WSL and Windows: no file tells
+    if "error" in said:
+        return Unavailable(reason=f"NVML: {said['error']}"), driver, [f"NVML: {said['error']}"]
+    xids = machine.sections.get("kernel-errors") or {}
+    devices = []
+    for line in lines:
+        if "gpu" in line:
+            codes = tuple(xids.get(line.get("pci") or "", ()))
+            devices.append(dataclasses.replace(wire.from_json(Gpu, line["gpu"]), xid=codes))
+        elif "lost" in line:
+            notes.append(f"GPU {line['lost']['index']}: {line['lost']['error']}")
+    if "count" not in said:
+        return ended("NVML", outcomes["gpu"]), driver, notes
+    if said.get("stage") != "done":
+        notes.append(ended(f"NVML at {said.get('stage')}", outcomes["gpu"]).reason)
+    gpus = Gpus(
+        devices=tuple(devices),
+        count=said["count"],
+        topology=tuple(tuple(row) for row in said.get("topology", ())),
+        peer_access=tuple(tuple(row) for row in said.get("peer_access", ())),
+    )
+    return gpus, driver, notes
+
+
+def script(path: Path) -> Script:
+    """The user's script as text. Raises `Trouble` naming the file."""
+    language = LANGUAGES.get(path.suffix.lower(), "python")
+    return Script(path=str(path), source=document.read_text(path), language=language)  # type: ignore[arg-type]
+
+
+def with_torch(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variables: Iterable[str] = ()) -> Facts:
+    """Facts with torch's section, and with the variables that the environment's own start changes."""
+    if outcome is None:
+        return dataclasses.replace(facts, torch=NOT_ASKED)
+    lines = clean(list(lines))
+    changed: dict[str, Any] = next((line["environ"] for line in lines if line.get("environ")), {})
+    if changed and not isinstance(facts.variables, Unavailable):
+        extra = tuple(extra_variables)
+        kept = {name: value for name, value in facts.variables.items() if name not in changed}
+        new = {name: value for name, value in changed.items() if value is not None}
+        facts = dataclasses.replace(facts, variables={**kept, **scrub.variables(new, extra)})
+    torch, notes = torch_section(outcome, lines)
+    seconds = {**facts.seconds}
+    if isinstance(torch, Torch) and torch.import_seconds is not None:
+        seconds["torch"] = torch.import_seconds
+    return dataclasses.replace(facts, torch=torch, messages=(*facts.messages, *notes), seconds=seconds)
+
+
+def torch_section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
+    """What torch said of itself as far as it came, and the error lines that it left."""
+    stage = ""
+    fields: dict[str, Any] = {}
+    for line in lines:
+        stage = str(line.get("stage", stage))
+        fields.update(line.get("fields", {}))
+        if line.get("absent"):
+            return Unavailable(reason="torch is not installed in this environment", why="absent"), []
+        if "error" in line:
+            text = scrub.text(str(line["error"]))
+            return Unavailable(reason=f"import torch: {text}", why="crashed"), text.splitlines()[:40]
+    if "version" not in fields:
+        found = ended("import torch", outcome)
+        return found, [scrub.text(row) for row in outcome.err.splitlines()[-40:] if row.strip()]
+    notes = [scrub.text(f"torch: {unread}") for unread in fields.pop("unread", [])]
+    if stage != "done":
+        found = ended(stage, outcome)
+        notes.append(found.reason)
+        if stage == "initialising CUDA":
+            fields.update(cuda_available=False, cuda_error=found.reason)
+    flags = fields.pop("flags", {})
+    if isinstance(flags.get("error"), str):
+        notes.append(scrub.text(f"flags table: {flags['error']}"))
+        flags = {}
+    for name in ("warnings", "cuda_error", "numpy"):
+        fields[name] = _scrubbed(fields.get(name))
+    fields["warnings"] = [*(fields["warnings"] or []), *_native_warnings(outcome.err)]
+    try:
+        section = wire.from_json(Torch, fields)
+        rows = {name: wire.from_json(Flag, row) for name, row in flags.items()}
+    except wire.WireError as error:
+        return Unavailable(reason=f"torch: the probe's answer does not fit: {error}"), notes
+    return dataclasses.replace(section, flags=rows), notes
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_scrubbed(member) for member in value]
+    return scrub.text(value) if isinstance(value, str) else value
+
+
+def _native_warnings(errors: str) -> list[str]:
+    """Warnings that torch's C++ side prints: ``[W1120 10:00:00.0 file.cpp:1] Warning: ...``."""
+    found = [line for line in errors.splitlines() if re.match(r"\[[WE]\d* |.*Warning: ", line)]
+    return [scrub.text(line.strip())[:500] for line in found[:20]]

@@ -1,0 +1,246 @@
+"""Run the probes side by side and put what they find together: `begin` starts them, `finish` waits.
+
+Little is imported before the children run: the import of torch in the first of them takes longest, and everything that
+the doctor does meanwhile costs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envdoctor import process
+from envdoctor.environment import Environment
+from envdoctor.errors import Trouble
+
+if TYPE_CHECKING:
+    from envdoctor.facts import Facts
+
+PROBES = Path(__file__).resolve().parent / "probe"
+QUICK = 20.0  # seconds for the probes that only read files: 0.1 s where disks are healthy
+HASHING = 600.0  # with every file hashed: 5 GB took 2.5 s; a cold network disk takes minutes
+NVML = 5.0  # nvmlInit takes 0.1 s with persistence mode, 1-2 s a GPU without (the driver starts up for the query)
+CUINIT = 20.0  # on 8 GPUs without persistence mode cuInit was seen to take several seconds
+
+# Files that show the NVIDIA driver (Linux, Jetson, WSL, Windows). None of them: nobody needs to be asked.
+TRACES = (
+    "/sys/module/nvidia", "/proc/driver/nvidia", "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu",
+    "/usr/lib/wsl/lib/libcuda.so.1", "C:\\Windows\\System32\\nvml.dll",
+)  # fmt: skip
+
+# Would change or take over our children; they are taken away from them, and reported among the variables.
+TAKEN = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "__PYVENV_LAUNCHER__")
+
+SIZE_LIMIT = 64 * 1024 * 1024  # bytes of a probe's answer; 1,000 packages make 1 MB
+
+
+class Collection:
+    """Probes on their way. `finish` gives the facts; `abandon` ends them without."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        folder: Path,
+        children: Mapping[str, process.Child],
+        *,
+        scripts: tuple[Path, ...],
+        extra_variables: tuple[str, ...],
+    ) -> None:
+        self.environment = environment
+        self._folder = folder
+        self._children = dict(children)
+        self._scripts = scripts
+        self._extra_variables = extra_variables
+
+    def finish(self) -> Facts:
+        """Wait for every probe and build the facts. A probe that died leaves its sections `Unavailable`, with why.
+
+        Raises `Trouble` only for a script of the user's that cannot be read.
+        """
+        from envdoctor import assembly
+
+        try:
+            # What is read from files is put together while torch is still being imported.
+            torch = self._children.pop("torch", None)
+            try:
+                outcomes = {name: child.wait() for name, child in self._children.items()}
+                answers = {name: _lines(self._folder / f"{name}.json") for name in outcomes}
+                facts = assembly.quick(
+                    self.environment,
+                    outcomes,
+                    answers,
+                    scripts=self._scripts,
+                    extra_variables=self._extra_variables,
+                )
+            finally:
+                if torch is not None:
+                    self._children["torch"] = torch
+            outcome = torch.wait() if torch is not None else None
+            return assembly.with_torch(facts, outcome, _lines(self._folder / "torch.json"), self._extra_variables)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """End all probes and remove their files."""
+        for child in self._children.values():
+            child.kill()
+        self._children = {}
+        _remove(self._folder)
+
+
+def begin(
+    environment: Environment,
+    *,
+    torch: bool = True,
+    deep: bool = False,
+    flags_table: Path | None = None,
+    scripts: Sequence[Path] = (),
+    extra_variables: Iterable[str] = (),
+    torch_deadline: float = 60.0,
+) -> Collection:
+    """Start all probes of ``environment`` and return at once.
+
+    ``deep`` hashes every installed file. ``flags_table`` is trainer/flags.py, which reads torch's switches; without it
+    they are unknown. ``scripts`` are read as text. ``extra_variables`` are names to report beside the allow-list.
+    Raises `Trouble` when there is no such environment, or no place for the probes' answers.
+    """
+    environment.require()
+    for script in scripts:
+        if not os.path.isfile(script):
+            raise Trouble("no such file", file=script, remedy="Check the path of the script.")
+    folder = _answer_folder()
+    children: dict[str, process.Child] = {}
+    traces = any(map(os.path.exists, TRACES))
+    clean = child_variables(os.environ)
+
+    def start(name: str, argv: Sequence[str | Path], deadline: float) -> None:
+        children[name] = process.Child(argv, deadline=deadline, env=clean)
+
+    try:
+        if torch:
+            table = "" if flags_table is None else str(flags_table)
+            arguments = [str(folder / "torch.json"), table, "device" if traces else ""]
+            # As the environment itself would start: with its .pth files and user site, without our shell's PYTHON*.
+            isolation = ["-E", "-B", "-X", "faulthandler"]
+            start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], torch_deadline)
+        request = folder / "request.json"
+        request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")
+        bare = ["-I", "-S", str(PROBES)]
+        limit = HASHING if deep else QUICK
+        start("environment", [environment.python, *bare, "environment", request, folder / "environment.json"], limit)
+        start("machine", [sys.executable, *bare, "machine", request, folder / "machine.json"], QUICK)
+        if traces:
+            start("gpu", [sys.executable, "-I", PROBES / "gpu.py", folder / "gpu.json"], NVML)
+            start("cuinit", [sys.executable, "-I", "-S", PROBES / "cuinit.py", folder / "cuinit.json"], CUINIT)
+    except BaseException:
+        for child in children.values():
+            child.kill()
+        _remove(folder)
+        raise
+    return Collection(
+        environment,
+        folder,
+        children,
+        scripts=tuple(scripts),
+        extra_variables=tuple(extra_variables),
+    )
+
+
+def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that probes get: all but those which would load foreign code into them or move Python's parts."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in TAKEN and (not name.startswith("PYTHON") or name == "PYTHONUSERBASE")
+    }
+
+
+def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
+    paths = os.environ.get("PYTHONPATH", "")
+    try:
+        cwd = os.getcwd()
+    except OSError:  # removed under our feet
+        cwd = ""
+    return {
+        "cwd": cwd,
+        "deep": deep,
+        "prefix": str(environment.path),
+        "python_path": [path for path in paths.split(os.pathsep) if path],
+        "no_user_site": bool(os.environ.get("PYTHONNOUSERSITE")),
+        "active": os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"),
+        "variables": {name: os.environ[name] for name in TAKEN if name in os.environ},
+    }
+
+
+def _answer_folder() -> Path:
+    """A new folder that only this user may enter, in the first place that takes one."""
+    problem = ""
+    for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), "/tmp", "/var/tmp", "/dev/shm", _cache()):
+        if not place or not os.path.isabs(place):
+            continue
+        folder = Path(place, f"envdoctor-{os.getpid()}-{os.urandom(6).hex()}")
+        try:
+            os.makedirs(place, exist_ok=True) if place == _cache() else None
+            folder.mkdir(mode=0o700)
+            # A full disk takes folders, but no files
+            (folder / "probe").write_bytes(b"\n" * 8192)
+        except OSError as error:
+            problem = problem or f"{place}: {error.strerror or error}"
+            _remove(folder)
+            continue
+        return folder
+    remedy = "Set TMPDIR to a directory that you may write to and that has space."
+    raise Trouble(f"no place for temporary files ({problem})", remedy=remedy, exit_code=3)
+
+
+def _cache() -> str:
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "envdoctor")
+
+
+def _remove(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            path.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The answer of a probe, as far as it got: whole lines of JSON objects."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(SIZE_LIMIT)
+    except OSError:
+        return []
+    found = []
+    for line in data.splitlines():
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                found.append(value)
+    return found
+
+
+def read(path: Path) -> Facts:
+    """Recorded facts (``envdoctor facts``, or ``write``). Raises `Trouble` naming the file and the place."""
+    from envdoctor import recorded
+
+    return recorded.read(path)
+
+
+def write(facts: Facts, path: Path) -> None:
+    """Record facts, scrubbed for sharing. Raises `Trouble` when the file cannot be written."""
+    from envdoctor import recorded
+
+    recorded.write(facts, path)
+
+
+def to_document(facts: Facts) -> dict[str, Any]:
+    """The JSON document that `write` writes."""
+    from envdoctor import recorded
+
+    return recorded.to_document(facts)
