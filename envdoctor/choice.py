@@ -92,9 +92,10 @@ def _without_gpu(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, s
 
 
 def _for_gpu(gpu: _Gpu, targets: Mapping[str, Target]) -> tuple[Target, str]:
-    for target in targets.values():
-        if any(_same_model(gpu.name, name) for name in target.gpu_names):
-            return target, f"{gpu.name} was found"
+    for same in (_same_name, _same_model):
+        for target in targets.values():
+            if any(same(gpu.name, name) for name in target.gpu_names):
+                return target, f"{gpu.name} was found"
     alike = [target for target in targets.values() if target.capability and target.capability == gpu.capability]
     if alike:
         # Flags and stacks follow from the architecture; speeds belong to the very model and are left behind.
@@ -108,6 +109,10 @@ def _for_gpu(gpu: _Gpu, targets: Mapping[str, Target]) -> tuple[Target, str]:
         name="unlisted", title=f"{gpu.name} (no target)", gpu_names=(gpu.name,), capability=gpu.capability
     )
     return unlisted, f"{gpu.name} was found; no target names it or its compute capability"
+
+
+def _same_name(found: str, listed: str) -> bool:
+    return _plain(found) == _plain(listed)
 
 
 def _same_model(found: str, listed: str) -> bool:

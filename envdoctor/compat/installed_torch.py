@@ -14,7 +14,7 @@ from envdoctor.rule import known
 def torch_version(facts: Facts) -> str | None:
     """The installed torch: as it names itself, else as its distribution (pip, then conda) does."""
     torch, packages = known(facts.torch), known(facts.packages)
-    if torch is not None:
+    if torch is not None and torch.version:
         return torch.version
     if packages is None:
         return None
@@ -47,7 +47,8 @@ def torch_cuda(facts: Facts) -> str | None:
 
 def _conda_line(packages: Packages) -> str | None:
     """From build strings such as "py3.8_cuda11.3_cudnn8.2.0_0", "cuda120_py311..." and "py3.8_cpu_0"."""
-    build = packages.conda.get("pytorch", "")
+    torch = packages.find("torch")
+    build = packages.conda.get("pytorch", "") or (torch.build if torch else None) or ""
     if match := re.search(r"cuda(\d+\.\d+)", build):
         return match[1]
     if match := re.search(r"cuda_?(\d{2})(\d)(?!\d)", build):

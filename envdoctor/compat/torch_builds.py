@@ -102,6 +102,11 @@ def _glibc(release: str, cuda: str) -> str:
     return GLIBC_NEW if new else GLIBC_OLD
 
 
+def is_published(torch: str) -> bool:
+    """Is this a version as PyTorch's own indexes spell them? Builds from source do not ("2.5.0a0+git1234abc")."""
+    return re.fullmatch(r"\d+(\.\d+)*(\.dev\d+|\.post\d+|rc\d+)?(\+(cpu|cu\d+)(\.\S+)?)?", torch) is not None
+
+
 def build_of(
     torch: str,
     cuda: str | None,
@@ -114,7 +119,7 @@ def build_of(
     release = release_of(torch)
     known = line(cuda) or ""
     build = Build(torch=torch.partition("+")[0], cuda=known, kernels=tuple(kernels))
-    if release is None:
+    if release is None or not is_published(torch):
         return build
     table = kernels_of(torch, known, machine=machine, windows=windows)
     return replace(build, kernels=build.kernels or table, python=release.python, glibc=_glibc(release.name, known))

@@ -1,0 +1,62 @@
+"""What the facts prove about the GPU and who may touch its driver; said by probes, or by a report's own words."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.compat.machine import driver_version, gpu_names, texts
+from envdoctor.facts import Facts
+from envdoctor.rule import Who, known
+
+CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
+
+
+def matched(facts: Facts, *patterns: re.Pattern[str]) -> re.Match[str] | None:
+    """The first match of a pattern in anything that was said (messages, torch's error and warnings)."""
+    for text in texts(facts):
+        for pattern in patterns:
+            if match := pattern.search(text):
+                return match
+    return None
+
+
+def nvidia_gpu(facts: Facts) -> str | None:
+    """What shows that there is an NVIDIA GPU, or None. A driver alone (a container sees its host's) is not enough."""
+    names = gpu_names(facts)
+    if names:
+        return f"{len(names)}x {names[0]}" if len(names) > 1 else names[0]
+    driver = known(facts.driver)
+    if driver is not None and driver.pci:
+        return f"NVIDIA device {driver.pci[0]}"
+    if driver is not None and driver.devices:
+        return driver.devices[0]
+    gpus = known(facts.gpus)
+    if gpus is not None and gpus.count:
+        return f"{gpus.count} GPU{'s' if gpus.count > 1 else ''}"
+    # A report that prints a driver's version was made where the driver answered.
+    version = driver_version(facts) if facts.origin.kind == "pasted" else None
+    return f"NVIDIA driver {version}" if version else None
+
+
+def in_container(facts: Facts) -> bool:
+    host = known(facts.host)
+    return host is not None and host.container in CONTAINERS
+
+
+def driver_owner(facts: Facts) -> Who:
+    """Inside a container the driver belongs to whoever runs the host; elsewhere it is one's own."""
+    return "host" if in_container(facts) else "you"
+
+
+def hidden_by(facts: Facts) -> str | None:
+    """The variable that hides GPUs from CUDA, as ``NAME=value``, or None. Empty and negative first entries hide all."""
+    variables = known(facts.variables) or {}
+    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
+        value = variables.get(name)
+        if value is None:
+            continue
+        first = value.split(",")[0].strip()
+        nothing = ("", "-1", "none", "void", "NoDevFiles")
+        if first in (nothing if name == "CUDA_VISIBLE_DEVICES" else ("none", "void")):
+            return f"{name}={value}"
+    return None

@@ -1,0 +1,1 @@
+"""Rules about the NVIDIA driver and how this machine or container reaches it."""

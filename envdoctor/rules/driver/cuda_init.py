@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from envdoctor.compat.evidence import driver_owner, hidden_by, matched
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
+from envdoctor.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """One error of cuInit: its words, what it means, what helps, and who can do it (None: the driver's owner)."""
+
+    number: int
+    words: str
+    meaning: str
+    remedy: str
+    commands: tuple[str, ...] = ()
+    who: Who | None = None
+
+
+_CODES = (
+    _Code(
+        101,
+        r"invalid device ordinal|CUDA_ERROR_INVALID_DEVICE",
+        "a device was asked for that does not exist, by CUDA_VISIBLE_DEVICES or by a local rank beyond the GPUs",
+        "Correct CUDA_VISIBLE_DEVICES, or start as many processes as there are GPUs.",
+        ("unset CUDA_VISIBLE_DEVICES",),
+        "you",
+    ),
+    _Code(
+        46,
+        r"CUDA-capable device\(s\) is/are busy or unavailable|devices are busy or unavailable",
+        "the GPU is reserved by another process, in an exclusive compute mode, or MIG is on without any instance",
+        "Look at the processes and the compute mode.",
+        (
+            "nvidia-smi --query-gpu=compute_mode,mig.mode.current --format=csv",
+            "nvidia-smi --query-compute-apps=pid,name --format=csv",
+        ),
+    ),
+    _Code(
+        802,
+        r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY",
+        "the NVSwitch fabric is not up: Fabric Manager does not run, or is of another version than the driver",
+        "Start Fabric Manager of exactly the driver's version.",
+        ("sudo systemctl restart nvidia-fabricmanager", "journalctl -u nvidia-fabricmanager --no-pager | tail"),
+        "host",
+    ),
+    _Code(
+        803,
+        r"unsupported display driver / cuda driver combination|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        "the libcuda in use does not belong to the loaded kernel module: another version was installed over it, or a "
+        "compatibility library stands before it on the path",
+        "Take CUDA's compat folder off LD_LIBRARY_PATH; if libcuda itself was replaced, reboot or install one driver.",
+        ("env -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'", "ldconfig -p | grep libcuda.so"),
+        "you",
+    ),
+    _Code(
+        804,
+        r"forward compatibility was attempted on non supported HW|CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+        "NVIDIA's forward-compatibility library was loaded on a GPU that it does not serve (GeForce and most "
+        "workstation cards)",
+        "Take the cuda-compat folder off LD_LIBRARY_PATH, and use a torch build that the driver runs.",
+        ("env -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'", "dpkg -l 'cuda-compat*'"),
+        "image",
+    ),
+    _Code(
+        805,
+        r"MPS client failed to connect|CUDA_ERROR_MPS_CONNECTION_FAILED",
+        "the Multi-Process Service is set up but does not answer",
+        "Stop MPS, or unset CUDA_MPS_PIPE_DIRECTORY.",
+        ("echo quit | nvidia-cuda-mps-control",),
+    ),
+    _Code(
+        999,
+        r"CUDA unknown error|CUDA_ERROR_UNKNOWN|Error 999: unknown error",
+        "the driver gives no reason; usually nvidia-uvm is not loaded or its device file is missing, the machine "
+        "slept, or a GPU has failed",
+        "Load nvidia-uvm again, then reboot if that does not help.",
+        ("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",),
+    ),
+    _Code(
+        304,
+        r"OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM",
+        "the kernel refused a call, mostly because the container may not open a device file or the GPU was taken away "
+        "from a running container (systemctl daemon-reload)",
+        "Start the container again; give it all of /dev/nvidia*, /dev/nvidiactl and /dev/nvidia-uvm.",
+        ("ls -l /dev/nvidia*",),
+        "host",
+    ),
+)
+_BY_NUMBER = {code.number: code for code in _CODES}
+_NUMBERED = re.compile(r"Error (\d{2,3}):")
+
+
+@rule(Severity.ERROR)
+def cuda_init(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The driver is there, and CUDA does not initialise.
+
+    Why: NVML and nvidia-smi can look healthy while cuInit fails. Its number tells the cause: 802 is the fabric of
+    NVSwitch machines, 803 a libcuda of another version, 804 forward compatibility on a GPU without it, 999 mostly the
+    nvidia-uvm module.
+    Fix: depends on the number.
+    Source: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html (CUresult)
+    https://github.com/pytorch/pytorch/issues/35710 (802) https://github.com/NVIDIA/nvidia-docker/issues/1256 (804)
+    """
+    driver = known(facts.driver)
+    number = driver.cuinit if driver else None
+    code, quote = _BY_NUMBER.get(number or -1), ""
+    if code is None:
+        for candidate in _CODES:
+            if said := matched(facts, re.compile(candidate.words, re.IGNORECASE)):
+                code, quote = candidate, said[0]
+                break
+    if number in (0, None, 100) and code is None:
+        if number is None:
+            raise Skip("cuInit was not called, and no error of it is reported")
+        return  # success, or no device at all: `driver/no-gpu` and `driver/devices` say why
+    said = matched(facts, _NUMBERED)
+    number = number or (code.number if code else int(said[1]) if said else None)
+    yield _finding(facts, number, code, quote)
+
+
+def _finding(facts: Facts, number: int | None, code: _Code | None, quote: str) -> Finding:
+    name = f"cuInit {number}" if number else "cuInit"
+    hidden = hidden_by(facts) if number == 101 else None
+    owner = driver_owner(facts)
+    return Finding(
+        kind="cuda-init-failed",
+        subject="CUDA",
+        actual=name + (f" ({quote})" if quote else ""),
+        expected="CUDA starts",
+        message=f"CUDA does not start ({name}): {code.meaning if code else 'an error that this tool has no name for'}"
+        + (f" ({hidden})." if hidden else "."),
+        remedy=Remedy(
+            text=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
+            commands=code.commands if code else ("dmesg | grep -i -e nvrm -e xid | tail",),
+        ),
+        who=(code.who if code else None) or owner,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "gpu/", "driver/nvidia-smi"),
+        root_rank=85,
+    )

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"nv-fabricmanager: .*", re.IGNORECASE),
+    re.compile(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", re.IGNORECASE),
+)
+_GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
+
+
+@rule(Severity.ERROR)
+def fabric_manager(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The NVSwitch fabric of this machine is not up.
+
+    Why: on HGX and DGX machines (A100, H100, B200 on a board) every GPU belongs to a fabric that Fabric Manager sets
+    up. Until it has, CUDA answers 802 ("system not yet initialized"), even for one GPU. It must be of exactly the
+    driver's version; a driver update without it stops the machine.
+    Fix: install and start nvidia-fabricmanager of the driver's version. Only the host can.
+    Source: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
+    """
+    driver = known(facts.driver)
+    said = matched(facts, *_SAYS)
+    state = driver.fabric_manager if driver else None
+    if state is None and said is None:
+        raise Skip("the state of the NVSwitch fabric is not known")
+    if said is None and (state or "").lower() in _GOOD:
+        return
+    version = driver.kernel_module if driver else None
+    yield Finding(
+        kind="cuda-init-failed",
+        subject="Fabric Manager",
+        actual=said[0] if said else state or "",
+        expected="completed",
+        message=f'The NVSwitch fabric is not up: "{said[0] if said else state}".',
+        remedy=Remedy(
+            text=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
+            "rent another machine until then.",
+            commands=("sudo systemctl restart nvidia-fabricmanager",),
+        ),
+        who="host",
+        explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error"),
+        root_rank=86,
+    )

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.compat.cuda_lines import newest_cuda
+from envdoctor.compat.numbers import numbers
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def forward_compatibility(facts: Facts, target: Target) -> Iterator[Finding]:
+    """CUDA runs through NVIDIA's forward-compatibility library.
+
+    Why: a libcuda newer than the kernel module (from /usr/local/cuda/compat) lets an old data-centre driver run a new
+    CUDA major. It works on data-centre GPUs only, and graphics interoperability is missing. Worth knowing when the
+    same image fails elsewhere with error 803 or 804.
+    Fix: nothing.
+    Source: https://docs.nvidia.com/deploy/cuda-compatibility/#forward-compatibility
+    """
+    driver = need(facts.driver)
+    if driver.cuinit != 0 or not numbers(driver.kernel_module):
+        raise Skip("CUDA does not start, or the driver's version is not known")
+    compat = "/compat" in (driver.library_path or "")
+    library, module = numbers(driver.library), numbers(driver.kernel_module)
+    newer = len(library) > 1 and library > module
+    own = newest_cuda(driver.kernel_module)
+    claims_more = own is not None and driver.cuda is not None and numbers(driver.cuda)[:2] > numbers(own)[:2]
+    # A driver newer than the tables may bring a CUDA version that they do not know: only a library proves it.
+    if not compat and not (newer and claims_more):
+        return
+    yield Finding(
+        kind="no-effect",
+        subject="libcuda",
+        actual=f"{driver.library or driver.library_path} over kernel module {driver.kernel_module}",
+        expected="data-centre GPUs only",
+        message=f"Driver {driver.kernel_module} runs CUDA {driver.cuda or ''} through a forward-compatibility libcuda "
+        f"({driver.library or driver.library_path}).",
+        remedy=Remedy(text="Nothing to do while CUDA starts."),
+        who="image",
+    )

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import driver_owner, matched
+from envdoctor.compat.numbers import numbers
+from envdoctor.facts import Driver, Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = re.compile(r"Driver/library version mismatch|NVML library version: \d+\.\d+", re.IGNORECASE)
+
+
+@rule(Severity.ERROR)
+def library_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The loaded kernel module and the driver's libraries are of different versions.
+
+    Why: the driver was upgraded while the old kernel module stayed loaded (an unattended upgrade does that). Nothing
+    that opens the GPU works until both are the same again. A libcuda that is newer on purpose (NVIDIA's
+    forward-compatibility package) is not meant, as long as CUDA starts with it.
+    Fix: reboot, or unload and load the module. Installing torch or CUDA again changes nothing.
+    Source: https://docs.nvidia.com/deploy/cuda-compatibility/ https://github.com/NVIDIA/nvidia-container-toolkit/issues/394
+    """
+    driver = known(facts.driver)
+    said = matched(facts, _SAYS) or (_SAYS.search(driver.smi) if driver and driver.smi else None)
+    pair = _differing(driver) if driver else None
+    if said is None and (driver is None or driver.kernel_module is None):
+        raise Skip("the versions of the kernel module and its libraries are not known")
+    if said is None and pair is None:
+        return
+    module = driver.kernel_module if driver else None
+    owner = driver_owner(facts)
+    library = pair or "another version"
+    yield Finding(
+        kind="driver-library-mismatch",
+        subject="driver",
+        actual=f"kernel module {module or 'unknown'}, libraries {library}",
+        expected="one version",
+        message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
+        "do not belong together: nothing can open the GPU.",
+        remedy=Remedy(
+            text="Reboot"
+            + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
+            + " Do not install torch or CUDA again: they are not the cause.",
+            commands=() if owner == "host" else ("sudo reboot",),
+        ),
+        who=owner,
+        explains=("driver/", "torch/", "gpu/"),
+        root_rank=100,
+    )
+
+
+def _differing(driver: Driver) -> str | None:
+    """The libraries' version, when it differs from the module's and CUDA does not start."""
+    module = numbers(driver.kernel_module)
+    if len(module) < 2 or driver.cuinit == 0:
+        return None
+    for version in (driver.management_library, driver.library):
+        parts = numbers(version)
+        # Only complete versions are compared: a soname ("libcuda.so.1") says nothing.
+        if len(parts) >= 2 and parts != module and (driver.cuinit is not None or version == driver.management_library):
+            return version
+    return None

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import in_container, matched
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"Found no NVIDIA driver on your system", re.IGNORECASE),
+    re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE),
+)
+
+
+@rule(Severity.ERROR)
+def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
+    """There is an NVIDIA GPU, or one is wanted, and no driver for it.
+
+    Why: the card is on the PCI bus, but its kernel module is not loaded: not installed, not built for this kernel
+    (after a kernel update), refused by Secure Boot, or another driver (nouveau) holds the card. Where nothing is on
+    the bus either, the machine or container was started without a GPU.
+    Fix: install or rebuild the driver; start the container with access to the GPU.
+    Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
+    https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
+    """
+    driver, host = known(facts.driver), known(facts.host)
+    said = matched(facts, *_SAYS) or (_SAYS[1].search(driver.smi) if driver and driver.smi else None)
+    if said is None and driver is None:
+        raise Skip("the driver was not looked at")
+    on_bus = driver.pci if driver else ()
+    unloaded = driver is not None and driver.kernel_module == "" and bool(on_bus)
+    if host is not None and (host.container or "").startswith("wsl"):
+        return  # WSL has neither a kernel module nor a PCI device of its own: `driver/wsl`
+    if not unloaded and said is None:
+        return
+    container = in_container(facts)
+    who: Who = "host" if container else "you"
+    what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "torch finds no NVIDIA driver"
+    yield Finding(
+        kind="gpu-not-visible",
+        subject="driver",
+        actual="not loaded" if unloaded else "not found",
+        expected="loaded, and nvidia-smi lists the GPU",
+        message=f"{what}, and its kernel module is not loaded."
+        if unloaded
+        else f"{what}: no GPU can be used here" + (f' ("{said[0]}").' if said else "."),
+        remedy=Remedy(
+            text="Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
+            if container
+            else "Install the NVIDIA driver, or load it; in a container, start that with --gpus all.",
+            commands=("docker run --gpus all ...",) if container else ("sudo modprobe nvidia", "nvidia-smi"),
+        ),
+        who=who,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+        root_rank=95,
+    )

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.compat.cuda_lines import driver_runs, newest_cuda
+from envdoctor.compat.installed_torch import torch_cuda
+from envdoctor.compat.machine import driver_cuda, driver_version, machine_of
+from envdoctor.compat.numbers import numbers
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def older_than_torch(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The driver is older than torch's CUDA, and that is fine.
+
+    Why: within one major version a driver runs later CUDA lines (minor-version compatibility), which nvidia-smi's
+    "CUDA Version" makes people doubt. Two things need a driver of the line itself: PTX compiled at run time, and a
+    few new driver features.
+    Fix: nothing.
+    Source: https://docs.nvidia.com/deploy/cuda-compatibility/#minor-version-compatibility
+    """
+    cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
+    if not cuda or driver is None:
+        raise Skip("the versions of torch's CUDA and of the driver are not both known")
+    windows = machine_of(facts).windows
+    own = offered or newest_cuda(driver, windows=windows)
+    if own is None or numbers(own)[:2] >= numbers(cuda)[:2]:
+        return
+    if driver_runs(cuda, driver=driver, driver_cuda=offered, windows=windows) is not True:
+        return
+    yield Finding(
+        kind="no-effect",
+        subject="driver",
+        actual=f"{driver} (CUDA {own})",
+        expected=f"any driver that runs CUDA {cuda.partition('.')[0]}.x",
+        message=f"Driver {driver} is of CUDA {own}, torch of {cuda}: that works, by minor-version compatibility.",
+        remedy=Remedy(text="Nothing to do."),
+    )

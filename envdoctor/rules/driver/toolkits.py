@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def toolkits(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Several CUDA toolkits are installed.
+
+    Why: torch brings its own CUDA libraries and needs none of them. They matter only for compiling extensions, where
+    the first nvcc on PATH (or CUDA_HOME) is taken, and when their folders stand on LD_LIBRARY_PATH.
+    Fix: set CUDA_HOME when compiling.
+    Source: https://docs.pytorch.org/docs/stable/cpp_extension.html
+    """
+    host = need(facts.host)
+    if len(host.toolkits) < 2:
+        return
+    yield Finding(
+        kind="no-effect",
+        subject="CUDA toolkits",
+        actual=", ".join(host.toolkits),
+        expected="at most one is needed",
+        message=f"{len(host.toolkits)} CUDA toolkits are installed ({', '.join(host.toolkits)}); "
+        f"compiling takes {f'nvcc {host.nvcc}' if host.nvcc else 'the first on PATH'}, torch uses none of them.",
+        remedy=Remedy(text="Set CUDA_HOME to the one that extensions are to be built with."),
+    )

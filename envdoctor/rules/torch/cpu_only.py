@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched, nvidia_gpu
+from envdoctor.compat.installed_torch import torch_cuda, torch_version
+from envdoctor.compat.machine import driver_version, machine_of
+from envdoctor.compat.solver import best_build
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Pin, Severity, Skip, known, rule
+from envdoctor.stack import by_name
+from envdoctor.target import Target
+
+_SAYS = (re.compile(r"Torch not compiled with CUDA enabled"),)
+_WANTS_CUDA = re.compile(r"cudatoolkit|pytorch-cuda|cuda-version")
+
+
+@rule(Severity.ERROR)
+def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A CPU build of torch on a machine with an NVIDIA GPU.
+
+    Why: training runs on the CPU, silently and some hundred times slower. pip does not replace such a build by
+    itself: the label "+cpu" is ignored in version comparisons, so "torch>=2.4" counts as satisfied. conda picks one
+    as soon as a package asks for cpuonly.
+    Fix: install torch again, from the index of a CUDA line that the driver runs, and force it.
+    Source: https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers
+    https://github.com/unslothai/unsloth/pull/5942 https://github.com/octimot/StoryToolkitAI/issues/170
+    """
+    version, cuda = torch_version(facts), torch_cuda(facts)
+    torch = known(facts.torch)
+    said = matched(facts, *_SAYS)
+    if said is None and (version is None or cuda is None):
+        raise Skip("which build of torch is installed is not known")
+    if cuda or (torch is not None and (torch.hip or torch.xpu)):
+        return
+    gpu = nvidia_gpu(facts)
+    evidence = gpu or _wanted(facts, target) or (said and f"the error {said[0]!r}")
+    if evidence is None:
+        return
+    pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
+    repair = (Pin(name="torch", version=pin.version),) if pin else ()
+    name = f"torch {version}" if version else "torch"
+    yield Finding(
+        kind="torch-cpu-only",
+        subject="torch",
+        actual=f"{name}, built without CUDA",
+        expected=pin.version if pin else "a CUDA build",
+        message=f"{name} has no CUDA in it, although there is {evidence}: training runs on the CPU.",
+        remedy=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
+        root_rank=80,
+        repair=repair,
+    )
+
+
+def _wanted(facts: Facts, target: Target) -> str | None:
+    """Signs that a GPU was meant, where none is reported: a toolkit, a request for CUDA packages, a GPU target."""
+    if facts.origin.kind != "pasted":
+        return None
+    host, packages = known(facts.host), known(facts.packages)
+    if host is not None and host.nvcc:
+        return f"a CUDA {host.nvcc} toolkit"
+    asked = [text for text in facts.remarks.values() if _WANTS_CUDA.search(text)]
+    if asked:
+        return "a request for CUDA packages"
+    beside = [name for name in (packages.conda if packages else ()) if _WANTS_CUDA.fullmatch(name)]
+    if beside:
+        return f"conda's {beside[0]}"
+    return None if target.is_cpu else f"a target with a GPU ({target.title})"
+
+
+def _by_hand(facts: Facts, version: str | None) -> str:
+    """The same release on the newest CUDA line that this machine runs, where that is known."""
+    build = best_build(machine_of(facts), torch=version).build if driver_version(facts) else None
+    public = (version or "").partition("+")[0]
+    wanted = f"'torch=={public}'" if public and build else "torch"
+    return f"uv pip install --torch-backend={build.label if build else 'auto'} --reinstall-package torch {wanted}"

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.rules.torch._libraries import Library, is_environments, mapped, short
+from envdoctor.target import Target
+
+_STEMS = (
+    "libcudart",
+    "libcublas",
+    "libcublasLt",
+    "libcusparse",
+    "libcusolver",
+    "libcufft",
+    "libcurand",
+    "libnvrtc",
+    "libnccl",
+)
+_NAME = r"lib(?:cublas|cublasLt|cusparse|cusolver|cudart|cufft|curand|nvrtc|nvJitLink|nccl)"
+_SAYS = (
+    re.compile(rf"{_NAME}\S*: undefined symbol:? \S+"),
+    re.compile(r"undefined symbol:? \S*(?:cublas|cusparse|cusolver|nvJitLink|nccl)\w*.*"),
+    re.compile(rf"{_NAME}\S*: version `?\S+' not found.*"),
+)
+
+
+@rule(Severity.ERROR)
+def cuda_libraries(facts: Facts, target: Target) -> Iterator[Finding]:
+    """CUDA libraries other than torch's own are loaded, or several versions of one.
+
+    Why: cuBLAS, the runtime and NCCL work in pairs that belong together (libcublas with libcublasLt, cuSPARSE with
+    nvJitLink). With a toolkit's folder on LD_LIBRARY_PATH one half comes from there: an undefined symbol at import,
+    or wrong and slow kernels later.
+    Fix: start the job without LD_LIBRARY_PATH; remove CUDA paths from the shell's start-up files or the image.
+    Source: https://github.com/pytorch/pytorch/issues/111469 https://github.com/bmaltais/kohya_ss/issues/1096
+    https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
+    """
+    said = matched(facts, *_SAYS)
+    libraries = [library for library in mapped(facts) if library.stem in _STEMS]
+    if said is None and not libraries:
+        raise Skip("which CUDA libraries are loaded is not known")
+    own = [library for library in libraries if is_environments(library, facts)]
+    outside = [library for library in libraries if library not in own]
+    versions: dict[str, set[str]] = defaultdict(set)
+    for library in libraries:
+        if library.version:
+            versions[library.stem].add(library.version.partition(".")[0])
+    several = {stem: found for stem, found in versions.items() if len(found) > 1}
+    torch = known(facts.torch)
+    works = torch is not None and torch.cuda_available
+    if said is not None or several or (outside and own):
+        yield _finding(said, outside, several, severe=said is not None or bool(several) or not works)
+
+
+def _finding(
+    said: re.Match[str] | None, outside: list[Library], several: dict[str, set[str]], *, severe: bool
+) -> Finding:
+    twice = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(several.items())]
+    paths = [short(library.path) for library in outside]
+    actual = "; ".join(twice) or ", ".join(paths[:4]) or (said[0] if said else "")
+    if said is not None:
+        message = f'CUDA libraries of two versions meet: "{said[0]}".'
+    elif twice:
+        message = f"Several versions of one CUDA library are loaded: {'; '.join(twice)}."
+    else:
+        message = f"torch runs with CUDA libraries from outside its environment: {', '.join(paths[:4])}."
+    return Finding(
+        kind="cuda-libraries-mixed",
+        subject="CUDA libraries",
+        actual=actual,
+        expected="those installed with torch",
+        message=message,
+        remedy=Remedy(
+            text="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
+            commands=("env -u LD_LIBRARY_PATH python train.py",),
+        ),
+        severity=Severity.ERROR if severe else Severity.WARNING,
+        explains=("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
+        if severe
+        else (),
+        root_rank=54 if severe else 0,
+    )

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.compat.numbers import Numbers, numbers
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.rules.torch._libraries import is_environments, mapped, short
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
+    re.compile(r"cuDNN version incompatibility.*", re.IGNORECASE),
+    re.compile(r"Could not load library libcudnn\S*"),
+    re.compile(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
+    re.compile(r"Unable to load any of \{?libcudnn\S*"),
+    re.compile(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
+)
+
+
+@rule(Severity.ERROR)
+def cudnn(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Another cuDNN is loaded than the one torch was built with.
+
+    Why: torch refuses a cuDNN older than its own ("cuDNN version incompatibility"), and cuDNN refuses sub-libraries
+    of two releases in one process. A cuDNN on LD_LIBRARY_PATH or in /usr/lib is found before the wheel's own. A newer
+    one of the same major version is allowed and only noted.
+    Fix: empty LD_LIBRARY_PATH for the job, or remove the system's cuDNN.
+    Source: https://github.com/pytorch/pytorch/blob/main/torch/backends/cudnn/__init__.py
+    https://docs.nvidia.com/deeplearning/cudnn/latest/developer/core-concepts.html#sub-libraries
+    https://github.com/pytorch/pytorch/issues/80637
+    """
+    torch = known(facts.torch)
+    said = matched(facts, *_SAYS)
+    libraries = [library for library in mapped(facts) if library.stem.startswith("libcudnn")]
+    folders = sorted({library.folder for library in libraries})
+    loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
+    if said is None and len(folders) < 2 and not (loaded and built):
+        raise Skip("cuDNN's versions are not reported")
+    if said is not None or len(folders) > 1:
+        outside = [library.path for library in libraries if not is_environments(library, facts)]
+        yield _mixed(said, [short(folder) for folder in folders], [short(path) for path in outside])
+    elif loaded and built and (loaded[0] != built[0] or loaded < built):
+        spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
+        yield _older(spelled[0], spelled[1], Severity.ERROR)
+    elif loaded and built and loaded[:2] != built[:2]:
+        spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
+        yield _older(spelled[0], spelled[1], Severity.NOTE)
+
+
+def _number(text: str | None) -> Numbers:
+    """``"9.10.2"``, or cuDNN's integer as torch reports it: 91002 is 9.10.2, 8902 is 8.9.2."""
+    parts = numbers(text)
+    if len(parts) != 1:
+        return parts[:3]
+    code = parts[0]
+    if code >= 90000:
+        return code // 10000, code % 10000 // 100, code % 100
+    return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
+
+
+def _mixed(said: re.Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
+    where = " and ".join(folders) if len(folders) > 1 else ""
+    reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
+    return Finding(
+        kind="cudnn-mismatch",
+        subject="cuDNN",
+        actual=where or (said[0] if said else "two releases"),
+        expected="one cuDNN, the one installed with torch",
+        message=f"Two releases of cuDNN meet in one process: {reason}"
+        + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
+        remedy=_remedy(),
+        explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+        root_rank=55,
+    )
+
+
+def _older(loaded: str, built: str, severity: Severity) -> Finding:
+    worse = severity is Severity.ERROR
+    return Finding(
+        kind="cudnn-mismatch",
+        subject="cuDNN",
+        actual=loaded,
+        expected=f"{built} or a later {built.partition('.')[0]}.x",
+        message=f"cuDNN {loaded} is loaded, torch was built with {built}"
+        + (": torch refuses it." if worse else "; that is allowed, but not what was tested."),
+        remedy=_remedy(),
+        severity=severity,
+        explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
+        root_rank=55 if worse else 0,
+    )
+
+
+def _remedy() -> Remedy:
+    return Remedy(
+        text="Start the job without LD_LIBRARY_PATH, so that torch finds the cuDNN installed with it.",
+        commands=("env -u LD_LIBRARY_PATH python train.py",),
+    )

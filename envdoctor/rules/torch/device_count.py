@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.WARNING)
+def device_count(facts: Facts, target: Target) -> Iterator[Finding]:
+    """torch sees fewer GPUs than the driver.
+
+    Why: what is paid for stands idle. CUDA_VISIBLE_DEVICES hides GPUs on purpose (then this is a note); it also cuts
+    the list at its first invalid entry, and on a MIG GPU torch sees one slice.
+    Fix: correct CUDA_VISIBLE_DEVICES.
+    Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
+    """
+    torch, gpus = need(facts.torch), need(facts.gpus)
+    there = gpus.count if gpus.count is not None else len(gpus.devices)
+    if torch.device_count is None or not there:
+        raise Skip("the number of GPUs is not known")
+    if facts.origin.kind == "pasted" or not torch.cuda_available or torch.device_count >= there:
+        return
+    variables = known(facts.variables) or {}
+    value = variables.get("CUDA_VISIBLE_DEVICES")
+    entries = [entry for entry in (value or "").split(",") if entry.strip()]
+    meant = value is not None and len(entries) == torch.device_count
+    mig = any(gpu.mig for gpu in gpus.devices)
+    because = (
+        f" because of CUDA_VISIBLE_DEVICES={value}" if value is not None else " (MIG shows one slice)" if mig else ""
+    )
+    yield Finding(
+        kind="gpu-not-visible",
+        subject="GPUs",
+        actual=f"{torch.device_count} of {there}",
+        expected=str(there),
+        message=f"torch sees {torch.device_count} of {there} GPUs{because}.",
+        remedy=Remedy(
+            text="Name every GPU that is to be used, by index or UUID, without spaces and brackets.",
+            commands=("unset CUDA_VISIBLE_DEVICES",),
+        ),
+        severity=Severity.NOTE if meant or mig else None,
+    )

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.cuda_lines import driver_runs, minimum_driver
+from envdoctor.compat.evidence import driver_owner, matched
+from envdoctor.compat.installed_torch import torch_cuda, torch_version
+from envdoctor.compat.machine import driver_cuda, driver_version, machine_of
+from envdoctor.compat.numbers import numbers
+from envdoctor.compat.renting import for_cuda
+from envdoctor.compat.solver import best_build
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
+    re.compile(r"CUDA driver version is insufficient for CUDA runtime version", re.IGNORECASE),
+    re.compile(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
+)
+
+
+@rule(Severity.ERROR)
+def driver_too_old(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The NVIDIA driver cannot run the CUDA version that torch was built with.
+
+    Why: CUDA refuses to start ("driver too old, found version 12080"), and torch falls back to the CPU. Within one
+    major version every driver from the floor on will do: 525.60.13 runs all of CUDA 12, 450.80.02 nearly all of 11,
+    580 all of 13. A driver below its own line but above the floor is healthy.
+    Fix: a torch build of a CUDA line that this driver runs; or a newer driver, which in a container only the host can
+    install.
+    Source: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/ table 2, https://docs.nvidia.com/deploy/cuda-compatibility/
+    https://github.com/NVIDIA-BioNeMo/nvMolKit/issues/209
+    """
+    said = matched(facts, *_SAYS)
+    cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
+    if said is None and cuda is None:
+        raise Skip("the CUDA version of torch is not known")
+    if said is None and driver is None and offered is None:
+        raise Skip("the driver's version is not known")
+    torch = known(facts.torch)
+    if said is None:
+        works = torch is not None and torch.cuda_available
+        runs = driver_runs(cuda, driver=driver, driver_cuda=offered, windows=_windows(facts))
+        if works or runs is not False:
+            return
+    yield _finding(facts, target, said, cuda or None, driver, offered)
+
+
+def _windows(facts: Facts) -> bool:
+    return machine_of(facts).windows
+
+
+def _finding(
+    facts: Facts,
+    target: Target,
+    said: re.Match[str] | None,
+    cuda: str | None,
+    driver: str | None,
+    offered: str | None,
+) -> Finding:
+    needed = cuda or _next_major(offered)
+    minimum = minimum_driver(needed, windows=_windows(facts)) if needed else None
+    have = f"driver {driver}" if driver else "this driver"
+    if offered:
+        have += f" (CUDA {offered})"
+    built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
+    version = torch_version(facts)
+    locked = remedies.locked(target, known(facts.packages), "torch", "torchvision", "torchaudio")
+    owner = driver_owner(facts)
+    renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
+    update = f"a driver of at least {minimum}" if minimum else "a newer driver"
+    return Finding(
+        kind="driver-too-old",
+        subject="driver",
+        actual=have.removeprefix("driver "),
+        expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
+        message=f"{built}, which {have} cannot run"
+        + (f": it needs {minimum} or later." if minimum else "; torch says so itself.")
+        + ("" if said is None or cuda else f' ("{said[0]}")'),
+        remedy=remedies.choose(
+            target,
+            locked,
+            f"Take a torch build that this driver runs; or get {update}.{renting}",
+            _by_hand(facts, version),
+        ),
+        who="you" if locked else owner,
+        explains=(
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "torch/import-fails",
+            "driver/cuda-init",
+            "driver/nvidia-smi",
+            "packages/",
+        ),
+        root_rank=90,
+        repair=locked,
+    )
+
+
+def _next_major(offered: str | None) -> str | None:
+    """Without torch's own word: the driver refused, so torch is of a later major version than the driver's CUDA."""
+    parts = numbers(offered)
+    return f"{parts[0] + 1}.0" if parts and parts[0] >= 11 else None
+
+
+def _by_hand(facts: Facts, version: str | None) -> str:
+    build = best_build(machine_of(facts), torch=version).build or best_build(machine_of(facts)).build
+    if build is None:
+        return "uv pip install --torch-backend=auto --reinstall-package torch torch"
+    return f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Torch
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Pin, Severity, Skip, Who, known, rule
+from envdoctor.stack import by_name
+from envdoctor.target import Target
+
+_CAUSES: tuple[tuple[re.Pattern[str], str, Who], ...] = (
+    (re.compile(r"undefined symbol|version `\S+' not found"), "two libraries of different builds meet", "you"),
+    (re.compile(r"cannot open shared object file: No such file"), "a library that torch needs is missing", "you"),
+    (re.compile(r"failed to map segment|Cannot allocate memory"), "there is not enough memory to load it", "host"),
+    (re.compile(r"GLIBC_\d"), "the system's C library is too old for this build", "image"),
+    (re.compile(r"Illegal instruction|SIGILL"), "the CPU lacks instructions that this build uses", "host"),
+    (re.compile(r"SIGSEGV|Segmentation fault"), "native libraries clash", "you"),
+    (re.compile(r"SIGKILL|Killed"), "it was killed, usually for lack of memory", "host"),
+    (
+        re.compile(r"partially initialized module|has no attribute|shadow"),
+        "a file of yours hides one of torch's modules",
+        "you",
+    ),
+)
+
+
+@rule(Severity.ERROR)
+def import_fails(facts: Facts, target: Target) -> Iterator[Finding]:
+    """`import torch` crashes, hangs or raises.
+
+    Why: nothing can train. A crash or a hang while importing comes from native libraries: a damaged installation,
+    libraries of another CUDA or cuDNN found first, a C library or CPU that is too old, a driver that does not answer.
+    Fix: install torch again from the lock; where it hangs, empty LD_LIBRARY_PATH and LD_PRELOAD first.
+    Source: https://github.com/pytorch/pytorch/issues/121222 (a segmentation fault cured by an empty LD_LIBRARY_PATH)
+    """
+    if isinstance(facts.torch, Torch):
+        return
+    absent = facts.torch
+    if absent.why in ("not-asked", "not-reported"):
+        raise Skip(absent.reason)
+    packages = known(facts.packages)
+    missing = absent.why == "absent"
+    if missing and (packages is None or packages.version("torch") is None) and target.choice is None:
+        raise Skip("torch is not installed, and nothing here asks for it")
+    pin = by_name(target.choice.pins).get("torch") if target.choice else None
+    repair = (Pin(name="torch", version=pin.version),) if pin else ()
+    how = {"crashed": "crashes", "timed-out": "does not come back", "absent": "finds no torch"}.get(absent.why, "fails")
+    cause = next(((text, who) for pattern, text, who in _CAUSES if pattern.search(absent.reason)), None)
+    version = packages.version("torch") if packages else None
+    yield Finding(
+        kind="torch-import",
+        subject="torch",
+        actual=absent.reason,
+        expected="torch can be imported",
+        message=f"`import torch` {how}: {absent.reason}" + (f" ({cause[0]})." if cause else "."),
+        remedy=remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
+        who=cause[1] if cause else "you",
+        explains=("precision/", "attention/", "torch/cuda-unavailable"),
+        root_rank=45,
+        repair=repair,
+    )
+
+
+def _by_hand(version: str | None) -> tuple[str, ...]:
+    again = f"python -m pip install --force-reinstall --no-deps 'torch=={version}'"
+    return ("env -u LD_LIBRARY_PATH -u LD_PRELOAD python -c 'import torch'", *((again,) if version else ()))

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.architectures import serving, spelled
+from envdoctor.compat.evidence import matched
+from envdoctor.compat.gpus import capability_of
+from envdoctor.compat.installed_torch import torch_build, torch_version
+from envdoctor.compat.machine import machine_of
+from envdoctor.compat.numbers import capability
+from envdoctor.compat.solver import best_build, fits, libraries_know
+from envdoctor.compat.torch_builds import Build
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"(?P<gpu>.*?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
+    re.compile(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
+    re.compile(r"no kernel image is available for execution on the device"),
+    re.compile(r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid"),
+)
+
+
+@rule(Severity.ERROR)
+def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The torch build holds no code for this GPU.
+
+    Why: every kernel launch fails ("no kernel image is available for execution on the device"). A cubin runs on its
+    own major version from its own minor upward: sm_86 code serves sm_89, sm_90 code does not serve sm_100. Builds for
+    CUDA 13 have nothing below sm_75, those for CUDA 12.6 nothing above sm_90.
+    Fix: the same torch from an index whose build covers the GPU.
+    Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#binary-compatibility
+    https://github.com/pytorch/pytorch/blob/main/RELEASE.md https://github.com/pytorch/pytorch/issues/150733
+    """
+    said = matched(facts, *_SAYS)
+    gpus, torch = known(facts.gpus), known(facts.torch)
+    found = [(gpu.name, gpu.capability or capability_of(gpu.name)) for gpu in gpus.devices] if gpus else []
+    if not any(number for _, number in found) and torch is not None:
+        found = [(f"GPU {index}", number) for index, number in enumerate(torch.capabilities)]
+    devices = {number: name for name, number in reversed(found) if number}
+    build = torch_build(facts)
+    kernels = torch.arch_list if torch and torch.arch_list else build.kernels if build else ()
+    if said is None and not (devices and kernels):
+        raise Skip("the GPU's compute capability or torch's list of architectures is not known")
+    bare = {number: name for number, name in devices.items() if kernels and not _served(build, kernels, number)}
+    for number, name in bare.items():
+        yield _finding(facts, target, name, number, kernels)
+    if not bare and said is not None and not _contradicted(said, devices, kernels):
+        named, gpu = _named(said)
+        yield _finding(facts, target, gpu, named, kernels)
+
+
+def _served(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
+    """Cubins count. PTX alone counts only where the CUDA line's own libraries know the GPU as well."""
+    codes = serving(kernels, number)
+    if any(code.kind == "cubin" for code in codes):
+        return True
+    return bool(codes) and (build is None or libraries_know(build.cuda, number))
+
+
+def _contradicted(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
+    """An unspecific complaint proves nothing against a build that covers the GPU: an extension may have raised it."""
+    return not said.groupdict() and bool(devices and kernels)
+
+
+def _named(said: re.Match[str]) -> tuple[str | None, str]:
+    groups = said.groupdict()
+    number = groups.get("cc")
+    if number is None and (sm := groups.get("sm")):
+        digits = sm.removeprefix("sm_")
+        number = f"{digits[:-1]}.{digits[-1]}"
+    return number, (groups.get("gpu") or "the GPU").strip()
+
+
+def _finding(facts: Facts, target: Target, name: str, number: str | None, kernels: tuple[str, ...]) -> Finding:
+    wanted = spelled(number) if number and capability(number) else "its architecture"
+    version = torch_version(facts)
+    locked = remedies.locked(target, known(facts.packages), "torch", "torchvision", "torchaudio")
+    machine = machine_of(facts)
+    same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
+    build = (same.build if same else None) or newest.build
+    if build is None or not fits(build, machine).ok:
+        text = f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source."
+        by_hand: tuple[str, ...] = ()
+    else:
+        text = f"Install a build that covers {wanted}."
+        by_hand = (f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'",)
+    return Finding(
+        kind="no-kernels-for-gpu",
+        subject=name,
+        actual=", ".join(kernels) or "no code for this GPU",
+        expected=f"{wanted}, or code that it runs",
+        message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start.",
+        remedy=remedies.choose(target, locked, text, *by_hand),
+        explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
+        root_rank=70,
+        repair=locked,
+    )

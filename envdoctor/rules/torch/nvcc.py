@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.compat.installed_torch import torch_cuda
+from envdoctor.compat.numbers import line, numbers
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = re.compile(
+    r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
+    r"PyTorch \((?P<torch>[\d.]+)\)",
+    re.IGNORECASE,
+)
+_DEEPSPEED = re.compile(
+    r"Installed CUDA version (?P<nvcc>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",
+    re.IGNORECASE,
+)
+
+
+@rule(Severity.NOTE)
+def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The CUDA toolkit that compiles extensions is of another major version than torch's CUDA.
+
+    Why: torch's build helper stops ("detected CUDA version mismatches"), so flash-attn, DeepSpeed operators and the
+    like cannot be built from source. Wheels are not affected, and training without self-compiled extensions is not
+    either: without a failed build this is a note. Another minor version is harmless.
+    Fix: a toolkit of torch's major version, or wheels.
+    Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
+    https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
+    """
+    said = matched(facts, _SAYS, _DEEPSPEED)
+    host = known(facts.host)
+    toolkit = said["nvcc"] if said else host.nvcc if host else None
+    cuda = said["torch"].rstrip(".") if said else torch_cuda(facts)
+    if not toolkit or not cuda:
+        raise Skip("there is no toolkit, or torch's CUDA is not known")
+    if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:
+        return
+    major = cuda.partition(".")[0]
+    yield Finding(
+        kind="nvcc-mismatch",
+        subject="nvcc",
+        actual=line(toolkit) or toolkit,
+        expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
+        message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
+        + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
+        remedy=Remedy(
+            text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.",
+            commands=(f"export CUDA_HOME=/usr/local/cuda-{line(cuda) or cuda}",),
+        ),
+        who="you",
+        severity=Severity.ERROR if said else Severity.NOTE,
+        explains=("packages/",) if said else (),
+        root_rank=48 if said else 0,
+    )

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
+from envdoctor.rules.torch._libraries import mapped, short
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"OMP: Error #15.*"),
+    re.compile(r"Initializing libiomp5\S* but found \S+ already initialized"),
+)
+_RUNTIMES = {"libgomp": "GNU", "libiomp5": "Intel", "libomp": "LLVM"}
+
+
+@rule(Severity.WARNING)
+def openmp(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Several OpenMP runtimes are loaded into one process.
+
+    Why: each keeps its own pool of threads, so that more threads run than CPUs are allowed, and settings reach only
+    one of them. Intel's runtime stops the process when it meets another of its kind ("OMP: Error #15").
+    Fix: take torch, NumPy and scikit-learn from one source (all pip, or all conda); do not set KMP_DUPLICATE_LIB_OK.
+    Source: https://github.com/joblib/threadpoolctl/blob/master/multiple_openmp.md
+    """
+    said = matched(facts, *_SAYS)
+    libraries = [library for library in mapped(facts) if library.stem in _RUNTIMES]
+    if said is None and not libraries:
+        raise Skip("which libraries are loaded is not known")
+    kinds = sorted({_RUNTIMES[library.stem] for library in libraries})
+    copies = sorted({library.path for library in libraries})
+    # Two copies of GNU's runtime are common (torch's and scikit-learn's) and share nothing but cost little.
+    if said is None and len(kinds) < 2:
+        return
+    yield Finding(
+        kind="thread-count",
+        subject="OpenMP",
+        actual=", ".join(kinds) or "two runtimes",
+        expected="one runtime",
+        message="Several OpenMP runtimes are loaded: "
+        + (", ".join(short(path) for path in copies) if len(kinds) > 1 else f'"{said[0]}"' if said else "")
+        + ".",
+        remedy=Remedy(text="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda."),
+        severity=Severity.ERROR
+        if said
+        else Severity.WARNING
+        if target.is_cpu and target.name != "none"
+        else Severity.NOTE,
+    )
