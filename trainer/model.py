@@ -133,9 +133,7 @@ def _load(settings: Settings, workload: Optional[Workload], implementation: str)
 
 
 def compile_layers(model: Any) -> None:
-    """torch.compile every decoder layer in place: equal layers share one compilation, and names stay as they are
-    saved.
-    """
+    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes."""
     for layer in model.get_decoder().layers:
         layer.compile()
 

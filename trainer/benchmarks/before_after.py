@@ -1,11 +1,10 @@
-"""Preset `before` against the defaults: the same workload in fresh processes, taking turns, so that both see the same machine.
+"""Preset `before` against the defaults: one workload in fresh processes, taking turns on the same machine.
 
-    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python OTHER/bin/python] [--set
-    name=value ...]
+    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python PYTHON] [--set name=value ...]
 
-Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds. With --python
-the second runs use another interpreter and both use the default settings: that compares two environments. With --set
-the second runs are the defaults with those settings changed: that is the worth of one setting.
+Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds. With --python the
+second runs use another interpreter and both use the default settings: that compares two environments. With --set the
+second runs are the defaults with those settings changed: that is the worth of one setting.
 """
 
 from __future__ import annotations
@@ -31,13 +30,12 @@ def measured(
     order = {
         "schema": 1, "task": "sft", "workload": workload, "preset": preset, "settings": settings, "flags": {},
         "run_folder": str(folder / "run"), "report": str(report),
-        "measure": {"windows": 200, "window_seconds": 0.5, "max_warmup_seconds": seconds, "max_seconds": seconds, "probes": False},
+        "measure": {"windows": 200, "max_warmup_seconds": seconds, "max_seconds": seconds, "probes": False},
     }  # fmt: skip
     (folder / "order.json").write_text(json.dumps(order))
     child = [python, "-m", "trainer", "--order", str(folder / "order.json")]
-    done = subprocess.run(
-        child, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=600
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(child, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     if done.returncode:
         raise SystemExit("%s failed:\n%s" % (" ".join(child), done.stderr))
     result: Dict[str, Any] = json.loads(report.read_text())
@@ -46,7 +44,7 @@ def measured(
 
 def speed(report: Dict[str, Any]) -> float:
     """Trained tokens per second: the median over windows, which a disturbed window does not move."""
-    return statistics.median(window["tokens"]["trained"] / window["seconds"] for window in report["windows"])
+    return float(statistics.median(window["tokens"]["trained"] / window["seconds"] for window in report["windows"]))
 
 
 def main() -> None:
@@ -74,10 +72,8 @@ def main() -> None:
                 line = "%-10s %8.0f trained tokens/s  padding %2.0f %%  stalled %s  %d windows"
                 print(line % (side, rates[side][-1], 100 * padding, stalled, len(report["windows"])), flush=True)
     ratios = sorted(a / b for a, b in zip(*rates.values()))
-    print(
-        "default / other: median %.2f, lowest %.2f, highest %.2f of %d pairs"
-        % (statistics.median(ratios), ratios[0], ratios[-1], len(ratios))
-    )
+    figures = (statistics.median(ratios), ratios[0], ratios[-1], len(ratios))
+    print("default / other: median %.2f, lowest %.2f, highest %.2f of %d pairs" % figures)
 
 
 if __name__ == "__main__":
