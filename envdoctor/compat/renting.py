@@ -3,7 +3,8 @@
 Only parameters whose names are documented or in wide use are named. Sources:
 - RunPod `allowedCudaVersions`, `minCudaVersion`: https://docs.runpod.io/api-reference/pods/POST/pods,
   https://graphql-spec.runpod.io (as used by https://github.com/dstackai/dstack/pull/3304)
-- Vast.ai `cuda_max_good`, `pcie_bw`, `compute_cap`, `reliability`: https://github.com/vast-ai/vast-cli ("search offers")
+- Vast.ai `cuda_max_good`, `pcie_bw`, `compute_cap`, `reliability`: "search offers" of
+  https://github.com/vast-ai/vast-cli
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Rules about the GPUs themselves: their health, their limits and their company."""

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.compat.renting import RELIABLE
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.target import Target
+
+# Xid numbers that condemn the hardware: azure_gpu_xid.nhc of azurehpc-health-checks; meanings:
+# https://docs.nvidia.com/deploy/xid-errors/
+_HARDWARE = {
+    48: "double-bit memory error",
+    56: "display engine error",
+    57: "error programming video memory",
+    58: "unstable video memory interface",
+    62: "internal micro-controller halt",
+    63: "row remapping recorded",
+    64: "row remapping failed to be recorded",
+    65: "video processor exception",
+    68: "video processor exception",
+    69: "graphics engine class error",
+    73: "video encoder error",
+    74: "NVLink error",
+    79: "GPU has fallen off the bus",
+    80: "corrupted data sent to the GPU",
+    81: "VGA subsystem error",
+    92: "high rate of single-bit memory errors",
+    119: "GPU system processor does not answer",
+    120: "GPU system processor error",
+}
+_SOFTWARE = {
+    13: "graphics engine exception",
+    31: "memory page fault",
+    43: "a process was stopped",
+    45: "a process ended",
+}
+_SAYS = re.compile(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
+
+
+@rule(Severity.ERROR)
+def kernel_log(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The kernel log holds an Xid, an error that the driver reported of a GPU.
+
+    Why: some numbers condemn the hardware (79: fell off the bus, 48: double-bit memory error, 74: NVLink, 119: the
+    system processor). Others (13, 31, 43, 45) come from programs and are only noted.
+    Fix: reset or exchange the GPU.
+    Source: https://docs.nvidia.com/deploy/xid-errors/ and azure_gpu_xid.nhc of azurehpc-health-checks
+    """
+    gpus = known(facts.gpus)
+    said = matched(facts, _SAYS)
+    if gpus is None and said is None:
+        raise Skip("the kernel log was not read")
+    found = [(subject(gpu), full(gpu), number) for gpu in (gpus.devices if gpus else ()) for number in gpu.xid]
+    if not found and said is not None:
+        found = [("GPU", "A GPU", int(said[1]))]
+    for name, long, number in found:
+        meaning = _HARDWARE.get(number) or _SOFTWARE.get(number)
+        hard = number in _HARDWARE
+        # 63 records a successful replacement: the card goes on, and wants a reset.
+        severity = Severity.WARNING if number == 63 else Severity.ERROR if hard else Severity.NOTE
+        yield Finding(
+            kind="gpu-unhealthy" if hard else "script-wrong" if number in _SOFTWARE else "not-judged",
+            subject=f"{name}, Xid {number}",
+            actual=f"Xid {number}",
+            expected="none",
+            message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
+            remedy=Remedy(
+                text=f"The GPU must be reset or exchanged. {RELIABLE}"
+                if hard
+                else "Look at the program that ran then.",
+                commands=("dmesg | grep -i xid",),
+            ),
+            who="host" if hard else "you",
+            severity=severity,
+            root_rank=39 if severity is Severity.ERROR else 0,
+        )

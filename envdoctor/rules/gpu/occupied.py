@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Gpu
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.rules.gpu._naming import full, gibibytes, subject
+from envdoctor.target import Target
+
+IDLE_MEMORY = 2**30  # bytes; a driver with a display and a context keeps some hundred MiB
+IDLE_UTILIZATION = 5  # percent
+
+
+@rule(Severity.WARNING)
+def occupied(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Somebody else is on the GPU.
+
+    Why: another process takes memory and half of the time slices, and every measurement is then about two programs.
+    Processes of other containers cannot be seen from here, their memory and load can.
+    Fix: stop the other process, wait, or take another GPU.
+    Source: https://github.com/NVIDIA/nvidia-docker/issues/179 (processes of other namespaces are not listed)
+    """
+    gpus = need(facts.gpus)
+    if all(gpu.memory_used is None and gpu.utilization is None and gpu.processes is None for gpu in gpus.devices):
+        raise Skip("memory and load of the GPUs were not read")
+    if gpus.under_load or facts.origin.kind == "pasted":
+        return  # read while something of ours ran, or long ago: proves nothing
+    for gpu in gpus.devices:
+        memory = gpu.memory_used is not None and gpu.memory_used > IDLE_MEMORY
+        load = gpu.utilization is not None and gpu.utilization > IDLE_UTILIZATION
+        if not memory and not load and not gpu.processes:
+            continue
+        serious = memory or load
+        yield Finding(
+            kind="gpu-limited",
+            subject=subject(gpu),
+            actual=_use(gpu),
+            expected="idle",
+            message=f"{full(gpu)} is in use before training starts: {_use(gpu)}.",
+            remedy=Remedy(
+                text="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
+                "listed, it belongs to somebody else on this host.",
+                commands=("nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",),
+            ),
+            who="you" if gpu.processes else "host",
+            severity=None if serious else Severity.NOTE,
+        )
+
+
+def _use(gpu: Gpu) -> str:
+    parts = []
+    if gpu.memory_used is not None:
+        parts.append(f"{gibibytes(gpu.memory_used)} of memory")
+    if gpu.utilization is not None:
+        parts.append(f"{gpu.utilization} % load")
+    if gpu.processes:
+        parts.append(f"{gpu.processes} process{'es' if gpu.processes > 1 else ''}")
+    return ", ".join(parts)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from envdoctor.compat.renting import RELIABLE
+from envdoctor.facts import Facts, Gpu
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.target import Target
+
+SPREAD = 0.90  # 5 % and a little more between healthy cards of one kind is normal (stas00/ml-engineering)
+
+
+@rule(Severity.WARNING)
+def odd_one_out(facts: Facts, target: Target) -> Iterator[Finding]:
+    """One card differs from its siblings.
+
+    Why: in data-parallel training every step waits for the slowest card. Three or more cards of one kind should agree
+    in power limit, memory and link at all times, and in clock under load; one that does not is limited or sick.
+    Fix: leave it out with CUDA_VISIBLE_DEVICES, or rent another machine.
+    Source: https://github.com/stas00/ml-engineering/tree/master/compute/accelerator (debugging a slow card)
+    """
+    gpus = need(facts.gpus)
+    kinds: dict[str, list[Gpu]] = defaultdict(list)
+    for gpu in gpus.devices:
+        kinds[gpu.name].append(gpu)
+    groups = [group for group in kinds.values() if len(group) >= 3]
+    if not groups:
+        raise Skip("there are not three GPUs of one kind to compare")
+    for group in groups:
+        for gpu in group:
+            odd = [text for text in _differences(gpu, group, clocks=gpus.under_load) if text]
+            if odd:
+                yield _finding(gpu, odd, group)
+
+
+def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[str]:
+    """What this card has less of than the median of its kind."""
+    rows: list[tuple[str, str, list[float | None], float | None]] = [
+        ("power limit", "W", [each.power_limit for each in group], gpu.power_limit),
+        ("memory", "bytes", [each.memory for each in group], gpu.memory),
+        ("PCIe lanes", "lanes", [each.pcie_width for each in group], gpu.pcie_width),
+        ("NVLinks", "links", [each.nvlinks for each in group], gpu.nvlinks),
+    ]
+    if clocks:
+        rows.append(("clock", "MHz", [each.sm_clock for each in group], gpu.sm_clock))
+    for name, unit, values, own in rows:
+        numbers = [float(value) for value in values if value is not None]
+        if own is None or len(numbers) < 3:
+            continue
+        usual = statistics.median(numbers)
+        if own < usual * SPREAD:
+            yield f"{name} {own:g} {unit}, the others {usual:g}"
+
+
+def _finding(gpu: Gpu, odd: list[str], group: Sequence[Gpu]) -> Finding:
+    others = ",".join(str(each.index) for each in group if each.index != gpu.index)
+    return Finding(
+        kind="gpu-limited",
+        subject=subject(gpu),
+        actual="; ".join(odd),
+        expected="like its siblings",
+        message=f"{full(gpu)} is unlike its siblings: {'; '.join(odd)}. Every step waits for it.",
+        remedy=Remedy(text=f"Leave it out. {RELIABLE}", commands=(f"export CUDA_VISIBLE_DEVICES={others}",)),
+        who="host",
+    )

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.compat.renting import RELIABLE
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.target import Target
+
+TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
+
+
+@rule(Severity.WARNING)
+def power_limit(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A GPU's power limit was lowered below its default.
+
+    Why: matrix products run into the power limit first, so that a card at 70 % power is some 10 to 15 % slower in
+    training. Hosts lower it to save on cooling, people to keep a room quiet. Another default than the target's GPU has
+    (a PCIe board against SXM) is a note: that card is as it was sold.
+    Fix: restore the default, as root on the host.
+    Source: https://docs.nvidia.com/deploy/nvidia-smi/ (power.limit, power.default_limit)
+    """
+    gpus = need(facts.gpus)
+    if all(gpu.power_limit is None for gpu in gpus.devices):
+        raise Skip("power limits were not read")
+    wanted = target.conditions.get("power_limit")
+    for gpu in gpus.devices:
+        if gpu.power_limit is None:
+            continue
+        lowered = gpu.power_default is not None and gpu.power_limit < gpu.power_default * TOLERANCE
+        other = isinstance(wanted, (int, float)) and gpu.power_limit < wanted * TOLERANCE
+        if not lowered and not other:
+            continue
+        normal = gpu.power_default if lowered and gpu.power_default else wanted
+        yield Finding(
+            kind="gpu-limited",
+            subject=subject(gpu),
+            actual=f"{gpu.power_limit:g} W",
+            expected=f"{normal:g} W",
+            message=f"{full(gpu)} is limited to {gpu.power_limit:g} W; "
+            + (f"its default is {normal:g} W." if lowered else f"the target's speeds were recorded at {normal:g} W."),
+            remedy=Remedy(
+                text=f"Restore the default limit. {RELIABLE}" if lowered else "Compare speeds with this in mind.",
+                commands=(f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}",) if lowered else (),
+            ),
+            who="host",
+            severity=None if lowered else Severity.NOTE,
+        )

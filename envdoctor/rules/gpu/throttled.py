@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.compat.renting import RELIABLE
+from envdoctor.facts import Facts, Gpu
+from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, need, rule
+from envdoctor.rules.gpu._naming import busy, full, subject
+from envdoctor.target import Target
+
+_BAD = {
+    "hw-slowdown": "the hardware slows itself down",
+    "hw-thermal": "it is too hot, and the hardware halves its clock",
+    "sw-thermal": "it is near its temperature limit, and the driver lowers its clock",
+    "power-brake": "the power supply asks for less (power brake)",
+}
+
+
+@rule(Severity.WARNING)
+def throttled(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A GPU is held back by heat or by its power supply.
+
+    Why: at 100 % utilisation a throttled card ran at 510 MHz and a quarter of its speed. Idle, application clocks and
+    the power cap reached at full load are normal and not reported; neither is anything read at rest, when clocks are
+    low on purpose.
+    Fix: cooling or power, both the host's. Rent another machine.
+    Source: https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html
+    https://matt.sh/cloud-gpu-thermal-throttling and azure_gpu_clock_throttling.nhc of azurehpc-health-checks
+    """
+    gpus = need(facts.gpus)
+    if all(gpu.throttle_reasons is None for gpu in gpus.devices):
+        raise Skip("the reasons for reduced clocks were not read")
+    for gpu in gpus.devices:
+        reasons = [reason for reason in gpu.throttle_reasons or () if reason in _BAD]
+        # A brake and hardware heat are wrong even at rest; what software does at rest is not.
+        if not busy(gpu, gpus):
+            reasons = [reason for reason in reasons if reason in ("hw-thermal", "power-brake")]
+        if not reasons:
+            continue
+        who: Who = "host"
+        yield Finding(
+            kind="gpu-limited",
+            subject=subject(gpu),
+            actual=", ".join(reasons),
+            expected="none of these",
+            message=f"{full(gpu)} is held back: {'; '.join(_BAD[reason] for reason in reasons)}{_clock(gpu)}.",
+            remedy=Remedy(
+                text=f"Cooling and power are the host's. {RELIABLE}",
+                commands=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",),
+            ),
+            who=who,
+        )
+
+
+def _clock(gpu: Gpu) -> str:
+    return f" ({gpu.sm_clock} of {gpu.sm_clock_max} MHz)" if gpu.sm_clock and gpu.sm_clock_max else ""

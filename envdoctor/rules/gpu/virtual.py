@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.rules.gpu._naming import full, subject
+from envdoctor.target import Target
+
+_SHARE = re.compile(r"^GRID |-\d+[QCAB]$")
+
+
+@rule(Severity.NOTE)
+def virtual(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A GPU is handed through or shared by a hypervisor.
+
+    Why: a whole card handed to a virtual machine is as fast as outside. A vGPU (GRID ..., "-10C" names) is a time
+    slice of a card, with a memory share and without NVML's counters; its speed depends on the neighbours.
+    Fix: nothing; compare speeds with this in mind.
+    Source: https://docs.nvidia.com/vgpu/latest/grid-vgpu-user-guide/
+    """
+    gpus = need(facts.gpus)
+    for gpu in gpus.devices:
+        shared = _SHARE.search(gpu.name) is not None
+        if not gpu.virtual and not shared:
+            continue
+        what = (
+            "a share of a card (vGPU), as fast as its neighbours let it be" if shared else "handed to a virtual machine"
+        )
+        yield Finding(
+            kind="gpu-limited",
+            subject=subject(gpu),
+            actual="vGPU" if shared else "handed through by a hypervisor",
+            expected="known to you",
+            message=f"{full(gpu)} is {what}.",
+            remedy=Remedy(text="Compare speeds with this in mind."),
+            who="host",
+        )
