@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import messages
+from envdoctor.knowledge.hardware import capabilities
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SAYS = (
+    re.compile(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
+    re.compile(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
+    re.compile(r"no available kernel\. aborting execution", re.IGNORECASE),
+    re.compile(r"FlashAttention only supports Ampere GPUs or newer", re.IGNORECASE),
+)
+
+
+@rule(Severity.WARNING)
+def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Flash attention cannot run here.
+
+    Why: torch's flash kernels need compute capability 8.0 (7.5 in a few builds) and fp16 or bf16, and some
+    builds, for Windows among them, lack them. Attention then takes the memory-efficient kernel, which is fine, or
+    the math path, which is not.
+    Fix: the memory-efficient backend on older GPUs; a torch built with flash attention otherwise.
+    Source: https://github.com/pytorch/pytorch/issues/108175
+    https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support
+    https://github.com/CompVis/stable-diffusion/issues/850
+    """
+    said = messages.matched(facts, *_SAYS)
+    found = capabilities(facts, target)
+    packages = known(facts.packages)
+    if said is None and not found:
+        raise Skip("neither the GPU nor a message about attention is known")
+    old = bool(found) and max(found) < (8, 0)
+    version = packages.version("flash-attn") if packages else None
+    if said is not None:
+        fatal = "only supports" in said.string or "Aborting" in said.string
+        yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else None, 8)
+    elif old and version is not None:
+        text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
+        yield _finding(f"flash-attn {version}", text, None, 7)
+
+
+def _finding(actual: str, message: str, severity: Severity | None, rank: int) -> Finding:
+    return Finding(
+        kind="flag-differs" if severity is None else "config-mismatch",
+        subject="flash attention",
+        actual=actual,
+        expected="a fused attention kernel",
+        message=message,
+        remedy=Remedy(
+            text='Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has.',
+            commands=("grep -rn 'attn_implementation' --include='*.py' .",),
+        ),
+        severity=severity,
+        root_rank=rank,
+    )

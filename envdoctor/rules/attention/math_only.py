@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, SetFlag, Severity, need, rule
+from envdoctor.target import Target
+
+_ALL = "flash,efficient,math,cudnn"  # torch's default order
+
+
+@rule(Severity.WARNING)
+def math_only(facts: Facts, target: Target) -> Iterator[Finding]:
+    """Only the slow attention path is left, or none.
+
+    Why: with every fused backend switched off, scaled_dot_product_attention writes out the whole matrix of
+    scores: memory grows with the square of the length, and it is several times slower. With math off as well, it
+    raises for inputs that no fused backend takes.
+    Fix: switch the fused backends on; all are by default.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    https://github.com/UCSC-VLAA/story-iter/issues/25
+    """
+    flag = need(facts.torch).flags.get("sdp")
+    if flag is None or flag.value is None or "sdp" in target.flags:
+        return  # with a target that says which backends it wants, attention/sdp-backends compares them
+    enabled = [name.strip() for name in flag.value.split(",") if name.strip()]
+    if not enabled:
+        text, severity = "no attention backend is enabled; attention raises", Severity.ERROR
+    elif enabled == ["math"]:
+        text, severity = "only the math backend is enabled; attention is slow and takes much memory", Severity.WARNING
+    elif "math" not in enabled:
+        text, severity = "the math backend is off; inputs that no fused backend takes raise", Severity.NOTE
+    else:
+        return
+    yield Finding(
+        kind="flag-differs",
+        subject="sdp",
+        actual=flag.value or "none",
+        expected=_ALL,
+        message=f"{text[0].upper()}{text[1:]}.",
+        remedy=Remedy(
+            text="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
+            "enable_math_sdp(True), or remove the lines that switched them off.",
+            commands=("grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",),
+        ),
+        severity=severity,
+        root_rank=10 if severity > Severity.NOTE else 0,
+        repair=(SetFlag(name="sdp", value=_ALL),) if severity > Severity.NOTE else (),
+    )

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def cpu_instructions(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The CPU lacks vector instructions that torch's kernels use.
+
+    Why: torch and oneDNN choose their kernels by the CPU: without AVX2 they fall to the slowest ones; AVX-512
+    roughly doubles the width; bf16 is computed by AVX512_BF16 or AMX, and emulated without them. A virtual
+    machine may hide what its CPU can do. Training on a GPU does not notice.
+    Fix: another machine, or the host's CPU model passed through; float32 instead of bf16 on such a CPU.
+    Source: https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cpu.get_cpu_capability
+    https://uxlfoundation.github.io/oneDNN/dev_guide_data_types.html
+    """
+    host = need(facts.host)
+    if not target.is_cpu or target.name == "none":
+        raise Skip("it concerns training on the CPU")
+    if (host.machine or "x86_64").lower() not in ("x86_64", "amd64") or not host.cpu_flags:
+        raise Skip("the CPU's instructions are not known, or it is not an x86 one")
+    flags = set(host.cpu_flags)
+    if "avx2" not in flags:
+        yield _finding(host.cpu_model, "no AVX2", "AVX2", "torch uses its slowest kernels", Severity.WARNING)
+    elif "avx512f" not in flags:
+        yield _finding(host.cpu_model, "AVX2", "AVX-512", "kernels are half as wide as they can be", None)
+    if "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}:
+        text = "bf16 is emulated; train in float32"
+        yield _finding(host.cpu_model, "no bf16 instructions", "AVX512_BF16 or AMX", text, None)
+
+
+def _finding(model: str | None, actual: str, expected: str, effect: str, severity: Severity | None) -> Finding:
+    return Finding(
+        kind="host-limited",
+        subject=expected,
+        actual=actual,
+        expected=expected,
+        message=f"{model or 'The CPU'} has {actual}: {effect}.",
+        remedy=Remedy(text="Another machine; nothing can be installed for it.", commands=("lscpu",)),
+        who="host",
+        severity=severity,
+        root_rank=2 if severity is Severity.WARNING else 0,
+    )

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.target import Target
+
+_ENOUGH_PERIODS = 100  # of 100 ms each, usually: ten seconds of use before anything is concluded
+_OFTEN = 0.10  # share of periods in which the container was stopped; our choice
+
+
+@rule(Severity.WARNING)
+def cpu_throttled(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The kernel keeps stopping this container because its CPU quota is used up.
+
+    Why: when a container has used its quota, all of its threads stand still until the next period (100 ms as a
+    rule). The Python thread that launches GPU kernels is among them, and the GPU waits.
+    Fix: fewer threads and workers, or a larger quota.
+    Source: https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
+    https://docs.kernel.org/scheduler/sched-bwc.html
+    """
+    host = need(facts.host)
+    if host.cpu_periods is None or host.cpu_throttled is None:
+        raise Skip("the kernel's count of throttled periods is not known")
+    if host.cpu_periods < _ENOUGH_PERIODS or host.cpu_throttled < host.cpu_periods * _OFTEN:
+        return
+    share = 100 * host.cpu_throttled / host.cpu_periods
+    quota = f"{host.cpu_quota:g} CPUs" if host.cpu_quota else "its quota"
+    yield Finding(
+        kind="host-limited",
+        subject="CPU throttling",
+        actual=f"stopped in {share:.0f} % of periods",
+        expected=f"under {100 * _OFTEN:.0f} %",
+        message=f"The container was stopped in {share:.0f} % of its periods for using more than {quota}.",
+        remedy=Remedy(
+            text="Use fewer threads and loader workers, or ask for more CPUs.",
+            commands=(f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}", "docker run --cpus=8 IMAGE"),
+        ),
+        who="image",
+        severity=Severity.NOTE if facts.origin.kind == "pasted" else None,
+        root_rank=4,
+    )

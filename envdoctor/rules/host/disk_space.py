@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts, Storage
+from envdoctor.knowledge import messages
+from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_FULL = 256 << 20  # not even a checkpoint of a small model; our choice
+_LOW = 2 << 30  # one bf16 checkpoint of a 1B model
+_LOW_TEMPORARY = 512 << 20
+_FEW_INODES = 1000
+_SAYS = (
+    re.compile(r"no space left on device(?!.*/dev/shm)", re.IGNORECASE),
+    re.compile(r"disk quota exceeded", re.IGNORECASE),
+)
+
+
+@rule(Severity.WARNING)
+def disk_space(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A disk that training writes to is nearly full.
+
+    Why: checkpoints, caches of data sets and compiled kernels need room; a full disk ends the run at its first
+    checkpoint and leaves broken files, also in the environment. Places on one disk are named together.
+    Fix: make room, or move HF_HOME, TMPDIR and the output elsewhere.
+    Source: https://huggingface.co/docs/huggingface_hub/guides/manage-cache
+    https://github.com/facebookresearch/gcm/blob/main/gcm/health_checks/checks/check_storage.py
+    """
+    host = known(facts.host)
+    said = messages.matched(facts, *_SAYS)
+    if said is not None:
+        yield _finding("disk", said.string, f"A disk was full: {said.string}.", Severity.ERROR)
+        return
+    if host is None or not host.storage:
+        raise Skip("the disks are not known")
+    told: set[tuple[int | None, int | None]] = set()
+    for place in host.storage:
+        verdict = _verdict(place)
+        if verdict is None or (place.free, place.free_inodes) in told:
+            continue
+        told.add((place.free, place.free_inodes))
+        same = [other.purpose for other in host.storage if other.free == place.free and _verdict(other)]
+        text, severity = verdict
+        yield _finding(place.path, text, f"{place.path} ({', '.join(same)}) has {text} left.", severity)
+
+
+def _verdict(place: Storage) -> tuple[str, Severity] | None:
+    """What is left and how bad that is; None while there is enough, or it is not known."""
+    if place.writable is False:
+        return None  # nothing will be written there
+    if place.free is not None and place.free < _FULL:
+        return mebibytes(place.free), Severity.ERROR
+    if place.free_inodes is not None and place.free_inodes < _FEW_INODES:
+        return f"{place.free_inodes} inodes", Severity.ERROR if place.free_inodes == 0 else Severity.WARNING
+    low = _LOW_TEMPORARY if place.purpose in ("temporary", "inductor-cache", "triton-cache", "cuda-cache") else _LOW
+    if place.free is not None and place.free < low:
+        return mebibytes(place.free), Severity.WARNING
+    return None
+
+
+def _finding(subject: str, actual: str, message: str, severity: Severity) -> Finding:
+    return Finding(
+        kind="host-limited",
+        subject=subject,
+        actual=actual,
+        expected=f"{mebibytes(_LOW)} or more",
+        message=message,
+        remedy=Remedy(
+            text="Make room, or move caches and output to another disk.",
+            commands=("df -h -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
+        ),
+        severity=severity,
+        root_rank=11 if severity is Severity.ERROR else 3,
+    )

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.compat.numbers import numbers
+from envdoctor.facts import Facts
+from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.target import Target
+
+_LEAST = (5, 5)  # accelerate/utils/other.py: check_os_kernel
+
+
+@rule(Severity.NOTE)
+def kernel(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The Linux kernel is older than 5.5, on which launched processes were seen to hang.
+
+    Why: accelerate warns below 5.5, because runs of several processes hung there. Distributions carry fixes back,
+    and most such machines train well, so this is a note.
+    Fix: none inside a container; a host with a newer kernel if a launch hangs.
+    Source: https://github.com/huggingface/accelerate/blob/main/src/accelerate/utils/other.py
+    """
+    host = need(facts.host)
+    version = numbers(host.kernel)
+    if host.system not in (None, "Linux") or len(version) < 2 or (host.container or "").startswith("wsl"):
+        return
+    if version[:2] < _LEAST:
+        yield Finding(
+            kind="host-limited",
+            subject="kernel",
+            actual=host.kernel or "",
+            expected="5.5 or later",
+            message=f"Linux {host.kernel} is older than 5.5; accelerate warns that launched processes may hang.",
+            remedy=Remedy(text="If a launch hangs, take a host with a newer kernel.", commands=("uname -r",)),
+            who="host",
+        )

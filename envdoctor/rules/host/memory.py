@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import messages
+from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
+_OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
+_SAYS = (
+    re.compile(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
+    re.compile(r"killed by signal:? (?:9|killed)|exit(?:ed with)?(?: code)?:? ?(?:-9|137)\b", re.IGNORECASE),
+    re.compile(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
+)
+
+
+@rule(Severity.WARNING)
+def memory(facts: Facts, target: Target) -> Iterator[Finding]:
+    """There is little memory for what is to be trained.
+
+    Why: weights, optimizer states and checkpoints pass through the machine's memory, and the cgroup's limit ends
+    the process when it is reached, however much the machine shows. Hosts that rent out GPUs are asked for as much
+    memory as their GPUs have.
+    Fix: a larger limit or machine; safetensors and sharded checkpoints need the least.
+    Source: https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files
+    https://github.com/vast-ai/vast-cli https://github.com/rapidsai/rapids-cli
+    """
+    host, gpus = known(facts.host), known(facts.gpus)
+    said = messages.matched(facts, *_SAYS)
+    if said is not None:
+        yield _finding(
+            said.string, "more memory", f"The process was killed for lack of memory: {said.string}.", Severity.ERROR
+        )
+        return
+    limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
+    if host is None or not limits:
+        raise Skip("the size of the memory is not known")
+    usable, free = min(limits), host.memory_available
+    if free is not None and min(free, usable) < _SCARCE:
+        left = mebibytes(min(free, usable))
+        yield _finding(f"{left} free", mebibytes(_SCARCE), f"Only {left} of memory is free.", None)
+        return
+    video = sum(gpu.memory or 0 for gpu in gpus.devices) if gpus else 0
+    if video and usable < video * _OF_GPU:
+        text = f"The machine gives {mebibytes(usable)} of memory to GPUs with {mebibytes(video)}."
+        yield _finding(mebibytes(usable), f"{mebibytes(video * _OF_GPU)}", text, Severity.NOTE)
+    elif host.memory_limit and host.memory and host.memory_limit < host.memory * 0.5:
+        text = f"The container is killed beyond {mebibytes(host.memory_limit)} of {mebibytes(host.memory)}."
+        yield _finding(mebibytes(host.memory_limit), "known to you", text, Severity.NOTE)
+
+
+def _finding(actual: str, expected: str, message: str, severity: Severity | None) -> Finding:
+    return Finding(
+        kind="host-limited",
+        subject="memory",
+        actual=actual,
+        expected=expected,
+        message=message,
+        remedy=Remedy(
+            text="End what else runs, ask for more memory, or load less at once (low_cpu_mem_usage, fewer workers).",
+            commands=("free -h", "docker run --memory=64g IMAGE"),
+        ),
+        who="host",
+        severity=severity,
+        root_rank=12 if severity is Severity.ERROR else 3,
+    )

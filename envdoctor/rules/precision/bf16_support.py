@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.WARNING)
+def bf16_support(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The launcher asks for bf16 on hardware that computes it slowly.
+
+    Why: bf16 arithmetic starts with compute capability 8.0 (Ampere). Before it, torch emulates bf16 in float32:
+    is_bf16_supported() says yes, and it is slower than float16 or even float32. On CPUs the same holds without
+    AVX512_BF16 or AMX.
+    Fix: mixed_precision: fp16 on such a GPU, "no" on such a CPU.
+    Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
+    https://github.com/pytorch/pytorch/issues/124996
+    https://github.com/karpathy/nanochat/blob/master/nanochat/common.py
+    """
+    launcher, host = known(facts.launcher), known(facts.host)
+    wanted = launcher.settings.get("mixed_precision") if launcher else None
+    if wanted is None:
+        raise Skip("the launcher's precision is not known")
+    if wanted != "bf16":
+        return
+    found = capabilities(facts, target)
+    on_gpu = trains_on_gpu(facts, target)
+    flags = set(host.cpu_flags) if host else set()
+    if found and min(found) < (8, 0):
+        slowest = min(found)
+        where, instead = f"a GPU of compute capability {slowest[0]}.{slowest[1]}", "fp16"
+    elif on_gpu is False and flags and not flags & {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}:
+        where, instead = "this CPU", "no"
+    else:
+        return
+    yield Finding(
+        kind="config-mismatch",
+        subject="mixed_precision",
+        actual="bf16",
+        expected=instead,
+        message=f"The launcher trains in bf16, which {where} emulates slowly.",
+        remedy=Remedy(
+            text=f"Choose mixed_precision {instead}.",
+            commands=(f"accelerate launch --mixed_precision {instead} train.py",),
+        ),
+        root_rank=6,
+    )

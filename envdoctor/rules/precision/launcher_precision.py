@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge.hardware import capabilities
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+
+@rule(Severity.NOTE)
+def launcher_precision(facts: Facts, target: Target) -> Iterator[Finding]:
+    """The launcher leaves training in float32, or chooses a narrower format than the GPU offers best.
+
+    Why: with mixed_precision "no", a script that sets nothing itself trains in float32, at a fraction of the
+    GPU's bf16 rate. fp16 on Ampere or later needs loss scaling, which bf16 does not. A script or model that is in
+    bf16 already does not care.
+    Fix: mixed_precision bf16, from compute capability 8.0 on.
+    Source: https://huggingface.co/docs/accelerate/usage_guides/mixed_precision
+    https://docs.pytorch.org/docs/stable/amp.html
+    """
+    launcher = known(facts.launcher)
+    wanted = launcher.settings.get("mixed_precision") if launcher else None
+    if wanted is None:
+        raise Skip("the launcher's precision is not known")
+    found = capabilities(facts, target)
+    if not found or min(found) < (8, 0) or wanted.lower() not in ("no", "fp16"):
+        return
+    text = "trains in float32 unless the script says otherwise" if wanted.lower() == "no" else "needs loss scaling"
+    yield Finding(
+        kind="flag-differs",
+        subject="mixed_precision",
+        actual=wanted,
+        expected="bf16",
+        message=f"The launcher's mixed_precision is {wanted}: it {text}; this GPU computes bf16.",
+        remedy=Remedy(
+            text="Choose bf16, unless the script sets its own.",
+            commands=("accelerate launch --mixed_precision bf16 train.py",),
+        ),
+    )

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, SetFlag, Severity, need, rule
+from envdoctor.target import Target
+
+_FLAG = "bf16-reduced-precision-reduction"
+
+
+@rule(Severity.NOTE)
+def reduced_reduction(facts: Facts, target: Target) -> Iterator[Finding]:
+    """bf16 products add their partial sums in another precision than the target was timed with.
+
+    Why: where a product is split along its inner dimension, cuBLAS may add the parts in bf16 instead of float32:
+    torch allows it by default. Forbidding it takes some split kernels away; the effect on speed is small and
+    depends on the shapes.
+    Fix: set it as the target says.
+    Source: https://docs.pytorch.org/docs/stable/notes/cuda.html#reduced-precision-reduction-in-bf16-gemms
+    """
+    flag = need(facts.torch).flags.get(_FLAG)
+    wanted = target.flags.get(_FLAG, "true")  # torch's default
+    if flag is None or flag.value is None or flag.value == wanted or (target.is_cpu and target.name != "none"):
+        return
+    yield Finding(
+        kind="flag-differs",
+        subject=_FLAG,
+        actual=flag.value,
+        expected=wanted,
+        message=f"bf16 products may{'' if flag.value == 'true' else ' not'} add partial sums in bf16; "
+        f"{'the target was timed' if _FLAG in target.flags else 'the default is'} otherwise.",
+        remedy=remedies.setting(
+            target,
+            "Set torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = " + str(wanted == "true") + ".",
+        ),
+        repair=(SetFlag(name=_FLAG, value=wanted),) if _FLAG in target.flags else (),
+    )

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts import Facts
+from envdoctor.knowledge import remedies
+from envdoctor.rule import Finding, SetFlag, Severity, Skip, need, rule
+from envdoctor.target import Target
+
+# Flags with a rule of their own, which says what they are worth.
+_ELSEWHERE = frozenset(
+    """
+    float32-matmul-precision sdp cudnn-benchmark cudnn-deterministic deterministic-algorithms
+    bf16-reduced-precision-reduction
+    """.split()
+)
+
+
+@rule(Severity.NOTE)
+def target_flags(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A flag of the target has another value here.
+
+    Why: a recorded speed belongs to the target's flags. Threads and the allocator's configuration change little
+    on a GPU; the number of threads decides the speed of a CPU.
+    Fix: let the startup hook set them.
+    Source: the target file; https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html
+    """
+    wanted = {name: value for name, value in target.flags.items() if name not in _ELSEWHERE}
+    if not wanted:
+        raise Skip("the target asks for no other flags")
+    flags = need(facts.torch).flags
+    for name, value in sorted(wanted.items()):
+        flag = flags.get(name)
+        if flag is None or flag.value is None or flag.value == value:
+            continue
+        yield Finding(
+            kind="flag-differs",
+            subject=name,
+            actual=flag.value or "not set",
+            expected=value,
+            message=f"{name} is {flag.value or 'not set'}; the target was timed with {value}.",
+            remedy=remedies.setting(target, "Let the startup hook set it."),
+            severity=Severity.WARNING if name == "threads" and target.is_cpu else None,
+            repair=(SetFlag(name=name, value=value),),
+        )
