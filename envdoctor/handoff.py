@@ -125,8 +125,12 @@ def train(
 
 
 def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The caller's variables with the target's on top, so that a run is judged under what it will really have."""
-    return {**os.environ, **variables, "PYTHONUNBUFFERED": "1"}
+    """The caller's variables with the target's on top, so that a run is judged under what it will really have.
+
+    Bytecode may be written: compiling transformers at every start takes longer than the workload.
+    """
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, **variables, "PYTHONUNBUFFERED": "1"}
 
 
 def _as_dict(measure: Measure) -> dict[str, Any]:

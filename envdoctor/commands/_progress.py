@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+LISTED = ("+ ", "- ", "~ ")  # an installer's line per package: worth a glance on a terminal, not a page in a log
+
 
 @contextmanager
 def steps(console: Console) -> Iterator[Callable[[str], None]]:
     """A function to call with the name of each step as it begins."""
     if not console.is_terminal:
-        yield lambda text: console.print(f"... {text}", markup=False)
+        yield lambda text: None if text.startswith(LISTED) else console.print(f"... {text}", markup=False)
         return
     with Progress(
         SpinnerColumn(),
