@@ -12,14 +12,14 @@ from envdoctor.change import build, sources
 from envdoctor.change.exchange import flush_directory, flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
-from envdoctor.change.layout import ask
+from envdoctor.change.layout import ask, python_of
 from envdoctor.change.lock import locked
 from envdoctor.change.log import Log
 from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import clear, prune, recover, recover_locked
 from envdoctor.change.signals import stoppable, undisturbed
-from envdoctor.change.strategy import decide, preview
+from envdoctor.change.strategy import decide, outline, preview
 from envdoctor.change.swap import finished, overwrite, swap
 from envdoctor.change.users import refuse_users
 from envdoctor.change.values import Applied, Change, Strategy
@@ -37,22 +37,24 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
     """
     for action in recover(change.environment).actions:
         progress(action)
-    strategy = preview(change)
-    if strategy.kind == "refuse":
-        raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
-    if strategy.kind in ("create", "beside"):
-        return create(replace(change, environment=strategy.environment), verify=verify, progress=progress)
     started = time.monotonic()
     where = places(change.environment)
+    # Only an environment of its own is ever locked: a base Python gets nothing written beside it.
+    if (outlined := outline(change, where)) is not None:
+        _refuse(outlined)
+        return create(change, verify=verify, progress=progress)
+    layout = ask(where.environment)
+    if layout.kind == "base":
+        strategy = decide(change, where, layout)
+        _refuse(strategy)
+        return _beside(change, strategy, verify, progress)
     with stoppable(), locked(where.control) as lock:
         for action in recover_locked(where):
             progress(action)
         if not change.force:
             refuse_users(where)
-        layout = ask(where.environment)
         strategy = decide(change, where, layout)
-        if strategy.kind == "refuse":
-            raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
+        _refuse(strategy)
         task = _begin(change, where, lock, progress)
         before = build.fingerprint(layout)
         try:
@@ -82,6 +84,19 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             ),
             log=task.log.path,
         )
+
+
+def _refuse(strategy: Strategy) -> None:
+    if strategy.kind == "refuse":
+        raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
+
+
+def _beside(change: Change, strategy: Strategy, verify: Verify, progress: Progress) -> Applied:
+    """A new environment on the Python that is left alone."""
+    base = change.python or os.fspath(python_of(change.environment))
+    change = replace(change, environment=strategy.environment, python=base)
+    made = create(change, verify=verify, progress=progress)
+    return replace(made, strategy=strategy)
 
 
 def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
@@ -157,7 +172,7 @@ def _begin(change: Change, where: Places, lock: int, progress: Progress) -> buil
         number=number,
         journal=journal,
         incoming=incoming,
-        installer=choose(change.installer, found, change.wheels, lock, log.line),
+        installer=choose(change.installer, found, change.wheels, lock, log, progress),
         log=log,
         progress=progress,
     )

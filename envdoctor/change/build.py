@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -90,7 +89,7 @@ def new_clone(task: Task) -> None:
 def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
-    install(task.installer, pins, inside.python, task.where.control, task.progress)
+    install(task.installer, pins, inside.python, task.where.control)
     _write_hook(task, inside)
     libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
     paths.correct(task.slot, task.where.environment, libraries)
@@ -139,8 +138,6 @@ def differences(pins: Sequence[Locked], libraries: Sequence[Path]) -> list[str]:
             case [one]:
                 if not _same_version(one.version, pin.version):
                     problems.append(f"{pin.name} is {one.version}, not {pin.version}")
-                elif one.files is None:
-                    problems.append(f"{pin.name} {pin.version} has no RECORD")
                 else:
                     problems += _incomplete(one)
             case several:
@@ -156,19 +153,18 @@ def _same_version(one: str, other: str) -> bool:
 
 
 def _incomplete(one: Installed) -> list[str]:
-    library = one.info.parent
-    problems = []
-    with open(one.info / "RECORD", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for row in csv.reader(file):
-            if len(row) < 3 or not row[2]:
-                continue
-            try:
-                size = os.stat(library / row[0]).st_size
-            except OSError as error:
-                problems.append(f"{row[0]} of {one.name} {one.version}: {error.strerror}")
-                continue
-            if str(size) != row[2]:
-                problems.append(f"{row[0]} of {one.name} {one.version} has {size} bytes, not {row[2]}")
+    rows = one.record()
+    problems = [] if rows else [f"{one.name} {one.version} has no RECORD"]
+    for row in rows:
+        if len(row) < 3 or not row[2]:
+            continue
+        try:
+            size = os.stat(f"{one.library}/{row[0]}").st_size
+        except OSError as error:
+            problems.append(f"{row[0]} of {one.name} {one.version}: {error.strerror}")
+            continue
+        if str(size) != row[2]:
+            problems.append(f"{row[0]} of {one.name} {one.version} has {size} bytes, not {row[2]}")
     return problems
 
 

@@ -1,7 +1,8 @@
 """The distributions in a folder of packages: what lies there, who owns which file, and how one is taken out whole.
 
 `importlib.metadata` is not used: it hides a second ``.dist-info`` of the same name and answers None for names of
-damaged ones, and both are exactly what a repair has to remove.
+damaged ones, and both are exactly what a repair has to remove. Paths of files are texts: there are 40,000 of them in an
+environment with CUDA.
 """
 
 from __future__ import annotations
@@ -21,12 +22,46 @@ from envdoctor.change.clone import delete_tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
-    """One ``.dist-info`` or ``.egg-info``. ``files`` are absolute, from its RECORD; None: it has no readable one."""
+    """One ``.dist-info`` or ``.egg-info``; ``name`` is normalised."""
 
-    name: str  # normalised
+    name: str
     version: str
     info: Path
-    files: tuple[Path, ...] | None
+
+    @property
+    def library(self) -> str:
+        return os.fspath(self.info.parent)
+
+    def files(self) -> tuple[str, ...] | None:
+        """Absolute paths of its files as its own list names them; None: it has no readable list."""
+        if self.info.suffix == ".egg-info":
+            rows = _lines(self.info / "installed-files.txt")
+            base = os.fspath(self.info)
+        else:
+            rows = [row[0] for row in self.record() if row]
+            base = self.library
+        paths = tuple(_joined(base, row) for row in rows if row and "\0" not in row)
+        return paths or None
+
+    def record(self) -> list[list[str]]:
+        """The rows of RECORD; none when it cannot be read."""
+        try:
+            with open(self.info / "RECORD", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return list(csv.reader(file))
+        except (OSError, csv.Error):
+            return []
+
+
+def _joined(base: str, row: str) -> str:
+    path = f"{base}/{row}" if not row.startswith("/") else row
+    return os.path.normpath(path) if "./" in path or "//" in path else path
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return []
 
 
 def scan(libraries: Iterable[Path]) -> tuple[Installed, ...]:
@@ -43,10 +78,7 @@ def _scan(library: Path) -> Iterator[Installed]:
         name, _, version = stem.partition("-")
         headers = _headers(info if info.is_file() else info / ("METADATA" if suffix == "dist-info" else "PKG-INFO"))
         yield Installed(
-            name=canonicalize_name(headers.get("name", name)),
-            version=headers.get("version", version),
-            info=info,
-            files=_record(info, library) if suffix == "dist-info" else _installed_files(info),
+            name=canonicalize_name(headers.get("name", name)), version=headers.get("version", version), info=info
         )
 
 
@@ -62,18 +94,6 @@ def _headers(metadata: Path) -> dict[str, str]:
     return headers
 
 
-def _record(info: Path, library: Path) -> tuple[Path, ...] | None:
-    """Paths that a RECORD lists, those that leave the environment's own tree included; `take_out` judges them."""
-    try:
-        with open(info / "RECORD", encoding="utf-8", errors="replace", newline="") as file:
-            rows = [row[0] for row in csv.reader(file) if row and row[0] and "\0" not in row[0]]
-    except (OSError, csv.Error):
-        return None
-    if not rows:
-        return None
-    return tuple(Path(os.path.normpath(library / row)) for row in rows)
-
-
 def take_out(names: Iterable[str], installed: Sequence[Installed], libraries: Sequence[Path], root: Path) -> None:
     """Remove distributions from a clone with everything that is theirs. Nothing outside ``root`` is touched.
 
@@ -82,98 +102,88 @@ def take_out(names: Iterable[str], installed: Sequence[Installed], libraries: Se
     RECORD lists is the junk of an interrupted installation. Without a RECORD the folders named in ``top_level.txt``
     (or by the distribution) are taken, where no other distribution has files.
     """
-    going = set(names)
-    staying = [one for one in installed if one.name not in going]
-    others = {file for one in staying for file in one.files or ()}
-    shared = _folders(others) | set(libraries)
-    # A neighbour without RECORD may own files below a namespace folder; only regular packages are taken whole then.
-    unknown_neighbour = any(one.files is None for one in staying)
     for library in libraries:
         for entry in sorted(os.listdir(library)):
             if entry.startswith("~"):
                 delete_tree(library / entry)
+    going = set(names) & {one.name for one in installed}
+    if not going:
+        return
+    others: set[str] = set()
+    # A neighbour without RECORD may own files below a namespace folder; only regular packages are taken whole then.
+    unknown_neighbour = False
+    for one in installed:
+        if one.name not in going:
+            files = one.files()
+            unknown_neighbour = unknown_neighbour or files is None
+            others.update(files or ())
+    tops = tuple(os.fspath(library) for library in libraries)
+    shared = _folders(others) | set(tops)
+    inside = _Inside(os.fspath(root))
     for one in installed:
         if one.name not in going:
             continue
-        files = one.files if one.files is not None else tuple(_guess(one))
-        inside = _Inside(root)
-        own = [file for file in files if file not in others and file in inside]
-        folders = sorted(_folders(own), key=lambda path: len(path.parts))
+        files = one.files()
+        own = [file for file in files or _guess(one) if file not in others and file in inside]
+        folders = sorted(_folders(own), key=len)
         for folder in folders:
-            if folder in shared or not _in_libraries(folder, libraries):
+            if folder in shared or not folder.startswith(tuple(top + "/" for top in tops)):
                 continue
-            if not unknown_neighbour or (folder / "__init__.py").exists() or folder == one.info:
+            regular = os.path.exists(f"{folder}/__init__.py") or folder == os.fspath(one.info)
+            if regular or not unknown_neighbour:
                 delete_tree(folder)
         for file in own:
             _unlink(file)
         for folder in reversed(folders):
-            if folder not in libraries and folder.parent != root and folder.parent.is_relative_to(root):
+            if folder not in tops and os.path.dirname(folder).startswith(f"{root}/"):
                 with contextlib.suppress(OSError):  # not empty, or gone already
-                    folder.rmdir()
+                    os.rmdir(folder)
         delete_tree(one.info)
 
 
 class _Inside:
     """Whether a path that a RECORD names lies in the clone, also when a folder on the way is a link out of it."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._real = Path(os.path.realpath(root))
-        self._known: dict[Path, bool] = {}
+    def __init__(self, root: str) -> None:
+        self._root = root + "/"
+        self._real = os.path.realpath(root)
+        self._known: dict[str, bool] = {}
 
-    def __contains__(self, file: Path) -> bool:
-        folder = file.parent
+    def __contains__(self, file: str) -> bool:
+        folder = os.path.dirname(file)
         if folder not in self._known:
-            real = Path(os.path.realpath(folder))
-            self._known[folder] = folder.is_relative_to(self._root) and real.is_relative_to(self._real)
+            real = os.path.realpath(folder)
+            self._known[folder] = (folder + "/").startswith(self._root) and (real + "/").startswith(self._real + "/")
         return self._known[folder]
 
 
-def _guess(one: Installed) -> Iterator[Path]:
+def _guess(one: Installed) -> Iterator[str]:
     """What a distribution without RECORD most likely put beside its metadata."""
-    try:
-        tops = (one.info / "top_level.txt").read_text(encoding="utf-8", errors="replace").split()
-    except OSError:
-        tops = [one.name.replace("-", "_")]
-    library = one.info.parent
-    for top in tops:
-        if not re.fullmatch(r"\w+", top):
-            continue
-        yield library / f"{top}.py"
-        if (library / top / "__init__.py").exists():  # a namespace package belongs to nobody
-            yield library / top / "__init__.py"
+    for top in _lines(one.info / "top_level.txt") or [one.name.replace("-", "_")]:
+        if re.fullmatch(r"\w+", top):
+            yield f"{one.library}/{top}.py"
+            if os.path.exists(f"{one.library}/{top}/__init__.py"):  # a namespace package belongs to nobody
+                yield f"{one.library}/{top}/__init__.py"
 
 
-def _installed_files(info: Path) -> tuple[Path, ...] | None:
-    """The list that `setup.py install` left in an ``.egg-info`` folder; relative to that folder."""
-    try:
-        lines = (info / "installed-files.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    return tuple(Path(os.path.normpath(info / line)) for line in lines if line and "\0" not in line) or None
-
-
-def _folders(files: Iterable[Path]) -> set[Path]:
+def _folders(files: Iterable[str]) -> set[str]:
     """Every folder above these files."""
-    found: set[Path] = set()
+    found: set[str] = set()
     for file in files:
-        for parent in file.parents:
-            if parent in found:
-                break
-            found.add(parent)
+        folder = os.path.dirname(file)
+        while folder not in found and folder != "/":
+            found.add(folder)
+            folder = os.path.dirname(folder)
     return found
 
 
-def _in_libraries(path: Path, libraries: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(library) for library in libraries)
-
-
-def _unlink(file: Path) -> None:
+def _unlink(file: str) -> None:
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        file.unlink()
-    if file.suffix == ".py":
-        cache = file.parent / "__pycache__"
+        os.unlink(file)
+    if file.endswith(".py"):
+        folder, name = os.path.split(file)
+        cache = f"{folder}/__pycache__"
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for name in os.listdir(cache):
-                if name.startswith(file.stem + "."):
-                    (cache / name).unlink(missing_ok=True)
+            for compiled in os.listdir(cache):
+                if compiled.startswith(name.removesuffix("py")):
+                    os.unlink(f"{cache}/{compiled}")

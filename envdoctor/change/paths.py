@@ -78,21 +78,22 @@ def replace_bytes(file: Path, data: bytes) -> None:
 def _update_records(files: Iterable[Path], libraries: Sequence[Path]) -> None:
     """Write the new sizes and hashes of corrected files into the RECORDs that list them."""
     changed = {os.path.normpath(file) for file in files}
+    names = {os.path.basename(file) for file in changed}
     for library in libraries:
         for entry in sorted(os.listdir(library)):
             record = library / entry / "RECORD"
             if not entry.endswith(".dist-info") or not record.is_file():
                 continue
             text = record.read_text(encoding="utf-8", errors="surrogateescape")
-            if not any(os.path.basename(name) in text for name in changed):
+            if not any(f"/{name},sha256" in text or f'/{name}",' in text for name in names):
                 continue
             with io.StringIO(text, newline="") as source:
                 rows = list(csv.reader(source))
             touched = False
             for row in rows:
-                path = Path(os.path.normpath(library / row[0])) if row else None
-                if path is not None and os.fspath(path) in changed and len(row) == 3 and row[1]:
-                    data = path.read_bytes()
+                path = os.path.normpath(f"{library}/{row[0]}") if row else ""
+                if path in changed and len(row) == 3 and row[1]:
+                    data = Path(path).read_bytes()
                     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
                     row[1:] = [f"sha256={digest}", str(len(data))]
                     touched = True

@@ -40,6 +40,11 @@ class Trial:
 def preview(change: Change) -> Strategy:
     """The strategy that `apply` would use now, and why. Writes nothing but a temporary directory beside it."""
     where = places(change.environment)
+    return outline(change, where) or decide(change, where, ask(where.environment))
+
+
+def outline(change: Change, where: Places) -> Strategy | None:
+    """The strategy where it can be told without starting the environment's Python; None for all that exist."""
     if sys.platform != "linux":
         return Strategy(
             kind="refuse",
@@ -56,7 +61,7 @@ def preview(change: Change) -> Strategy:
             environment=where.environment,
             remedy="Name a virtual environment, or a path that does not exist yet: --env PATH",
         )
-    return decide(change, where, ask(where.environment))
+    return None
 
 
 def decide(change: Change, where: Places, layout: Layout) -> Strategy:
@@ -160,10 +165,11 @@ def foreign_entries(where: Places, layout: Layout) -> tuple[str, ...]:
         return tuple(sorted(unknown & {"envs", "pkgs", ".git"}))
     if unknown:
         roots = {os.path.realpath(library): library for library in layout.libraries}
+        prefix = f"{layout.prefix}/"
         for one in scan(roots.values()):
-            for file in one.files or ():
-                if len(file.parts) > len(layout.prefix.parts) and file.is_relative_to(layout.prefix):
-                    unknown.discard(file.parts[len(layout.prefix.parts)])
+            for file in one.files() or ():
+                if file.startswith(prefix):
+                    unknown.discard(file.removeprefix(prefix).partition("/")[0])
     return tuple(sorted(unknown))
 
 
