@@ -130,7 +130,7 @@ def begin(
             start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], torch_deadline)
         request = folder / "request.json"
         request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")
-        bare = ["-I", "-S", str(PROBES)]
+        bare = ["-I", "-S", str(PROBES / "__main__.py")]
         limit = HASHING if deep else QUICK
         start("environment", [environment.python, *bare, "environment", request, folder / "environment.json"], limit)
         start("machine", [sys.executable, *bare, "machine", request, folder / "machine.json"], QUICK)

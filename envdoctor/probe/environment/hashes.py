@@ -6,26 +6,27 @@ import base64
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Iterator, List, Tuple
+from typing import Iterator, List, Optional, Tuple
 
 BLOCK = 1 << 20
 ALGORITHMS = ("sha256", "sha384", "sha512")  # what the wheel format allows in RECORD
 
 
-def differing(entries: List[Any]) -> Iterator[Tuple[Any, str]]:
-    """Entries (path, hash, size) whose file hashes otherwise, with what it hashes to, or the error of reading it."""
-    stated = [entry for entry in entries if entry.hash.partition("=")[0] in ALGORITHMS]
+def differing(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[Tuple[str, str]]:
+    """Paths of entries (path, hash, size) whose file hashes otherwise, with its hash, or the error of reading it."""
+    stated = [(path, stated) for path, stated, _ in entries if stated.partition("=")[0] in ALGORITHMS]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for entry, found in pool.map(lambda entry: (entry, _hash(entry)), stated):
-            if found and found != entry.hash.rstrip("="):
-                yield entry, found
+        for path, expected, found in pool.map(_hash, stated):
+            if found and found != expected.rstrip("="):
+                yield path, found
 
 
-def _hash(entry: Any) -> str:
-    algorithm: str = entry.hash.partition("=")[0]
+def _hash(entry: Tuple[str, str]) -> Tuple[str, str, str]:
+    path, expected = entry
+    algorithm = expected.partition("=")[0]
     digest = hashlib.new(algorithm)
     try:
-        with open(entry.path, "rb", buffering=0) as stream:
+        with open(path, "rb", buffering=0) as stream:
             buffer = bytearray(BLOCK)
             view = memoryview(buffer)
             while True:
@@ -34,7 +35,7 @@ def _hash(entry: Any) -> str:
                     break
                 digest.update(view[:count])
     except FileNotFoundError:
-        return ""  # told already, as missing
+        return path, expected, ""  # told already, as missing
     except OSError as error:
-        return error.strerror or str(error)
-    return algorithm + "=" + base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+        return path, expected, error.strerror or str(error)
+    return path, expected, algorithm + "=" + base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()

@@ -54,6 +54,8 @@ def read(places: Places) -> Reading:
         for name in names:
             if name.endswith((".dist-info", ".egg-info")) and name[0] not in "~-":
                 _add(reading, here, directory, name)
+            elif name.endswith(".egg-link"):
+                _add_link(reading, directory, name)
             elif name.startswith(".tmp"):
                 reading.problems.append(Problem("", "partial-file", name))
         for name in names:
@@ -84,10 +86,22 @@ def normalise(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def _add_link(reading: Reading, directory: str, name: str) -> None:
+    """A development installation of old setuptools: its first line names the project's folder."""
+    try:
+        with open(os.path.join(directory, name), encoding="utf-8", errors="surrogateescape") as stream:
+            target = stream.readline().strip()
+    except OSError as error:
+        reading.problems.append(Problem(normalise(name[:-9]), "unreadable", name, error.strerror or ""))
+        return
+    if not os.path.isdir(target):
+        reading.problems.append(Problem(normalise(name[:-9]), "dangling-path-file", name, target))
+
+
 def _owner(leftover: str, here: Dict[str, Found]) -> str:
     """Whose stash this is: pip overwrites the first letters of a name with ``~`` (older ones: with ``-``)."""
     ending = normalise(leftover.lstrip("~-").partition("-")[0])
-    return next((name for name in sorted(here) if name.endswith(ending)), ending)
+    return min((name for name in here if name.endswith(ending)), key=len, default=ending)
 
 
 def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) -> None:
@@ -97,9 +111,9 @@ def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) 
     stated_name = stated_name or stated_version
     told = normalise(stated_name) if re.match(r"[A-Za-z0-9]", stated_name) and not stem.startswith("-") else ""
     kind = "dist-info" if folder.endswith(".dist-info") else "egg-info"
-    metadata = path
-    if os.path.isdir(path):
-        metadata = os.path.join(path, "METADATA" if kind == "dist-info" else "PKG-INFO")
+    metadata = os.path.join(path, "METADATA")
+    if kind == "egg-info":  # a folder, or from distutils a single file
+        metadata = os.path.join(path, "PKG-INFO") if os.path.isdir(path) else path
     header, problem = _header(metadata)
     if problem is not None:
         reading.problems.append(Problem(told, problem[0], folder, problem[1]))
@@ -147,7 +161,7 @@ def _header(path: str) -> Tuple[Dict[str, List[str]], Optional[Tuple[str, str]]]
                 if not more:
                     break
                 data += more
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}, ("no-metadata", os.path.basename(path))
     except OSError as error:
         return {}, ("unreadable", error.strerror or str(error))
