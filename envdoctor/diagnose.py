@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from envdoctor.facts import Facts
-from envdoctor.rule import KINDS, Finding, Rule, Severity, Skip
+from envdoctor.rule import KINDS, Finding, Remedy, Rule, Severity, Skip
 from envdoctor.target import Target
 
 
@@ -69,7 +69,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     judged = 0
     for rule in rules:
         try:
-            found = [_completed(finding, rule) for finding in rule(facts, target)]
+            found = [_completed(finding, rule, facts) for finding in rule(facts, target)]
         except Skip as skip:
             skipped.append(Skipped(rule=rule.name, reason=str(skip)))
         except Exception as error:  # noqa: BLE001 - a broken rule is an outcome of its own, never the doctor's end
@@ -88,11 +88,30 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     )
 
 
-def _completed(finding: Finding, rule: Rule) -> Finding:
+def _completed(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     if finding.kind not in KINDS:
         raise ValueError(f"{rule.name} yields the unknown kind {finding.kind!r}")
-    source = finding.source or rule.sections.get("Source", "")
-    return replace(finding, rule=rule.name, severity=finding.severity or rule.severity, source=source)
+    return replace(
+        finding,
+        rule=rule.name,
+        severity=finding.severity or rule.severity,
+        source=finding.source or rule.sections.get("Source", ""),
+        remedy=_aimed(finding.remedy, facts),
+    )
+
+
+def _aimed(remedy: Remedy, facts: Facts) -> Remedy:
+    """Our own commands in a remedy, aimed at the environment that was examined: pasted elsewhere they must not miss."""
+    place = facts.origin.environment if facts.origin.kind == "probe" else None
+    if place is None:
+        return remedy
+    quoted = place if all(c.isalnum() or c in "~/._-+" for c in place) else "'" + place.replace("'", "'\\''") + "'"
+
+    def aimed(command: str) -> str:
+        ours = command.startswith(("envdoctor fix", "envdoctor undo", "envdoctor check"))
+        return f"{command} --env {quoted}" if ours and "--env" not in command else command
+
+    return replace(remedy, commands=tuple(aimed(command) for command in remedy.commands))
 
 
 def _linked(finding: Finding, findings: Sequence[Finding]) -> Finding:

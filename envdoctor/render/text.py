@@ -12,12 +12,12 @@ from rich.text import Text
 from envdoctor import __version__
 from envdoctor.examination import Examination
 from envdoctor.facts import Interpreter, Torch, Unavailable
-from envdoctor.rule import Finding, Remedy, Rule, Severity
+from envdoctor.rule import Finding, Rule, Severity
 from envdoctor.scrub import printable
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
-SHOWN = 8  # subjects of one rule before the rest is counted; --verbose shows all
+SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
 
 
 def render(examination: Examination, console: Console, rules: Sequence[Rule], *, verbose: bool = False) -> None:
@@ -101,20 +101,17 @@ def _says_more(found: Finding) -> bool:
 
 
 def _remedies(group: Sequence[Finding]) -> Iterator[Text]:
-    seen: set[Remedy] = set()
-    for found in group:
-        remedy = found.remedy
-        if remedy in seen or len(seen) > 3:
-            continue
-        seen.add(remedy)
-        if remedy.text:
-            yield Text(printable(remedy.text))
-        if WHO[found.who]:
-            yield Text(f"({WHO[found.who]})", "dim")
-        if remedy.commands:
-            yield Text("You can fix this by running:", "dim")
-            for command in remedy.commands:
-                yield Text(f"  {printable(command)}", "bold cyan")
+    """What to do about a group: its sentences (one each, unless a command does it all), and each command once."""
+    texts = list(dict.fromkeys(found.remedy.text for found in group if found.remedy.text))
+    commands = list(dict.fromkeys(command for found in group for command in found.remedy.commands))
+    if len(texts) == 1 or not commands:
+        yield from (Text(printable(text)) for text in texts[:SHOWN])
+    for who in dict.fromkeys(found.who for found in group):
+        if WHO[who]:
+            yield Text(f"({WHO[who]})", "dim")
+    if commands:
+        yield Text("You can fix this by running:", "dim")
+        yield from (Text(f"  {printable(command)}", "bold cyan") for command in commands[:SHOWN])
 
 
 def _ending(examination: Examination, *, verbose: bool) -> Text:
