@@ -7,6 +7,7 @@ import re
 from envdoctor.compat.machine import driver_version, gpu_names, texts
 from envdoctor.facts import Facts
 from envdoctor.rule import Who, known
+from envdoctor.target import Target
 
 CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
 
@@ -48,15 +49,21 @@ def driver_owner(facts: Facts) -> Who:
     return "host" if in_container(facts) else "you"
 
 
+def on_cpu(target: Target) -> bool:
+    """Was the CPU asked for? Then a GPU that cannot be used is nobody's concern. No target at all is not a wish."""
+    return target.is_cpu and (target.name == "cpu" or bool(target.stacks))
+
+
 def hidden_by(facts: Facts) -> str | None:
-    """The variable that hides GPUs from CUDA, as ``NAME=value``, or None. Empty and negative first entries hide all."""
-    variables = known(facts.variables) or {}
-    for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
-        value = variables.get(name)
-        if value is None:
-            continue
-        first = value.split(",")[0].strip()
-        nothing = ("", "-1", "none", "void", "NoDevFiles")
-        if first in (nothing if name == "CUDA_VISIBLE_DEVICES" else ("none", "void")):
-            return f"{name}={value}"
+    """The variable that hides every GPU from CUDA, as ``NAME=value``; None also where CUDA works all the same."""
+    variables, torch, driver = known(facts.variables) or {}, known(facts.torch), known(facts.driver)
+    if torch is not None and torch.cuda_available:
+        return None
+    value = variables.get("CUDA_VISIBLE_DEVICES")
+    if value is not None and value.split(",")[0].strip() in ("", "-1", "none", "NoDevFiles"):
+        return f"CUDA_VISIBLE_DEVICES={value}"
+    # "void" is also what device plugins set when they hand over the GPU in another way (CDI): files then are there.
+    value = variables.get("NVIDIA_VISIBLE_DEVICES")
+    if value in ("none", "void") and (driver is None or not driver.devices):
+        return f"NVIDIA_VISIBLE_DEVICES={value}"
     return None

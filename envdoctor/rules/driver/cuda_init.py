@@ -83,6 +83,22 @@ _CODES = (
         ("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm",),
     ),
     _Code(
+        3,
+        r"Error 3: initialization error|CUDA_ERROR_NOT_INITIALIZED",
+        "the driver could not be started from this process: no access to a device file, a fork after CUDA had started, "
+        "or a driver that is only half installed",
+        "Try it in a fresh process, then look at the device files and the driver's installation.",
+        ("python -c 'import torch; torch.cuda.init()'", "ls -l /dev/nvidia*"),
+    ),
+    _Code(
+        34,
+        r"CUDA driver is a stub library|CUDA_ERROR_STUB_LIBRARY",
+        "the toolkit's stub of libcuda is loaded in place of the driver's library",
+        "Take the toolkit's lib64/stubs folder off LD_LIBRARY_PATH.",
+        ("ldconfig -p | grep libcuda.so", "env -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'"),
+        "you",
+    ),
+    _Code(
         304,
         r"OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM",
         "the kernel refused a call, mostly because the container may not open a device file or the GPU was taken away "

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import hidden_by, in_container, matched
+from envdoctor.compat.evidence import hidden_by, in_container, matched, on_cpu
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
@@ -11,7 +11,7 @@ from envdoctor.target import Target
 _SAYS = (
     re.compile(r"no CUDA-capable device is detected", re.IGNORECASE),
     re.compile(r"No CUDA GPUs are available"),
-    re.compile(r"Failed to initialize NVML: Insufficient Permissions"),
+    re.compile(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
 )
 _LISTED = re.compile(r"['\"]?\[[\d,\s]*\]['\"]?")
 
@@ -27,8 +27,10 @@ def devices(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     driver, launcher, variables = known(facts.driver), known(facts.launcher), known(facts.variables)
-    if (hidden := hidden_by(facts)) and not (target.is_cpu and target.name != "none"):
+    if hidden := hidden_by(facts):
         yield _hidden(hidden, "hides every GPU")
         return
     value = (variables or {}).get("CUDA_VISIBLE_DEVICES", "")

@@ -9,7 +9,9 @@ from envdoctor.facts import Driver, Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
-_SAYS = re.compile(r"Driver/library version mismatch|NVML library version: \d+\.\d+", re.IGNORECASE)
+_SAYS = re.compile(
+    r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client", re.IGNORECASE
+)
 
 
 @rule(Severity.ERROR)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import in_container, matched
+from envdoctor.compat.evidence import in_container, matched, on_cpu
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
@@ -11,6 +11,10 @@ from envdoctor.target import Target
 _SAYS = (
     re.compile(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE),
+    re.compile(r"libcuda\.so(?:\.1)?: cannot open shared object file"),
+    re.compile(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE),
+    re.compile(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
+    re.compile(r"nvidia-container-cli: (?!.*mismatch).*"),
 )
 
 
@@ -25,6 +29,8 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     driver, host = known(facts.driver), known(facts.host)
     said = matched(facts, *_SAYS) or (_SAYS[1].search(driver.smi) if driver and driver.smi else None)
     if said is None and driver is None:

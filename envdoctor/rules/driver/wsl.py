@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envdoctor.compat.evidence import on_cpu
 from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
 
@@ -16,11 +17,12 @@ def wsl(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: convert the distribution to WSL 2; remove Linux driver packages from it.
     Source: https://docs.nvidia.com/cuda/wsl-user-guide/ https://learn.microsoft.com/windows/wsl/compare-versions
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     host = need(facts.host)
     driver, torch = known(facts.driver), known(facts.torch)
     if host.container == "wsl1":
-        wanted = not target.is_cpu or torch is None or torch.cuda != ""
-        if wanted and not (target.is_cpu and target.name != "none"):
+        if not target.is_cpu or torch is None or torch.cuda != "":
             yield Finding(
                 kind="gpu-not-visible",
                 subject="WSL 1",

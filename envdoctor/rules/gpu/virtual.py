@@ -25,9 +25,7 @@ def virtual(facts: Facts, target: Target) -> Iterator[Finding]:
         shared = _SHARE.search(gpu.name) is not None
         if not gpu.virtual and not shared:
             continue
-        what = (
-            "a share of a card (vGPU), as fast as its neighbours let it be" if shared else "handed to a virtual machine"
-        )
+        what = "a share of a card (vGPU), as fast as its neighbours allow" if shared else "handed to a virtual machine"
         yield Finding(
             kind="gpu-limited",
             subject=subject(gpu),

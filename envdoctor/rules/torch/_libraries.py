@@ -50,4 +50,4 @@ def is_environments(library: Library, facts: Facts) -> bool:
 def short(path: str) -> str:
     """The end of a long path: what tells two copies apart stands in the last folders."""
     parts = path.split("/")
-    return path if len(parts) <= 5 else "…/" + "/".join(parts[-4:])
+    return path if len(parts) <= 6 else "…/" + "/".join(parts[-4:])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched, nvidia_gpu
+from envdoctor.compat.evidence import matched, nvidia_gpu, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda, torch_version
 from envdoctor.compat.machine import driver_version, machine_of
 from envdoctor.compat.solver import best_build
@@ -28,6 +28,8 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers
     https://github.com/unslothai/unsloth/pull/5942 https://github.com/octimot/StoryToolkitAI/issues/170
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     version, cuda = torch_version(facts), torch_cuda(facts)
     torch = known(facts.torch)
     said = matched(facts, *_SAYS)
@@ -36,7 +38,7 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
     if cuda or (torch is not None and (torch.hip or torch.xpu)):
         return
     gpu = nvidia_gpu(facts)
-    evidence = gpu or _wanted(facts, target) or (said and f"the error {said[0]!r}")
+    evidence = gpu or _wanted(facts) or (said and f"the error {said[0]!r}")
     if evidence is None:
         return
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
@@ -55,20 +57,25 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
     )
 
 
-def _wanted(facts: Facts, target: Target) -> str | None:
-    """Signs that a GPU was meant, where none is reported: a toolkit, a request for CUDA packages, a GPU target."""
+def _wanted(facts: Facts) -> str | None:
+    """Signs that a GPU was meant where a report names none: a toolkit, a script or launcher, CUDA packages."""
     if facts.origin.kind != "pasted":
         return None
     host, packages = known(facts.host), known(facts.packages)
     if host is not None and host.nvcc:
         return f"a CUDA {host.nvcc} toolkit"
+    if any("gpu" in key.lower() and text.lower() in ("yes", "true") for key, text in facts.remarks.items()):
+        return "a script that uses a GPU"
+    launcher = known(facts.launcher)
+    if launcher is not None and launcher.settings.get("distributed_type", "") in ("MULTI_GPU", "FSDP", "DEEPSPEED"):
+        return f"an accelerate configuration for {launcher.settings['distributed_type']}"
     asked = [text for text in facts.remarks.values() if _WANTS_CUDA.search(text)]
     if asked:
         return "a request for CUDA packages"
     beside = [name for name in (packages.conda if packages else ()) if _WANTS_CUDA.fullmatch(name)]
     if beside:
         return f"conda's {beside[0]}"
-    return None if target.is_cpu else f"a target with a GPU ({target.title})"
+    return None
 
 
 def _by_hand(facts: Facts, version: str | None) -> str:

@@ -25,6 +25,8 @@ _NAME = r"lib(?:cublas|cublasLt|cusparse|cusolver|cudart|cufft|curand|nvrtc|nvJi
 _SAYS = (
     re.compile(rf"{_NAME}\S*: undefined symbol:? \S+"),
     re.compile(r"undefined symbol:? \S*(?:cublas|cusparse|cusolver|nvJitLink|nccl)\w*.*"),
+    re.compile(r"undefined symbol:? cuda[A-Z]\w+,? version libcudart\S+"),
+    re.compile(rf"symbol \S+,? version {_NAME}\S* not defined.*"),
     re.compile(rf"{_NAME}\S*: version `?\S+' not found.*"),
 )
 

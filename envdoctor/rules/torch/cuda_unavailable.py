@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import driver_owner, hidden_by, nvidia_gpu
+from envdoctor.compat.evidence import driver_owner, hidden_by, nvidia_gpu, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
@@ -18,6 +18,8 @@ def cuda_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: ask CUDA itself for its error.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cuda.is_available.html
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     torch = need(facts.torch)
     if torch.cuda_available is None:
         raise Skip("whether CUDA is available is not known")

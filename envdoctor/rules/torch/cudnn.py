@@ -15,6 +15,7 @@ _SAYS = (
     re.compile(r"cuDNN version incompatibility.*", re.IGNORECASE),
     re.compile(r"Could not load library libcudnn\S*"),
     re.compile(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
+    re.compile(r"libcudnn\S*: cannot open shared object file"),
     re.compile(r"Unable to load any of \{?libcudnn\S*"),
     re.compile(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
 )

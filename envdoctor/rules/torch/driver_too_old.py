@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.compat.cuda_lines import driver_runs, minimum_driver
-from envdoctor.compat.evidence import driver_owner, matched
+from envdoctor.compat.evidence import driver_owner, matched, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda, torch_version
 from envdoctor.compat.machine import driver_cuda, driver_version, machine_of
 from envdoctor.compat.numbers import numbers
@@ -18,6 +18,7 @@ from envdoctor.target import Target
 _SAYS = (
     re.compile(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
     re.compile(r"CUDA driver version is insufficient for CUDA runtime version", re.IGNORECASE),
+    re.compile(r"API call is not supported in the installed CUDA driver", re.IGNORECASE),
     re.compile(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
 )
 
@@ -34,6 +35,8 @@ def driver_too_old(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/ table 2, https://docs.nvidia.com/deploy/cuda-compatibility/
     https://github.com/NVIDIA-BioNeMo/nvMolKit/issues/209
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     said = matched(facts, *_SAYS)
     cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
     if said is None and cuda is None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.compat.architectures import serving, spelled
-from envdoctor.compat.evidence import matched
+from envdoctor.compat.evidence import matched, on_cpu
 from envdoctor.compat.gpus import capability_of
 from envdoctor.compat.installed_torch import torch_build, torch_version
 from envdoctor.compat.machine import machine_of
@@ -35,6 +35,8 @@ def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#binary-compatibility
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md https://github.com/pytorch/pytorch/issues/150733
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     said = matched(facts, *_SAYS)
     gpus, torch = known(facts.gpus), known(facts.torch)
     found = [(gpu.name, gpu.capability or capability_of(gpu.name)) for gpu in gpus.devices] if gpus else []

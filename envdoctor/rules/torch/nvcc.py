@@ -16,9 +16,11 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _DEEPSPEED = re.compile(
-    r"Installed CUDA version (?P<nvcc>[\d.]+) does not match the version torch was compiled with (?P<torch>[\d.]+)",
+    r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?(?:\(?(?P<early>[\d.]+)\)? )?"
+    r"(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
     re.IGNORECASE,
 )
+_UNNUMBERED = re.compile(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)
 
 
 @rule(Severity.NOTE)
@@ -32,10 +34,11 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
     """
-    said = matched(facts, _SAYS, _DEEPSPEED)
+    said = matched(facts, _SAYS, _DEEPSPEED, _UNNUMBERED)
     host = known(facts.host)
-    toolkit = said["nvcc"] if said else host.nvcc if host else None
-    cuda = said["torch"].rstrip(".") if said else torch_cuda(facts)
+    numbered = said.groupdict() if said else {}
+    toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
+    cuda = (numbered.get("torch") or numbered.get("early") or "").rstrip(".") or torch_cuda(facts)
     if not toolkit or not cuda:
         raise Skip("there is no toolkit, or torch's CUDA is not known")
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:

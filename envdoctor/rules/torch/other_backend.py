@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import nvidia_gpu
+from envdoctor.compat.evidence import nvidia_gpu, on_cpu
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, Pin, Severity, need, rule
+from envdoctor.rule import Finding, Pin, Severity, Skip, need, rule
 from envdoctor.stack import by_name
 from envdoctor.target import Target
 
@@ -19,6 +19,8 @@ def other_backend(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: install the build for the CUDA line that the driver runs.
     Source: https://pytorch.org/get-started/locally/
     """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
     torch = need(facts.torch)
     gpu = nvidia_gpu(facts)
     backend = f"ROCm {torch.hip}" if torch.hip else f"XPU {torch.xpu}" if torch.xpu else None

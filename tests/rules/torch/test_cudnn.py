@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts import Facts, Torch
+from envdoctor.rules.torch.cudnn import cudnn
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import brief, machine, only, pasted, torch
+
+OWN = "/env/lib/python3.12/site-packages/nvidia/cudnn/lib/"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        machine(torch=torch(cudnn="90800", cudnn_built="91900")),
+        machine(torch=torch(cudnn="8902", cudnn_built="90100")),
+        machine(torch=torch(cudnn="9.1.0", cudnn_built="8.9.2")),
+        machine(torch=torch(libraries=(OWN + "libcudnn.so.9", "/usr/lib/x86_64-linux-gnu/libcudnn_graph.so.9"))),
+        pasted("RuntimeError: CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
+        pasted(
+            "Could not load library libcudnn_cnn_train.so.8: /usr/local/cuda/lib64/libcudnn_cnn_train.so.8: undefined"
+        ),
+        pasted(
+            "cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (8, 9, 2)"
+        ),
+        pasted("libcudnn.so.9: cannot open shared object file: No such file or directory"),
+    ],
+)
+def test_found(facts: Facts) -> None:
+    assert brief(cudnn, facts) == ["error cudnn-mismatch cuDNN"]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        machine(),
+        machine(torch=torch(cudnn="91902", cudnn_built="91900")),
+        machine(torch=torch(libraries=(OWN + "libcudnn.so.9", OWN + "libcudnn_graph.so.9"))),
+        machine(torch=torch(libraries=("/usr/local/cuda/lib64/libcudnn.so.9",))),  # an image with one cuDNN
+    ],
+)
+def test_healthy(facts: Facts) -> None:
+    assert silent(cudnn, facts)
+
+
+def test_a_newer_one_is_noted() -> None:
+    assert brief(cudnn, machine(torch=torch(cudnn="92100", cudnn_built="91900"))) == ["note cudnn-mismatch cuDNN"]
+
+
+def test_the_stranger_is_named() -> None:
+    libraries = (OWN + "libcudnn.so.9", "/lib/x86_64-linux-gnu/libcudnn_engines_tensor_ir.so.9")
+    found = only(
+        cudnn, pasted("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", torch=Torch(version="", libraries=libraries))
+    )
+    assert "/lib/x86_64-linux-gnu/libcudnn_engines_tensor_ir.so.9 comes from outside the environment" in found.message
+    assert found.remedy.commands == ("env -u LD_LIBRARY_PATH python train.py",)
+
+
+def test_not_judged() -> None:
+    assert skipped(cudnn, pasted(torch=Torch(version="2.6.0")))

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts import Facts, Gpu, Gpus, Torch
+from envdoctor.rules.torch.no_kernels import no_kernels
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import (
+    CPU_TARGET,
+    KERNELS_CU126,
+    KERNELS_CU130,
+    brief,
+    driver,
+    gpu,
+    gpus,
+    machine,
+    only,
+    pasted,
+    torch,
+)
+
+FIXED = "{} with CUDA capability sm_{} is not compatible with the current PyTorch installation"
+
+
+def report(name: str, version: str = "", kernels: tuple[str, ...] = (), *messages: str) -> Facts:
+    return pasted(
+        *messages,
+        gpus=Gpus(devices=(Gpu(index=0, name=name),)),
+        torch=Torch(version=version, arch_list=kernels),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "subject"),
+    [
+        (report("NVIDIA GeForce RTX 5090", "2.7.0+cu126", KERNELS_CU126), "NVIDIA GeForce RTX 5090"),
+        (report("NVIDIA GeForce RTX 5090", "2.6.0+cu124"), "NVIDIA GeForce RTX 5090"),  # by the table alone
+        (report("NVIDIA B200", "2.7.0+cu126"), "NVIDIA B200"),
+        (report("Tesla V100-PCIE-32GB", "2.14.0+cu130"), "Tesla V100-PCIE-32GB"),
+        (report("Tesla P100-PCIE-16GB", "2.8.0+cu128"), "Tesla P100-PCIE-16GB"),
+        (report("Tesla P100-PCIE-16GB", "", KERNELS_CU130), "Tesla P100-PCIE-16GB"),
+        # PTX of an old architecture in a CUDA line whose libraries do not know the GPU
+        (
+            report("NVIDIA GeForce RTX 3090", "1.7.1", ("sm_37", "sm_70", "sm_75", "compute_37")),
+            "NVIDIA GeForce RTX 3090",
+        ),
+        (report("NVIDIA H100 PCIe", "1.13.1+cu117"), "NVIDIA H100 PCIe"),
+        (pasted(FIXED.format("NVIDIA GeForce RTX 5090", 120)), "NVIDIA GeForce RTX 5090"),
+        (pasted("Found GPU0 GeForce GT 610M which is of cuda capability 2.1."), "GeForce GT 610M"),
+        (pasted("Found GPU0 Tesla V100 which is of compute capability (CC) 7.0."), "Tesla V100"),
+        (pasted("CUDA error: no kernel image is available for execution on the device"), "the GPU"),
+        (pasted(torch=Torch(version="", arch_list=KERNELS_CU130, capabilities=("7.0",))), "GPU 0"),
+    ],
+)
+def test_found(facts: Facts, subject: str) -> None:
+    assert brief(no_kernels, facts) == [f"error no-kernels-for-gpu {subject}"]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        machine(),
+        report("NVIDIA GeForce RTX 4090", "2.6.0+cu124", KERNELS_CU126),  # sm_86 code serves sm_89
+        report("NVIDIA L4", "1.13.1+cu117"),
+        report("NVIDIA B300 SXM6 AC", "2.15.0+cu130", KERNELS_CU130),  # sm_100 code serves sm_103
+        report("NVIDIA GB10", "2.9.0+cu130", KERNELS_CU130),
+        report("Tesla T4", "2.6.0+cu124"),
+        report("NVIDIA GeForce MX150", "1.9.0"),
+        report("NVIDIA Frobnicator", "2.6.0+cu124", KERNELS_CU126),
+        # built from source: the tables do not speak for it
+        report("NVIDIA GeForce RTX 5090", "2.7.0a0+git1234567"),
+        # an extension said it; torch itself covers the GPU
+        report("Tesla T4", "2.6.0+cu124", KERNELS_CU126, "no kernel image is available for execution on the device"),
+    ],
+)
+def test_healthy(facts: Facts) -> None:
+    assert silent(no_kernels, facts)
+
+
+def test_not_judged() -> None:
+    assert skipped(no_kernels, pasted(torch=Torch(version="2.6.0")))
+    assert skipped(no_kernels, pasted(FIXED.format("X", 120)), CPU_TARGET)
+
+
+def test_every_kind_of_card_in_a_mixed_box_is_judged() -> None:
+    box = gpus(gpu(0, "NVIDIA H100 PCIe"), gpu(1, "Tesla P100-PCIE-16GB"), gpu(2, "Tesla P100-PCIE-16GB"))
+    assert brief(no_kernels, machine(gpus=box)) == ["error no-kernels-for-gpu Tesla P100-PCIE-16GB"]
+
+
+def test_remedy_is_a_build_that_driver_and_gpu_run() -> None:
+    blackwell = gpus(gpu(0, "NVIDIA GeForce RTX 5090"))
+    facts = machine(
+        gpus=blackwell,
+        driver=driver(kernel_module="570.26", cuda="12.8"),
+        torch=torch(version="2.7.0+cu126", cuda="12.6", arch_list=KERNELS_CU126),
+    )
+    assert only(no_kernels, facts).remedy.commands == (
+        "uv pip install --torch-backend=cu128 --reinstall-package torch 'torch==2.7.*'",
+    )
+    pascal = gpus(gpu(0, "Tesla P100-PCIE-16GB"), gpu(1, "NVIDIA GeForce RTX 5090"))
+    none = only(no_kernels, machine(gpus=pascal))
+    assert none.remedy.commands == ()
+    assert "no published build serves 6.0 and 12.0 together" in none.remedy.text

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts import Facts, Host, Torch
+from envdoctor.rules.torch.nvcc import nvcc
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import brief, only, pasted
+
+STOPPED = (
+    "RuntimeError: The detected CUDA version ({}) mismatches the version that was used to compile\nPyTorch ({}). Please"
+)
+
+
+def report(toolkit: str, cuda: str, *messages: str) -> Facts:
+    return pasted(*messages, host=Host(nvcc=toolkit), torch=Torch(version="2.2.0", cuda=cuda))
+
+
+@pytest.mark.parametrize(
+    ("facts", "severity"),
+    [
+        (report("12.9", "11.8", STOPPED.format("12.9", "11.8")), "error"),
+        (pasted(STOPPED.format("10.1", "11.3")), "error"),
+        (pasted("detected CUDA version (12.9) mismatches the version used to compile PyTorch (11.8)"), "error"),
+        (
+            pasted("Installed CUDA version 12.1 does not match the version torch was compiled with 11.7, unable"),
+            "error",
+        ),
+        (report("11.8", "12.1"), "note"),  # nobody wanted to compile anything yet
+    ],
+)
+def test_found(facts: Facts, severity: str) -> None:
+    assert brief(nvcc, facts) == [f"{severity} nvcc-mismatch nvcc"]
+
+
+def test_healthy() -> None:
+    assert silent(nvcc, report("12.5.82", "12.4"))
+    assert silent(nvcc, report("12.3", "12.1"))
+    assert skipped(nvcc, report("", "12.1"))
+    assert skipped(nvcc, report("12.5", ""))
+
+
+def test_remedy_names_the_toolkit() -> None:
+    found = only(nvcc, report("12.9", "11.8", STOPPED.format("12.9", "11.8")))
+    assert found.remedy.commands == ("export CUDA_HOME=/usr/local/cuda-11.8",)
+    assert (found.actual, found.expected) == ("12.9", "CUDA 11.x, best 11.8")
