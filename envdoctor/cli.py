@@ -16,7 +16,7 @@ from envdoctor.errors import Trouble
 GROUPS: dict[str, tuple[str, ...]] = {
     "Every day": ("check", "fix", "undo", "preflight", "run"),
     "Speed": ("train", "verify", "ablate", "baseline", "report"),
-    "Lockfiles": ("lock", "targets"),
+    "Lockfiles": ("lock", "fetch", "targets"),
     "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci"),
 }
 OPTIONS_OF_THE_PROGRAM = ("--help", "-h", "--version")

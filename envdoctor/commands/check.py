@@ -62,7 +62,6 @@ def command(
     Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 the environment could not be examined.
     """
     started = time.monotonic()
-    collection = None
     if facts_file is None:
         # Before anything heavy is imported here: the environment's own import of torch takes longest.
         collection = collect.begin(
@@ -79,7 +78,7 @@ def command(
 
     question = Question(target=target_name, stack=stack, select=select, ignore=ignore)
     judged = doctor.prepare(question)
-    facts = collection.finish() if collection is not None else collect.read(facts_file)
+    facts = collection.finish() if facts_file is None else collect.read(facts_file)
     examination = doctor.judge(facts, question, prepared=judged)
     examination = replace(examination, seconds=time.monotonic() - started)
     show(examination, judged.rules, format_, outputs, fail_on=fail_on, verbose=verbose)

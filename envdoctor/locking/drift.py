@@ -49,7 +49,7 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
     }
     unknown = ""
     try:
-        loose = tuple(re.sub(r"==(?=[^=])", ">=", requirement) for requirement in inputs.requirements)
+        loose = tuple(_loosened(requirement) for requirement in inputs.requirements)
         freest = _resolved(replace(inputs, requirements=loose, exclude_newer=None), sources)
     except Trouble as error:
         freest, unknown = {}, error.problem
@@ -69,6 +69,11 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
         stale=tuple((name, baseline) for name, baseline in measured if baseline.lock not in own),
         unknown=unknown,
     )
+
+
+def _loosened(requirement: str) -> str:
+    """At least the pinned version; a local label ("+cpu") may only be asked for exactly, so it goes."""
+    return re.sub(r"(?<![=!])==([^=,;\s+]+)(\+[A-Za-z0-9.]+)?", r">=\1", requirement)
 
 
 def _resolved(inputs: Inputs, sources: Sources) -> dict[str, Version]:

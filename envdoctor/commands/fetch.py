@@ -1,0 +1,51 @@
+"""``envdoctor fetch``: the wheels of a stack, for machines without a network."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from envdoctor import creation
+from envdoctor.change import sources
+from envdoctor.commands import _options
+from envdoctor.commands._output import stderr
+from envdoctor.commands._progress import steps
+from envdoctor.environment import locate
+from envdoctor.errors import Trouble
+from envdoctor.examination import Question
+from envdoctor.facts import Unavailable
+from envdoctor.library import load_stacks
+from envdoctor.locking.fetch import fetch
+
+
+@click.command("fetch")
+@_options.target
+@click.option("--python", metavar="PYTHON", help="Interpreter to fetch for. Default: one that the stack is locked for.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the lock and its wheels."
+)
+def command(target_name: str, stack: str | None, python: str | None, output: Path) -> None:
+    """Download the wheels of a stack beside its lock, every file held to its size and hash.
+
+    On the machine without network, `pip install -r pylock.NAME.toml` or `envdoctor fix` then works from that folder.
+
+    \b
+    Example:
+      envdoctor fetch --target cpu --output ./wheelhouse
+    """
+    place = replace(locate(output / "no-environment"), exists=False)
+    with steps(stderr()) as progress:
+        progress("choosing the stack")
+        _, examination = creation.examine_base(place, python, Question(target=target_name, stack=stack))
+        choice, interpreter = examination.target.choice, examination.facts.interpreter
+        if choice is None or isinstance(interpreter, Unavailable):
+            raise Trouble(examination.target.no_choice or "no stack was chosen", where="--target", exit_code=3)
+        lock = load_stacks(examination.target, choice.stack)[choice.stack]
+        found = sources.read(output, variables=os.environ, folder=Path.cwd())
+        fetched = fetch(lock, interpreter, output, sources=found, progress=progress)
+    size = fetched.size / 1e6
+    text = f"✓ {fetched.lock}: {fetched.files} wheels, {fetched.downloaded} downloaded ({size:.0f} MB)"
+    stderr().print(text, markup=False)

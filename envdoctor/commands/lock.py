@@ -1,0 +1,154 @@
+"""``envdoctor lock``: write stacks, check how far they have drifted, or make one of an environment of your own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from envdoctor import bundle, collect, library, stack, target
+from envdoctor.change import sources
+from envdoctor.change.sources import Sources
+from envdoctor.choice import choose_target
+from envdoctor.commands import _options
+from envdoctor.commands._output import stderr, stdout
+from envdoctor.commands._progress import steps
+from envdoctor.environment import Environment, locate
+from envdoctor.errors import Trouble
+from envdoctor.facts import Facts, Interpreter, Packages, Unavailable
+from envdoctor.locking import adopt, inputs
+from envdoctor.locking.drift import Drift, check_stack
+from envdoctor.locking.lint import lint
+from envdoctor.locking.lock import Written, write_stack
+from envdoctor.locking.new_target import write_target
+
+
+@click.command("lock")
+@click.argument("name", required=False)
+@click.option("--check", "check_", is_flag=True, help="Say what has drifted and what that makes stale; write nothing.")
+@click.option(
+    "--lint", "lint_", is_flag=True, help="Hold it to what installing it safely demands; write nothing."
+)
+@click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
+@click.option("--output", "-o", "name_out", metavar="NAME", help="Name of that stack and target.")
+@click.option("--folder", type=click.Path(path_type=Path), help="Where the lockfiles are. Default: the bundled ones.")
+@click.option("--keep", is_flag=True, help="Keep the versions of the present lock where the requirements allow it.")
+@click.option("--like", metavar="TARGET", default="auto", help="Whose GPU and flags a target of your own takes over.")
+@_options.environment
+def command(
+    name: str | None,
+    check_: bool,
+    lint_: bool,
+    source: str | None,
+    name_out: str | None,
+    folder: Path | None,
+    keep: bool,
+    like: str,
+    env: Path | None,
+) -> int:
+    """Write a stack: exact versions, sizes and hashes of wheels, no addresses.
+
+    Stacks are written from lockfiles/inputs/NAME.in by uv's universal resolver; the same answer gives the same bytes.
+
+    \b
+    Examples:
+      envdoctor lock cu130
+      envdoctor lock cu130 --check
+      envdoctor lock --from requirements.txt --output mine --folder .
+      envdoctor lock --from environment --env ./env --output mine --folder .
+
+    Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has; 2 wrong usage; 3 nothing resolves.
+    """
+    folder = folder or bundle.lockfiles()
+    if source is not None:
+        return _adopt(source, name_out or name, folder, like, env)
+    if name is None:
+        raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
+    if lint_:
+        return _lint(folder / f"pylock.{name}.toml")
+    found = sources.read(folder, variables=os.environ, folder=Path.cwd())
+    wanted = inputs.read(folder / "inputs" / f"{name}.in")
+    with steps(stderr()) as progress:
+        progress(f"resolving {name}")
+        if check_:
+            targets = [target.load(path) for path in sorted((folder / "targets").glob("*.toml"))]
+            lock = stack.load(folder / f"pylock.{name}.toml")
+            drift = check_stack(lock, wanted, sources=found, targets=targets)
+        else:
+            written = write_stack(name, wanted, folder=folder, sources=found, upgrade=not keep)
+    return _show_drift(drift) if check_ else _show_written(written)
+
+
+def _stacks(folder: Path) -> list[str]:
+    return sorted(path.name.split(".")[1] for path in folder.glob("pylock.*.toml"))
+
+
+def _lint(path: Path) -> int:
+    if not path.is_file():
+        raise Trouble("there is no such lock", file=path, remedy=f"One of: {', '.join(_stacks(path.parent))}")
+    flaws = lint(path)
+    for flaw in flaws:
+        stdout().print(f"{'✗' if flaw.fatal else '!'} {flaw.where}: {flaw.problem}", markup=False)
+    if not flaws:
+        stdout().print(f"✓ {path.name}: nothing to object to", markup=False)
+    return int(any(flaw.fatal for flaw in flaws))
+
+
+def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | None) -> int:
+    if name is None:
+        raise Trouble("how shall the stack be called?", where="--output", remedy="Name it: --output mine")
+    environment = locate(env).require()
+    with steps(stderr()) as progress:
+        progress("examining the environment")
+        facts = collect.begin(environment, torch=False).finish()
+        interpreter = _interpreter(facts, environment)
+        found: Sources = sources.read(environment.path, variables=os.environ, folder=Path.cwd())
+        progress(f"locking {source}")
+        if source == "environment":
+            if isinstance(facts.packages, Unavailable):
+                raise Trouble(facts.packages.reason, file=environment.path, exit_code=3)
+            packages: Packages = facts.packages
+            adopted = adopt.adopt_environment(packages, interpreter, name, folder=folder, sources=found)
+        else:
+            adopted = adopt.adopt_file(Path(source), name, folder=folder, interpreter=interpreter, sources=found)
+        model, _ = choose_target(like, facts, library.load_targets())
+        path = write_target(name, folder=folder, like=model, origin=source)
+    for line in adopted.left_out:
+        stderr().print(f"left out: {line}", markup=False)
+    stderr().print(f"✓ {path}; use it: envdoctor check --target {path}", markup=False)
+    return _show_written(adopted.written)
+
+
+def _interpreter(facts: Facts, environment: Environment) -> Interpreter:
+    if isinstance(facts.interpreter, Unavailable):
+        raise Trouble(facts.interpreter.reason, file=environment.path, exit_code=3)
+    return facts.interpreter
+
+
+def _show_written(written: Written) -> int:
+    console = stderr()
+    for change in written.changes:
+        console.print(f"  {change}", markup=False)
+    for problem in written.problems:
+        console.print(f"  ! {problem}", markup=False)
+    state = "written" if written.changed else "unchanged, byte for byte"
+    console.print(f"✓ {written.stack.path}: {state}, {len(written.stack.lock.packages)} packages", markup=False)
+    return 0
+
+
+def _show_drift(drift: Drift) -> int:
+    console = stdout()
+    for one in drift.newer:
+        held = " (held back by its own requirements)" if one.held else ""
+        console.print(f"  {one.name:<24} {one.locked:>16} → {one.newest}{held}", markup=False)
+    for name, baseline in drift.at_stake:
+        console.print(f"  a new lock makes {name}'s measured {baseline.workload} baseline a derived one", markup=False)
+    for name, baseline in drift.stale:
+        console.print(f"  {name}'s {baseline.workload} baseline was measured with an older lock", markup=False)
+    if drift.unknown:
+        console.print(f"  what is held back is not known: {drift.unknown}", markup=False)
+    moved = [one for one in drift.newer if not one.held]
+    if not moved and not drift.stale:
+        console.print("✓ nothing has drifted")
+    return int(bool(moved or drift.stale))
