@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from envdoctor.compat.torch_builds import line_of
@@ -11,6 +12,9 @@ from envdoctor.knowledge.defects import Defect
 from envdoctor.knowledge.hardware import capabilities
 from envdoctor.rule import Finding, Severity, known
 from envdoctor.target import Target
+
+
+_SLOW = re.compile(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
 
 
 def found(rows: Iterable[Defect], facts: Facts, target: Target, kind: str, rank: int) -> Iterator[Finding]:
@@ -23,6 +27,8 @@ def found(rows: Iterable[Defect], facts: Facts, target: Target, kind: str, rank:
         if version is None or not _concerned(row, version, facts):
             continue
         full = _together(row, packages) and _on_such_gpu(row, facts, target) and _hinted(row, facts)
+        if kind == "known-slow-version" and row.otherwise is not None and _complains(facts):
+            full = True
         severity = row.severity if full else row.otherwise
         if severity is None:
             continue
@@ -62,6 +68,11 @@ def _on_such_gpu(row: Defect, facts: Facts, target: Target) -> bool:
         return True
     least, greatest = row.capability
     return any(least <= found <= greatest for found in capabilities(facts, target))
+
+
+def _complains(facts: Facts) -> bool:
+    """Does the report itself say that training is slow? Then a release that is known for it needs no other hint."""
+    return any(_SLOW.search(line) for line in facts.messages)
 
 
 def _hinted(row: Defect, facts: Facts) -> bool:

@@ -89,6 +89,16 @@ BROKEN = (
         beside={"unsloth": ""},
     ),
     Defect(
+        "datasets",
+        ">=4.4.0,<=4.5.0",
+        "mapping over a data set ends in a recursion error",
+        "datasets==4.3.0",
+        "https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py",
+        Severity.ERROR,
+        otherwise=None,
+        hint=re.compile(r"RecursionError|maximum recursion depth", re.IGNORECASE),
+    ),
+    Defect(
         "sentence-transformers",
         ">=5.5.0,<5.6.1",
         "embeddings of RoBERTa models with flash attention are wrong under transformers 5",
@@ -151,9 +161,9 @@ SLOW = (
         "conv2d was seen 8 times slower than in 2.3.1 for some shapes; cudnn.benchmark = True undoes it",
         "torch>=2.6",
         "https://github.com/pytorch/pytorch/issues/146096",
-        Severity.NOTE,
+        Severity.WARNING,
         otherwise=None,
-        hint=re.compile(r"conv2d", re.IGNORECASE),
+        hint=re.compile(r"conv(?:olution)?2d.{0,80}(?:slow|times|longer)|slow.{0,80}conv(?:olution)?2d", re.IGNORECASE),
         cuda=True,
     ),
     Defect(

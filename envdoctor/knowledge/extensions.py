@@ -98,6 +98,8 @@ def builds(facts: Facts) -> Mapping[str, Built]:
     packages = known(facts.packages)
     for distribution in packages.distributions if packages else ():
         name, version = distribution.name, distribution.version
+        if "+" not in version and distribution.build is None and name not in ("torchao", "xformers"):
+            continue
         torch = _release_of_torch(name, version)
         label = ",".join(filter(None, (versions.label(version), distribution.build)))
         if name not in STABLE and (torch or re.search(r"torch|pt\d\d", label)):

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import capabilities
+from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
 from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.target import Target
 
@@ -25,7 +25,9 @@ def cudnn_first(facts: Facts, target: Target) -> Iterator[Finding]:
     flag = need(facts.torch).flags.get("sdp")
     found = capabilities(facts, target)
     if not found:
-        raise Skip("the GPU is not known")
+        if trains_on_gpu(facts, target) is not False:
+            raise Skip("the GPU is not known")
+        return
     if flag is None or flag.value is None or "sdp" in target.flags:
         return  # the target's own order was measured on its GPU: attention/sdp-backends compares with it
     slower = sorted(ratio for capability, ratio in _MEASURED.items() if capability in found and ratio < 1.0)

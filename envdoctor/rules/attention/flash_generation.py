@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.knowledge.hardware import Capability, capabilities
+from envdoctor.knowledge.hardware import Capability, capabilities, trains_on_gpu
 from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.target import Target
 
@@ -21,7 +21,9 @@ def flash_generation(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     packages, found = need(facts.packages), capabilities(facts, target)
     if not found:
-        raise Skip("the GPU is not known")
+        if trains_on_gpu(facts, target) is not False:
+            raise Skip("the GPU is not known")
+        return
     three = packages.version("flash-attn-3")
     four = packages.version("flash-attn-4")
     two = packages.version("flash-attn")

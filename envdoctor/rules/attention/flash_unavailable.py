@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.knowledge.hardware import capabilities
+from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
@@ -33,7 +33,9 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     found = capabilities(facts, target)
     packages = known(facts.packages)
     if said is None and not found:
-        raise Skip("neither the GPU nor a message about attention is known")
+        if trains_on_gpu(facts, target) is not False:
+            raise Skip("neither the GPU nor a message about attention is known")
+        return
     old = bool(found) and max(found) < (8, 0)
     version = packages.version("flash-attn") if packages else None
     if said is not None:

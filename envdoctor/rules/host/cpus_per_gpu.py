@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import allowed_cpus
+from envdoctor.knowledge.hardware import allowed_cpus, trains_on_gpu
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
@@ -22,6 +22,8 @@ def cpus_per_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     host, gpus = need(facts.host), known(facts.gpus)
     cpus = allowed_cpus(host)
     count = (gpus.count or len(gpus.devices)) if gpus else 0
+    if not count and trains_on_gpu(facts, target) is False:
+        return
     if cpus is None or not count:
         raise Skip("the number of CPUs or of GPUs is not known")
     if cpus < count * _ENOUGH:

@@ -17,6 +17,12 @@ _SAYS = (
     "/dev/shm size might be too small",
     "killed by signal: bus error",
     "no space left on device: '/dev/shm",
+    "shared memory segment /dev/shm",
+    "unable to write to file </torch_",
+    "/dev/shm full",
+    "/dev/shm is full",
+    "/dev/shm too small",
+    "could not create shared memory",
 )
 
 

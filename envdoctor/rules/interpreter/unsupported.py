@@ -15,7 +15,28 @@ _SAYS = (
     re.compile(r"Requires-Python [<>=!~]"),
     re.compile(r"does not satisfy [<>=!~]=?\s*\d"),
     re.compile(r"python .* (?:is )?not supported", re.IGNORECASE),
+    re.compile(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
+    re.compile(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
+    re.compile(r"requires?[- ]python\s*[:=]?\s*[<>=!~]", re.IGNORECASE),
 )
+_SINCE = (
+    (re.compile(r"No module named '?(?:distutils|imp|asynchat|asyncore)\b"), ">=3.12"),
+    (re.compile(r"module '?pkgutil'? has no attribute '?ImpImporter"), ">=3.12"),
+    (re.compile(r"(?:Mapping|MutableMapping|Iterable|Callable|Sequence)'? from '?collections\b"), ">=3.10"),
+    (re.compile(r"'?collections'? has no attribute '?(?:\w*Mapping|Iterable|Callable|Sequence)"), ">=3.10"),
+    (re.compile(r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias)' and"), "<3.10"),
+    (re.compile(r"No module named '?tomllib\b"), "<3.11"),
+    (re.compile(r"'(?:type|ABCMeta)' object is not subscriptable"), "<3.9"),
+)
+"""Errors that mean this Python is too new or too old for the code, on the Pythons for which they mean it."""
+_NOT_FOUND = re.compile(
+    r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
+    r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
+    re.IGNORECASE,
+)
+_NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
+"""Compiled packages of this field have wheels for these Pythons (their release notes, autumn 2026); for newer ones they
+come months later, for older ones the last releases are years old."""
 
 
 @rule(Severity.ERROR)
@@ -30,8 +51,18 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     interpreter, packages, torch = need(facts.interpreter), known(facts.packages), known(facts.torch)
     said = messages.matched(facts, *_SAYS)
-    if said is not None and re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE):
+    if said is None:
+        fitting = [pattern for pattern, wrong in _SINCE if versions.within(interpreter.version, wrong)]
+        said = messages.matched(facts, *fitting)
+        known_by_error = said is not None
+    else:
+        known_by_error = False
+    if said is not None and (known_by_error or re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE)):
         yield _finding(target, interpreter, said.string, "a Python that these packages support", proven=True)
+        return
+    missing = messages.matched(facts, _NOT_FOUND)
+    if missing is not None and _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or ""):
+        yield _finding(target, interpreter, missing.string, "a Python for which this package has wheels", proven=True)
         return
     if interpreter.implementation not in ("cpython", ""):
         text = f"{interpreter.implementation} is not supported by torch"
@@ -50,6 +81,17 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
         )
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
+
+
+def _without_wheels(interpreter: Interpreter, name: str, wanted: str) -> bool:
+    """Is the package absent because of this Python? For torch the releases are known, for others the usual range."""
+    own = versions.release(interpreter.version)
+    if own is None:
+        return False
+    release = release_of(wanted.lstrip("=~<>!")) if name == "torch" and wanted.startswith("==") else None
+    if release is not None:
+        return not _within(interpreter, release.python)
+    return own[:2] >= _NEWEST_WHEELS or own[:2] < _OLDEST_WHEELS
 
 
 def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:

@@ -16,6 +16,11 @@ _SAYS = (
     re.compile(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
     re.compile(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),
     re.compile(r"skipping import of cpp extensions", re.IGNORECASE),
+    re.compile(r"ops were compiled and installed with a different version", re.IGNORECASE),
+    re.compile(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
+    re.compile(
+        r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE
+    ),
     re.compile(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|fused_\w+|amp_C)"),
     re.compile(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
     re.compile(r"flash_attn\w*.*(?:libcudart|libcublas)\.so\.\d+\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
@@ -41,7 +46,9 @@ def extension_abi(facts: Facts, target: Target) -> Iterator[Finding]:
     built = extensions.builds(facts)
     failed = {e.name: e.error for e in known(facts.extensions) or () if e.error}
     if said is None and (torch is None or not built) and not failed:
-        raise Skip("no compiled extension, or no torch, is reported")
+        if known(facts.packages) is None and known(facts.extensions) is None:
+            raise Skip("the extensions are not known")
+        return
     blamed = extensions.named(said.string, built) if said else None
     told = False
     for name, build in sorted(built.items()):

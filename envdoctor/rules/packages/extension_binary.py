@@ -37,7 +37,9 @@ def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
     installed = extension is not None or (packages is not None and packages.version(_NAME) is not None)
     said = messages.matched(facts, *_SAYS) or (messages.matched(facts, _LOADER) if installed else None)
     if not installed and said is None:
-        raise Skip("bitsandbytes is not installed")
+        if packages is None or not packages.complete:
+            raise Skip("whether bitsandbytes is installed is not known")
+        return
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     line = line_of(version, torch.cuda if torch else None) if version else None
     carried = _carried(extension)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
 from envdoctor.knowledge.requirements import normal
-from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.rule import Finding, Severity, known, rule
 from envdoctor.target import Target
 
 _LINES = (
@@ -29,8 +29,6 @@ def import_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: bring both to releases of the same time, or to the target's stack.
     Source: https://docs.python.org/3/library/exceptions.html#ImportError
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
     packages = known(facts.packages)
     for line in facts.messages:
         if "partially initialized" in line or "circular import" in line:

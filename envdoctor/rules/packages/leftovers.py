@@ -42,10 +42,12 @@ def leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
             message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
             remedy=Remedy(
                 text="Look at it, then remove it.",
-                commands=tuple(f"rm -r -- {shlex.quote(_in(folder, path))}" for path in paths[:5]) if removable else (),
+                commands=tuple(f"rm -r -- {_quoted(folder, path)}" for path in paths[:5]) if removable else (),
             ),
         )
 
 
-def _in(folder: str, path: str) -> str:
-    return f"{folder}/{path}" if folder and not path.startswith("/") else path
+def _quoted(folder: str, path: str) -> str:
+    """For the shell; a home that was shortened to ~ must stay outside the quotes."""
+    whole = f"{folder}/{path}" if folder and not path.startswith(("/", "~/")) else path
+    return "~/" + shlex.quote(whole[2:]) if whole.startswith("~/") else shlex.quote(whole)

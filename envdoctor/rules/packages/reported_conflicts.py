@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies, versions
 from envdoctor.knowledge.requirements import read
-from envdoctor.rule import Finding, Severity, Skip, known, rule
+from envdoctor.rule import Finding, Severity, known, rule
 from envdoctor.target import Target
 
 _ONE = r"(?P<one>[A-Za-z][\w.-]*) \d[\w.+!-]*:? (?:requires|needs|has requirement) "
@@ -16,6 +16,8 @@ _LINES = (
     re.compile(_ONE + _WANTED),
     # transformers: "tokenizers>=0.11,<0.14 is required for a normal functioning of this module, but found ..."
     re.compile(_WANTED + r" is required for a normal functioning of this module"),
+    # libraries that check others by themselves: "Using X requires y>=1.2"
+    re.compile(r"\brequires? (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
     # uv: "The package `a` requires `b<2`, but `2.1` is installed"
     re.compile(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )
@@ -31,8 +33,6 @@ def reported_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
-    if not facts.messages:
-        raise Skip("the report has no error lines")
     packages = known(facts.packages)
     for line in facts.messages:
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)

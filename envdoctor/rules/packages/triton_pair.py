@@ -19,7 +19,13 @@ _SAYS = (
     re.compile(r"cannot import name '\w+' from 'triton"),
     re.compile(r"module 'triton[\w.]*' has no attribute"),
     re.compile(r"triton\.compiler\.errors\.CompilationError"),
+    re.compile(r"too old to be supported by the triton", re.IGNORECASE),
+    re.compile(r"Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE),
+    re.compile(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", re.IGNORECASE),
+    re.compile(r"module triton has no (?:attribute|name)|triton\S* has no name", re.IGNORECASE),
 )
+_MISSING = re.compile(r"No module named '?triton\b", re.IGNORECASE)
+_HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 
 @rule(Severity.ERROR)
@@ -38,6 +44,8 @@ def triton_pair(facts: Facts, target: Target) -> Iterator[Finding]:
     packages, torch_facts = known(facts.packages), known(facts.torch)
     torch = (torch_facts.version if torch_facts else None) or (packages.version("torch") if packages else None)
     said = messages.matched(facts, *_SAYS)
+    if said is None and not messages.said(facts, _HARMLESS):
+        said = messages.matched(facts, _MISSING)
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
     triton = _triton(packages)

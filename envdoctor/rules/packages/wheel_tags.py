@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts, Interpreter
+from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies, versions
 from envdoctor.rule import Finding, Severity, need, rule
 from envdoctor.target import Target
@@ -23,7 +24,10 @@ def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     packages, interpreter = need(facts.packages), need(facts.interpreter)
     for distribution in packages.distributions:
-        reasons = [_unfit(tag, interpreter) for tag in distribution.tags]
+        reasons = [
+            _unfit(tag, interpreter.version, interpreter.platform, interpreter.libc, interpreter.free_threaded)
+            for tag in distribution.tags
+        ]
         if not reasons or None in reasons:
             continue
         locked = remedies.locked(target, packages, distribution.name)
@@ -43,23 +47,26 @@ def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
         )
 
 
-def _unfit(tag: str, interpreter: Interpreter) -> str | None:
+@functools.cache  # most of an environment's wheels carry one of a few tags
+def _unfit(
+    tag: str, version: str, own_platform: str | None, libc: str | None, free_threaded: bool | None
+) -> str | None:
     """For what the wheel was built, if that is not this interpreter; None when it fits or cannot be told."""
     python, _, rest = tag.partition("-")
     abi, _, platform = rest.partition("-")
-    own = versions.release(interpreter.version)
+    own = versions.release(version)
     match = _CPYTHON.fullmatch(python)
     if match and own:
         built = (int(match[1]), int(match[2]))
         if (built != own[:2] and abi != "abi3") or (abi == "abi3" and built > own[:2]):
             return f"Python {built[0]}.{built[1]}"
-        if abi.endswith("t") is not bool(interpreter.free_threaded) and abi.startswith("cp"):
+        if abi.endswith("t") is not bool(free_threaded) and abi.startswith("cp"):
             return f"{'a free-threaded' if abi.endswith('t') else 'the ordinary'} Python {built[0]}.{built[1]}"
-    machine = (interpreter.platform or "").rpartition("-")[2]
+    machine = (own_platform or "").rpartition("-")[2]
     known_machines = ("x86_64", "aarch64", "i686", "ppc64le", "armv7l", "s390x")
     other = next((name for name in known_machines if platform.endswith(name)), None)
     if other and machine in known_machines and other != machine:
         return other
-    if interpreter.libc and "musllinux" in platform and interpreter.libc.startswith("glibc"):
+    if libc and "musllinux" in platform and libc.startswith("glibc"):
         return "musl"
     return None

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
+from envdoctor.facts import Facts, Unavailable
 from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
@@ -23,7 +23,9 @@ def bf16_support(facts: Facts, target: Target) -> Iterator[Finding]:
     launcher, host = known(facts.launcher), known(facts.host)
     wanted = launcher.settings.get("mixed_precision") if launcher else None
     if wanted is None:
-        raise Skip("the launcher's precision is not known")
+        if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
+            raise Skip(facts.launcher.reason)
+        return
     if wanted != "bf16":
         return
     found = capabilities(facts, target)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
+from envdoctor.facts import Facts, Unavailable
 from envdoctor.knowledge.hardware import capabilities
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
@@ -21,7 +21,9 @@ def fp8_support(facts: Facts, target: Target) -> Iterator[Finding]:
     launcher = known(facts.launcher)
     wanted = launcher.settings.get("mixed_precision") if launcher else None
     if wanted is None:
-        raise Skip("the launcher's precision is not known")
+        if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
+            raise Skip(facts.launcher.reason)
+        return
     found = capabilities(facts, target)
     if wanted == "fp8" and found and min(found) < (8, 9):
         least = min(found)

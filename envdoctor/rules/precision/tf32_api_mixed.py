@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Torch
@@ -8,7 +9,11 @@ from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _FLAG = "float32-matmul-precision"
-_SAYS = ("mix of the legacy and new APIs", "legacy and new APIs to set the TF32")
+_SAYS = re.compile(
+    r"(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32|(?:legacy|old) and (?:the )?new .{0,30}TF32"
+    r"|mix of the legacy and new APIs|TF32.{0,60}(?:legacy|old) and new|mixed .{0,20}TF32",
+    re.IGNORECASE,
+)
 
 
 @rule(Severity.ERROR)
@@ -50,6 +55,6 @@ def tf32_api_mixed(facts: Facts, target: Target) -> Iterator[Finding]:
 def _evidence(torch: Torch | None, messages: tuple[str, ...]) -> str | None:
     if torch is not None:
         for flag in torch.flags.values():
-            if flag.error and any(words in flag.error for words in _SAYS):
+            if flag.error and _SAYS.search(flag.error):
                 return flag.error
-    return next((line for line in messages if any(words in line for words in _SAYS)), None)
+    return next((line for line in messages if _SAYS.search(line)), None)

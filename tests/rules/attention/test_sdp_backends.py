@@ -40,4 +40,5 @@ def test_on_a_cpu_only_flash_and_math_exist_and_the_order_is_fixed() -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(sdp_backends, Facts(), HOPPER)
-    assert skipped(sdp_backends, Facts(torch=torch(sdp=DEFAULT)), asking())
+    assert skipped(sdp_backends, Facts(torch=torch(sdp=DEFAULT)))
+    assert silent(sdp_backends, Facts(torch=torch(sdp=DEFAULT)), asking())

@@ -46,4 +46,5 @@ def test_healthy_or_unreadable(value: str | Flag) -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(float32_matmul, Facts(), HIGH)
-    assert skipped(float32_matmul, at("highest"), asking())
+    assert skipped(float32_matmul, at("highest"))
+    assert silent(float32_matmul, at("highest"), asking())

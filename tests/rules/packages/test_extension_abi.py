@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import pytest
+
+from envdoctor.facts import Extension, Facts, Interpreter
+from envdoctor.rule import Pin, Severity
+from envdoctor.rules.packages.extension_abi import extension_abi
+from tests.rules.judging import findings, installed, locked, silent, skipped, torch
+
+SYMBOL = "ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationE"
+
+
+def built(version: str = "2.8.3", name: str = "flash-attn", *, ours: str = "2.13.0+cu130", **values: object) -> Facts:
+    return Facts(
+        torch=torch(ours, cuda="13.0"),
+        interpreter=Interpreter(version="3.11.7"),
+        packages=installed({name: version}),
+        extensions=(Extension(name=name, version=version, **values),),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (built(torch="2.8"), "built for torch 2.8, torch 2.13 is installed"),
+        (built(torch="2.13.0", cuda="12"), "built for CUDA 12, torch for CUDA 13.0"),
+        (built(cxx11_abi=False), "old C++ ABI"),
+        (built(python="3.10"), "built for Python 3.10, this is 3.11"),
+        (
+            Facts(packages=installed({"torch": "2.6.0+cu124", "flash-attn": "2.7+cu12torch2.5cxx11abifalse"})),
+            "torch 2.5",
+        ),
+        (Facts(packages=installed({"torch": "2.6.0+cu124", "torch-scatter": "2.1.2+pt25cu124"})), "torch 2.5"),
+    ],
+)
+def test_built_for_something_else(facts: Facts, words: str) -> None:
+    (finding,) = findings(extension_abi, facts)
+    assert (finding.kind, finding.severity) == ("extension-abi-mismatch", Severity.ERROR)
+    assert words in finding.message
+    assert any(command.startswith("python -m pip uninstall") for command in finding.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "ours"), [("torchao", "0.15.0", "2.7.1+cu128"), ("xformers", "0.0.28.post2", "2.9.0+cu128")]
+)
+def test_packages_that_go_on_without_their_kernels_are_warned_of(name: str, version: str, ours: str) -> None:
+    (finding,) = findings(extension_abi, Facts(packages=installed({"torch": ours, name: version})))
+    assert (finding.subject, finding.severity) == (name, Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        (SYMBOL, "flash-attn"),
+        ("vllm/_C.abi3.so: undefined symbol _ZN5torch3jit17parseSchemaOrNameERKSsb", "vllm"),
+        ("undefined symbol: _ZNK3c105Error4whatEv", "a compiled extension"),
+        ("xFormers was built for: PyTorch 2.1.0+cu121 (you have 2.2.0+cu121)", "xformers"),
+        ("OSError: libtorch_cuda_cu.so: cannot open shared object file", "a compiled extension"),
+    ],
+)
+def test_the_line_of_a_report(line: str, subject: str) -> None:
+    (finding,) = findings(extension_abi, Facts(messages=(line,)))
+    assert finding.subject == subject
+    assert finding.root_rank > findings(extension_abi, built(torch="2.8"))[0].root_rank
+
+
+def test_a_failed_import_of_the_probe() -> None:
+    (finding,) = findings(extension_abi, built(error=SYMBOL))
+    assert "_ZN3c10" in finding.message
+    assert silent(extension_abi, built(error="ModuleNotFoundError: No module named 'einops'"))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        built(torch="2.13.0", cuda="13.0", python="3.11", cxx11_abi=True),
+        built(python="3.9+"),  # abi3
+        built(cuda="13"),
+        built(),
+        Facts(packages=installed({"torch": "2.1.2+cu121", "deepspeed": "0.12.5"})),
+        Facts(packages=installed({"torch": "2.5.0+cu121", "xformers": "0.0.28.post2"})),
+        Facts(packages=installed({"torch": "2.12.0", "torchao": "0.17.0"})),
+        Facts(packages=installed(torch="2.13.0")),
+    ],
+)
+def test_fitting_builds_and_builds_that_say_nothing(facts: Facts) -> None:
+    assert silent(extension_abi, facts)
+
+
+def test_libraries_of_others_are_not_extensions() -> None:
+    lines = (
+        "libcublas.so.11: undefined symbol: cublasLtGetStatusString, version libcublasLt.so.11",
+        "libcudnn_cnn_train.so.8: undefined symbol _ZN5cudnn3cnn34layerNormFwd_execute_internal",
+    )
+    assert silent(extension_abi, Facts(messages=lines))
+
+
+def test_repaired_from_the_lock() -> None:
+    facts = replace(built(torch="2.8"), messages=(SYMBOL,))
+    (finding,) = findings(extension_abi, facts, locked(**{"flash-attn": "2.8.4"}))
+    assert finding.repair == (Pin(name="flash-attn", version="2.8.4"),)
+
+
+def test_unknown_is_skipped() -> None:
+    assert skipped(extension_abi, Facts())

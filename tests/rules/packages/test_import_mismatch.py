@@ -1,0 +1,37 @@
+import pytest
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Severity
+from envdoctor.rules.packages.import_mismatch import import_mismatch
+from tests.rules.judging import findings, installed, silent
+
+
+@pytest.mark.parametrize(
+    ("line", "subject", "missing"),
+    [
+        ("ImportError: cannot import name 'is_npu' from 'transformers.utils' (/x.py)", "transformers", "is_npu"),
+        ("AttributeError: module 'torch' has no attribute 'float8_e4m3fn'", "torch", "float8_e4m3fn"),
+        ("ModuleNotFoundError: No module named 'huggingface_hub.errors'", "huggingface-hub", "errors"),
+        ("ImportError: trl (/opt/env/trl/__init__.py) has no name GRPOConfig", "trl", "GRPOConfig"),
+        ("AttributeError: module 'sklearn.utils' has no attribute 'x'", "scikit-learn", "x"),
+    ],
+)
+def test_a_name_that_is_not_there(line: str, subject: str, missing: str) -> None:
+    (finding,) = findings(import_mismatch, Facts(messages=(line,), packages=installed({subject: "1.2.3"})))
+    assert (finding.kind, finding.subject, finding.severity) == ("package-conflict", subject, Severity.ERROR)
+    assert finding.actual == "1.2.3"
+    assert missing in finding.expected
+    assert finding.root_rank < 10  # whatever is more specific explains it
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ImportError: cannot import name 'x' from partially initialized module 'random' (circular import)",
+        "TypeError: forward() got an unexpected keyword argument 'foo'",
+        "ModuleNotFoundError: No module named 'einops'",
+        "nothing",
+    ],
+)
+def test_lines_that_tell_something_else(line: str) -> None:
+    assert silent(import_mismatch, Facts(messages=(line,)))

@@ -1,0 +1,55 @@
+import pytest
+
+from envdoctor.facts import Facts
+from envdoctor.rule import Pin, Severity
+from envdoctor.rules.packages.reported_conflicts import reported_conflicts
+from tests.rules.judging import findings, installed, locked, silent
+
+
+@pytest.mark.parametrize(
+    ("line", "subject", "expected"),
+    [
+        (
+            "vllm 0.10.0 requires torch==2.7.1, but you have torch 2.8.0 which is incompatible.",
+            "vllm torch",
+            "torch==2.7.1",
+        ),
+        ("a 1.0 has requirement b>=2.0, but you have b 1.0.", "a b", "b>=2.0"),
+        (
+            "llamafactory 0.9.4 requires pydantic<=2.10.6, installed is 2.11.7",
+            "llamafactory pydantic",
+            "pydantic<=2.10.6",
+        ),
+        (
+            "ImportError: tokenizers>=0.11.1,!=0.11.3,<0.14 is required for a normal functioning of this module, but",
+            "a package tokenizers",
+            "tokenizers>=0.11.1,!=0.11.3,<0.14",
+        ),
+        ("The package `a` requires `b<2`, but `2.1` is installed", "a b", "b<2"),
+    ],
+)
+def test_what_installers_and_libraries_print(line: str, subject: str, expected: str) -> None:
+    (finding,) = findings(reported_conflicts, Facts(messages=(line,)))
+    assert (finding.kind, finding.subject, finding.expected) == ("package-conflict", subject, expected)
+    assert finding.severity is Severity.ERROR
+    assert finding.remedy.commands == (f"python -m pip install '{expected}'",)
+
+
+def test_what_is_met_by_now_is_not_repeated() -> None:
+    line = "a 1.0 requires b>=2.0, but you have b 1.0."
+    assert silent(reported_conflicts, Facts(messages=(line,), packages=installed(b="2.1")))
+    (finding,) = findings(reported_conflicts, Facts(messages=(line,), packages=installed(b="1.0")), locked(b="2.1"))
+    assert finding.repair == (Pin(name="b", version="2.1"),)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (),
+        ("[WARNING] sparse_attn: torch >= 1.5 and < 2.0 required, 2.1 detected",),
+        ("trl needs another Python: 3.8.17 does not satisfy >=3.9",),
+        ("everything is fine",),
+    ],
+)
+def test_other_lines(lines: tuple[str, ...]) -> None:
+    assert silent(reported_conflicts, Facts(messages=lines))

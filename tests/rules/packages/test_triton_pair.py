@@ -1,0 +1,65 @@
+import pytest
+
+from envdoctor.facts import Facts, Host, Packages
+from envdoctor.rule import Pin, Severity
+from envdoctor.rules.packages.triton_pair import triton_pair
+from tests.rules.judging import findings, installed, locked, silent, skipped, torch
+
+
+@pytest.mark.parametrize(
+    ("torch_version", "name", "triton"),
+    [("2.9.1", "triton", "3.6.0"), ("2.6.0", "triton", "3.3.1"), ("2.4.0", "pytorch-triton", "2.3.0")],
+)
+def test_another_triton_than_torch_requires(torch_version: str, name: str, triton: str) -> None:
+    (finding,) = findings(triton_pair, Facts(packages=installed({"torch": torch_version, name: triton})))
+    assert (finding.kind, finding.subject, finding.actual) == ("triton-mismatch", "triton", triton)
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "packages",
+    [
+        installed(torch="2.9.1", triton="3.5.1"),
+        installed(torch="2.13.0", triton="3.7.1"),
+        installed({"torch": "2.13.0+cpu"}),
+        installed(torch="1.13.0"),
+        installed(torch="2.13.0", complete=False),
+        installed(torch="9.9.9", triton="3.5.1"),
+        installed(triton="3.5.1"),
+    ],
+)
+def test_the_right_one_or_none_needed(packages: Packages) -> None:
+    assert silent(triton_pair, Facts(packages=packages))
+
+
+def test_missing_beside_a_cuda_build_on_linux() -> None:
+    (finding,) = findings(
+        triton_pair, Facts(packages=installed(torch="2.9.0"), torch=torch("2.9.0+cu128", cuda="12.8"))
+    )
+    assert (finding.actual, finding.expected, finding.severity) == ("not installed", "3.5.*", Severity.WARNING)
+    windows = Facts(packages=installed(torch="2.9.0"), host=Host(system="Windows"))
+    assert silent(triton_pair, windows)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "error: Value 'sm_89' is not defined for option 'gpu-name'",
+        "RuntimeError: Cannot find a working triton installation.",
+        "ImportError: cannot import name 'triton_key' from 'triton.compiler.compiler'",
+    ],
+)
+def test_a_failure_in_a_report_is_an_error(line: str) -> None:
+    (finding,) = findings(triton_pair, Facts(messages=(line,)))
+    assert finding.severity is Severity.ERROR
+    assert line in finding.message
+
+
+def test_repaired_from_the_lock() -> None:
+    facts = Facts(packages=installed(torch="2.9.1", triton="3.6.0"))
+    (finding,) = findings(triton_pair, facts, locked(torch="2.9.1", triton="3.5.1"))
+    assert finding.repair == (Pin(name="triton", version="3.5.1"),)
+
+
+def test_unknown_is_skipped() -> None:
+    assert skipped(triton_pair, Facts())
