@@ -13,7 +13,6 @@ from envdoctor.knowledge.hardware import capabilities
 from envdoctor.rule import Finding, Severity, known
 from envdoctor.target import Target
 
-
 _SLOW = re.compile(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
 
 

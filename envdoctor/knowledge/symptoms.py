@@ -36,7 +36,7 @@ SYMPTOMS = (
     ),
     Symptom(
         _said(
-            r"PydanticUserError|PydanticImportError|`?(?:root_validator|BaseSettings)`? .{0,60}(?:moved|removed|MUST specify)"
+            r"PydanticUserError|PydanticImportError|(?:root_validator|BaseSettings)\W{1,3}.{0,60}(?:moved|removed)"
             r"|non-annotated attribute was detected"
         ),
         "pydantic",
@@ -119,7 +119,7 @@ SYMPTOMS = (
     ),
     Symptom(
         _said(
-            r"Loading .{0,40} requires .{0,40}(?:the )?latest version of bitsandbytes|Using `?bitsandbytes`? .{0,60}requires"
+            r"requires .{0,40}(?:the )?latest version of bitsandbytes|Using `?bitsandbytes`? .{0,60}requires"
             r"|requires Accelerate: pip install"
         ),
         "bitsandbytes",
@@ -129,9 +129,7 @@ SYMPTOMS = (
         "https://github.com/huggingface/transformers/blob/main/src/transformers/quantizers/quantizer_bnb_4bit.py",
     ),
     Symptom(
-        _said(
-            r"(?:does not recognize this architecture|Unrecognized configuration class|model type `?[\w-]+`? but Transformers)"
-        ),
+        _said(r"does not recognize this architecture|model type `?[\w-]+`? but Transformers"),
         "transformers",
         "",
         "the installed transformers is older than the model",
@@ -140,7 +138,8 @@ SYMPTOMS = (
     ),
     Symptom(
         _said(
-            r"Tokenizer class \w+ does not exist or is not currently imported|data did not match any variant of untagged enum"
+            r"Tokenizer class \w+ does not exist or is not currently imported"
+            r"|data did not match any variant of untagged enum"
         ),
         "tokenizers",
         "",

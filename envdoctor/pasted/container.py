@@ -28,9 +28,16 @@ def read(page: Page, draft: Draft) -> None:
         elif command := _COMMAND.search(text):
             draft.claim("host.container", _NAMES.get(command[1], command[1]), INFERRED)
             _shm(draft, text)
+            _cpus(draft, text)
         elif (found := pair(text)) and _KEY.fullmatch(normal(found[0])) and not words.is_unknown(found[1]):
             draft.claim("host.container", "docker", INFERRED)
             _shm(draft, found[1])
+            _cpus(draft, found[1])
+
+
+def _cpus(draft: Draft, text: str) -> None:
+    if found := re.search(r"--cpus[= ](\d{1,4}(?:\.\d{1,3})?)", text):
+        draft.claim("host.cpu_quota", float(found[1]), INFERRED)
 
 
 def _shm(draft: Draft, text: str) -> None:

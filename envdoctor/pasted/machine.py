@@ -111,6 +111,14 @@ def threads(draft: Draft, value: str) -> None:
     draft.claim("torch.threads", words.number(value))
 
 
+def cpu_quota(draft: Draft, value: str) -> None:
+    """CPUs: "4", "4.0 CPUs", or the cgroup's own "400000 100000"."""
+    numbers = [float(part) for part in re.findall(r"\d{1,12}(?:\.\d{1,6})?", value)]
+    if numbers:
+        cpus_ = numbers[0] / numbers[1] if len(numbers) > 1 and numbers[1] >= 1000 else numbers[0]
+        draft.claim("host.cpu_quota", cpus_ if 0 < cpus_ < 10_000 else None)
+
+
 def open_files(draft: Draft, value: str) -> None:
     draft.claim("host.files_soft", words.number(value))
 
@@ -161,6 +169,8 @@ FIELDS: Mapping[str, Field] = {
         cpu_model: ("cpu", "cpu model", "processor", "cpu name", "cpu type"),
         cpus: ("cpu count", "cpu cores", "number of cpus", "cpus", "os.cpu_count()", "nproc", "vcpus", "cpu threads",
                "logical cpus"),
+        cpu_quota: ("cpu quota", "cpu limit", "cpus allowed", "cpu.max", "cgroup cpus", "container cpus", "cpu request",
+                    "cgroup cpu quota", "allowed cpus", "cpus (cgroup)"),
         open_files: ("ulimit -n", "open files", "rlimit_nofile", "nofile", "open files (-n)", "max open files",
                      "open file limit", "ulimit", "file limit"),
     }.items()

@@ -12,7 +12,8 @@ from envdoctor.pasted.page import Page, pair
 from envdoctor.pasted.words import cuda_of, is_unknown
 
 _MESSAGE = re.compile(
-    r"error\b|errors?:|exception|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
+    r"times as long|takes .{0,20}longer|error\b|errors?:|exception"
+    r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
     r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
     r"|\bincompatible\b|not compatible|mismatch|unsupported|not supported|n[o']t support\b|no longer|does not"
     r"|do not match|don't match|doesn't match|\brequires?\b|\brequired\b|\bneeds\b"

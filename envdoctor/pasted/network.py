@@ -43,8 +43,8 @@ def read(page: Page, draft: Draft) -> None:
             and len(value) < 6
         ):
             draft.claim("network.nodes", int(value), LISTED)
-        elif key in ("acs", "iommu", "peer memory", "nvidia peermem", "p2p") and _STATE_WORD.match(value):
-            _switch(draft, key, value)
+        elif key in _SWITCHES and _STATE_WORD.match(value):
+            draft.claim(f"network.{_SWITCHES[key]}", bool(_ON.match(value)))
         elif _CARD.search(key) and (speed := _SPEED.search(value)):
             draft.claim("network.interfaces", (f"{_interface(value)} {int(float(speed[1]) * 1000)}",), INFERRED)
         else:
@@ -56,11 +56,9 @@ def read(page: Page, draft: Draft) -> None:
 _STATE_WORD = re.compile(r"(?:on|off|enabled|disabled|yes|no|loaded|not loaded|missing|present)\b", re.IGNORECASE)
 
 
-def _switch(draft: Draft, key: str, value: str) -> None:
-    on = bool(re.match(r"(?:on|enabled|yes|loaded|present)\b", value, re.IGNORECASE))
-    field = {"acs": "acs", "iommu": "iommu", "peer memory": "peer_memory", "nvidia peermem": "peer_memory"}.get(key)
-    if field:
-        draft.claim(f"network.{field}", on)
+_ON = re.compile(r"(?:on|enabled|yes|loaded|present|active)\b", re.IGNORECASE)
+_SWITCHES = {"acs": "acs", "pcie acs": "acs", "iommu": "iommu", "peer memory": "peer_memory",
+             "nvidia peermem": "peer_memory", "gpudirect rdma": "peer_memory"}  # fmt: skip
 
 
 def _infiniband(draft: Draft, value: str) -> None:

@@ -12,12 +12,15 @@ FORMAT = "nvidia-smi"
 
 
 def read(page: Page, draft: Draft) -> None:
+    listed = False
     for number, text in page.left():
         if text.startswith(("GPU", "MIG")) and read_gpu(draft, text):
             page.take(number)
-            draft.claim("gpus.count", max(draft.gpus, default=-1) + 1 or None, INFERRED)
+            listed = True
             if "UUID" in text:
                 draft.format(FORMAT)
+    if listed and draft.gpus:
+        draft.claim("gpus.count", max(draft.gpus) + 1, INFERRED)
 
 
 def read_gpu(draft: Draft, text: str) -> bool:

@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
+_SAYS = re.compile(
+    r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
+    r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
+    r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)",
+    re.IGNORECASE,
+)
 _CONSUMER = re.compile(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
 
 
@@ -21,8 +27,12 @@ def peer_access(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     https://cortwave.github.io/posts/multi-gpu/
     """
-    gpus = need(facts.gpus)
-    if len(gpus.peer_access) < 2:
+    gpus = known(facts.gpus)
+    said = next((line for line in (*facts.messages, *_pairs(facts)) if _SAYS.search(line)), None)
+    if said is not None and (gpus is None or (gpus.count or len(gpus.devices)) != 1):
+        yield _reported(said)
+        return
+    if gpus is None or len(gpus.peer_access) < 2:
         raise Skip("peer access between GPUs is not known")
     closed = [
         (one, other)
@@ -49,4 +59,24 @@ def peer_access(facts: Facts, target: Target) -> Iterator[Finding]:
         ),
         who="you" if consumer else "host",
         severity=Severity.NOTE if consumer else None,
+    )
+
+
+def _pairs(facts: Facts) -> Iterator[str]:
+    return (f"{key}: {value}" for key, value in facts.remarks.items())
+
+
+def _reported(said: str) -> Finding:
+    return Finding(
+        kind="slow-interconnect",
+        subject="peer access",
+        actual=said,
+        expected="every GPU reads every other",
+        message=f"The GPUs cannot reach each other directly: {said}.",
+        remedy=Remedy(
+            text="Have the host check ACS, IOMMU and the virtual machine's settings; expect slow traffic until then.",
+            commands=("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
+        ),
+        who="host",
+        root_rank=9,
     )

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.network import _joined
 from envdoctor.target import Target
+
+_SAYS = re.compile(
+    r"Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
+    r"|(?:num_processes|nproc_per_node).{0,40}(?:exceeds|more than|greater than).{0,40}GPU",
+    re.IGNORECASE,
+)
+_AT_START = re.compile(r"cudaGetDeviceCount|CUDA initialization|Error 101", re.IGNORECASE)
+"""An invalid ordinal while CUDA starts is the driver's or the device list's, not the launcher's."""
 
 
 @rule(Severity.ERROR)
@@ -16,6 +25,10 @@ def ranks(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: one process per GPU.
     Source: https://docs.pytorch.org/docs/stable/elastic/run.html
     """
+    said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
+    if said is not None:
+        yield _reported(said)
+        return
     started = _joined.ranks_here(facts)
     count = _joined.gpu_count(facts)
     if started is None or not count:
@@ -34,4 +47,20 @@ def ranks(facts: Facts, target: Target) -> Iterator[Finding]:
         message=f"{number} processes are started for {count} GPU{'s' if count > 1 else ''}: ranks would share a GPU.",
         remedy=Remedy(text="Start one process per GPU.", commands=(f"torchrun --nproc_per_node={count} train.py",)),
         root_rank=20,
+    )
+
+
+def _reported(said: str) -> Finding:
+    return Finding(
+        kind="config-mismatch",
+        subject="processes",
+        actual=said,
+        expected="one process per GPU",
+        message=f"More processes are started than there are GPUs for them: {said}.",
+        remedy=Remedy(
+            text="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank.",
+            commands=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
+        ),
+        explains=("driver/cuda-init", "torch/cuda-error"),
+        root_rank=88,
     )

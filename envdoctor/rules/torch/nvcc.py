@@ -16,8 +16,8 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _DEEPSPEED = re.compile(
-    r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?(?:\(?(?P<early>[\d.]+)\)? )?"
-    r"(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
+    r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?"
+    r"(?:\(?(?P<early>[\d.]+)\)? )?(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
     re.IGNORECASE,
 )
 _UNNUMBERED = re.compile(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)

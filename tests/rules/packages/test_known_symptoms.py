@@ -1,0 +1,55 @@
+import pytest
+
+from envdoctor.facts import Facts
+from envdoctor.rules.packages.known_symptoms import known_symptoms
+from tests.rules.judging import findings, installed, silent, skipped
+
+
+@pytest.mark.parametrize(
+    ("line", "packages", "subject"),
+    [
+        ("TypeError: Descriptors cannot be created directly.", {"protobuf": "4.21.0"}, "protobuf"),
+        ("pydantic.errors.PydanticUserError: ...", {"pydantic": "2.5.0"}, "pydantic"),
+        (
+            "NotImplementedError: Loading a dataset cached in a LocalFileSystem is not supported",
+            {"fsspec": "2023.12.0"},
+            "fsspec",
+        ),
+        ("AttributeError: module 'numpy' has no attribute 'float'", {"numpy": "1.26.4"}, "numpy"),
+        ("ModuleNotFoundError: No module named 'torch._six'", {"torch": "2.1.0"}, "torch"),
+        ("ImportError: Using the Trainer with PyTorch requires accelerate>=0.20.1", {}, "accelerate"),
+        ("TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'tokenizer'", {"trl": "0.12.0"}, "trl"),
+        ("TypeError: __init__() in Trainer: Trainer got an unexpected keyword argument 'x'", {}, "transformers"),
+        (
+            "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'",
+            {"transformers": "4.56.0"},
+            "transformers",
+        ),
+    ],
+)
+def test_packages_out_of_step(line: str, packages: dict[str, str], subject: str) -> None:
+    (finding,) = findings(known_symptoms, Facts(messages=(line,), packages=installed(packages, complete=False)))
+    assert (finding.kind, finding.subject) == ("package-conflict", subject)
+
+
+@pytest.mark.parametrize(
+    ("line", "packages"),
+    [
+        ("AttributeError: module 'numpy' has no attribute 'float'", {"numpy": "1.20.0"}),
+        ("TypeError: my_function() got an unexpected keyword argument 'x'", {}),
+        ("AttributeError: 'MyModel' object has no attribute 'foo'", {"transformers": "4.56.0"}),
+        ("AttributeError: 'LlamaConfig' object has no attribute 'foo'", {}),
+        ("RuntimeError: CUDA out of memory", {}),
+    ],
+)
+def test_another_cause(line: str, packages: dict[str, str]) -> None:
+    assert silent(known_symptoms, Facts(messages=(line,), packages=installed(packages, complete=False)))
+
+
+def test_one_finding_for_each_package() -> None:
+    lines = ("TypeError: Descriptors cannot be created directly.", "Descriptors cannot not be created directly")
+    assert len(findings(known_symptoms, Facts(messages=lines))) == 1
+
+
+def test_without_error_lines() -> None:
+    assert skipped(known_symptoms, Facts())
