@@ -13,6 +13,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import Facts
 from envdoctor.handoff import Measure, Order
 from envdoctor.speed import report as reports
+from envdoctor.speed.interleaving import Variant
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
 from envdoctor.speed.verdict import judge
@@ -73,6 +74,30 @@ def run_once(
             exit_code=3,
         )
     return reports.parse(data, folder / "report.json")
+
+
+def run_variant(
+    environment: Environment,
+    target: Target,
+    workload: str,
+    measure: Measure,
+    variant: Variant,
+    *,
+    on_line: Callable[[str], None] | None = None,
+) -> Report:
+    """Time one arm of an ablation in a fresh process. A run that fails is a report with its error, not an exception."""
+    order = Order(
+        workload=workload,
+        settings=variant.settings,
+        flags={**target.flags, **variant.flags},
+        variables={**target.variables, **variant.variables},
+        measure=measure,
+    )
+    folder = handoff.new_run_folder("ablate")
+    data = handoff.train(environment, order, folder, deadline=DEADLINE, on_line=on_line)
+    if data.get("device") is None:
+        data = {**data, "device": {"type": "unknown", "name": "unknown"}}
+    return reports.parse({key: value for key, value in data.items() if value is not None}, folder / "report.json")
 
 
 def time_and_judge(

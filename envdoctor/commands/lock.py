@@ -27,9 +27,7 @@ from envdoctor.locking.new_target import write_target
 @click.command("lock")
 @click.argument("name", required=False)
 @click.option("--check", "check_", is_flag=True, help="Say what has drifted and what that makes stale; write nothing.")
-@click.option(
-    "--lint", "lint_", is_flag=True, help="Hold it to what installing it safely demands; write nothing."
-)
+@click.option("--lint", "lint_", is_flag=True, help="Hold it to what installing it safely demands; write nothing.")
 @click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
 @click.option("--output", "-o", "name_out", metavar="NAME", help="Name of that stack and target.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where the lockfiles are. Default: the bundled ones.")
