@@ -68,7 +68,7 @@ def test_not_judged() -> None:
 
 
 def test_who_can_help() -> None:
-    """In a container the driver is the host's, unless another torch solves it; the rental filters say what to ask for."""
+    """In a container the driver is the host's, unless another torch solves it; filters say what to rent instead."""
     old = driver(kernel_module="535.54.03", cuda="12.2")
     rented = only(driver_too_old, machine(driver=old, torch=torch(cuda_available=False), container="docker"))
     assert rented.who == "host"

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.rules.driver.fabric_manager import fabric_manager
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import brief, driver, machine, only, pasted
+
+
+@pytest.mark.parametrize("state", ["in progress", "not started", "failed"])
+def test_found(state: str) -> None:
+    facts = machine(driver=driver(fabric_manager=state))
+    assert brief(fabric_manager, facts) == ["error cuda-init-failed Fabric Manager"]
+    assert "580.65.06" in only(fabric_manager, facts).remedy.text
+    assert only(fabric_manager, facts).who == "host"
+
+
+def test_said_by_a_report() -> None:
+    message = "nv-fabricmanager: NVIDIA GPU driver interface version 535.183.01 don't match"
+    assert only(fabric_manager, pasted(message)).actual == message
+
+
+def test_healthy() -> None:
+    for state in ("completed", "not supported"):
+        assert silent(fabric_manager, machine(driver=driver(fabric_manager=state)))
+    assert skipped(fabric_manager, machine())

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts import Driver, Facts, Host
+from envdoctor.rules.driver.no_gpu import no_gpu
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import CPU_TARGET, brief, machine, only, pasted
+
+UNLOADED = Driver(kernel_module="", pci=("0000:01:00.0 10de:2330",))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        machine(driver=UNLOADED),
+        pasted("CUDA initialization: Found no NVIDIA driver on your system"),
+        pasted("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."),
+        machine(driver=Driver(smi="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.")),
+        pasted("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
+        pasted("CUDA driver initialization failed, you might not have a CUDA gpu."),
+        pasted('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'),
+    ],
+)
+def test_found(facts: Facts) -> None:
+    assert brief(no_gpu, facts) == ["error gpu-not-visible driver"]
+
+
+def test_who() -> None:
+    assert only(no_gpu, machine(driver=UNLOADED)).who == "you"
+    inside = only(no_gpu, machine(driver=UNLOADED, container="docker"))
+    assert (inside.who, inside.remedy.commands) == ("host", ("docker run --gpus all ...",))
+
+
+def test_not_found() -> None:
+    assert silent(no_gpu, machine())
+    assert silent(no_gpu, machine(driver=Driver(kernel_module="")))  # a machine without a GPU
+    assert silent(no_gpu, machine(driver=UNLOADED, host=Host(container="wsl2")))
+    assert silent(no_gpu, pasted("nvidia-container-cli: nvml error: driver/library version mismatch", driver=Driver()))
+    assert skipped(no_gpu, pasted())
+    assert skipped(no_gpu, machine(driver=UNLOADED), CPU_TARGET)
