@@ -17,7 +17,7 @@ PROBE = Path(__file__).resolve().parents[2] / "envdoctor" / "probe" / "__main__.
 Ask = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture()
+@pytest.fixture
 def venv(tmp_path: Path) -> Venv:
     return Venv(tmp_path / "env")
 

@@ -221,7 +221,7 @@ CASES = [
         "pellings-1.0.dist-info",
     ),
     Case("stash", add("~tash/__init__.py"), "leftover", "~tash"),
-    Case("stash-info", add("~tash_info-1.0.dist-info/METADATA"), "leftover", "~tash_info-1.0.dist-info"),
+    Case("cached-info", add("~ached_info-1.0.dist-info/METADATA"), "leftover", "~ached_info-1.0.dist-info"),
     Case("old-stash", add("-ld_stash/__init__.py"), "leftover", "-ld_stash"),
     Case("uv-killed", add(".tmpAb12Cd/x"), "partial-file", ".tmpAb12Cd", distribution=""),
     Case("uv-killed-inside", add("{m}/.tmpQq9"), "partial-file", "uv_killed_inside/.tmpQq9", deep=True),

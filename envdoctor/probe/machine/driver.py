@@ -119,6 +119,6 @@ def _kernel_log(root: Root) -> Iterator[str]:
                 return
             if not message:
                 return
-            yield message.decode("utf-8", "replace")
+            yield from message.decode("utf-8", "replace").splitlines()
     finally:
         os.close(descriptor)

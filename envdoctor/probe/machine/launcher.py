@@ -35,7 +35,7 @@ def settings(text: str) -> Dict[str, str]:
         depth = len(line) - len(line.lstrip())
         above = {indent: name for indent, name in above.items() if indent < depth}
         name = ".".join([*(above[indent] for indent in sorted(above)), key.strip().strip("'\"")])
-        value = value.strip().strip("'\"")
+        value = value.partition(" #")[0].strip().strip("'\"")
         if value in ("", "{"):
             above[depth] = key.strip().strip("'\"")
         else:
