@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from envdoctor.rules.gpu.mig import mig
+from tests.rules.judging import silent, skipped
+from tests.rules.machines import brief, gpu, gpus, machine, only
+
+
+def test_found() -> None:
+    assert brief(mig, machine(gpus=gpus(gpu(0, mig=True)))) == ["warning gpu-limited GPU 0"]
+    assert brief(mig, machine(gpus=gpus(gpu(0, "NVIDIA H100 80GB HBM3 MIG 1g.10gb")))) == ["warning gpu-limited GPU 0"]
+    assert only(mig, machine(gpus=gpus(gpu(2, mig=True)))).remedy.commands == ("sudo nvidia-smi -i 2 -mig 0",)
+
+
+def test_not_found() -> None:
+    assert silent(mig, machine(gpus=gpus(gpu(0, mig=False))))
+    assert skipped(mig, machine())
