@@ -92,9 +92,10 @@ def _repeat(query: Any, key: Any, value: Any) -> Tuple[Any, Any]:
 def _documents(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
     """One SDPA per document.
 
-    Measured on 2 CPU cores in float32 (rows of 2,048 tokens in 6 to 17 documents, 4 heads of 64, forward and backward,
-    taking turns): 24 ms; one call with a dense block mask took 3.5 times as long; one hand-written node around torch's
-    CPU kernels, with plain matrix products for short documents, 7 % less, which is 1 % of a step: not worth its lines.
+    Measured on 2 CPU cores in float32 (rows of 2,048 tokens in 6 to 17 documents, 4 heads of 64, forward and
+    backward, taking turns): 24 ms; one call with a dense block mask took 3.5 times as long; one hand-written node
+    around torch's CPU kernels, with plain matrix products for short documents, 7 % less, which is 1 % of a step: not
+    worth its lines.
     """
     key, value = _repeat(query, key, value)
     sizes = list(state.lengths)

@@ -119,6 +119,7 @@ class Measurement:
     _times: List[float] = field(default_factory=list)
     _begun: float = field(default_factory=time.perf_counter)
     _last: float = field(default_factory=time.perf_counter)
+    _cpu: float = 0.0
     _per_window: int = 1
     _steps: int = 0
     _counts: Counts = Counts()
@@ -143,9 +144,18 @@ class Measurement:
             wall, parts = self.stopwatch.edge()
             tokens = {"trained": self._counts.trained, "real": self._counts.real, "slots": self._counts.slots}
             squares = self._counts.squares
+            cpu = time.process_time()
             self.windows.append(
-                {"steps": self._steps, "seconds": wall, "tokens": tokens, "squares": squares, "breakdown": parts}
+                {
+                    "steps": self._steps,
+                    "seconds": wall,
+                    "cpu_seconds": cpu - self._cpu,  # of this process: tells a busy machine from slow code
+                    "tokens": tokens,
+                    "squares": squares,
+                    "breakdown": parts,
+                }
             )
+            self._cpu = cpu
             self._steps, self._counts = 0, Counts()
         enough = len(self.windows) >= self.protocol.windows
         return enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
@@ -164,7 +174,7 @@ class Measurement:
         }
         typical = statistics.median(self._times[-10:])
         self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
-        self.measured_since = now
+        self.measured_since, self._cpu = now, time.process_time()
 
 
 def total(windows: List[Dict[str, Any]]) -> Dict[str, Any]:

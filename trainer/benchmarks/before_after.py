@@ -1,8 +1,10 @@
 """Preset `before` against the defaults: one workload in fresh processes, taking turns on the same machine.
 
-    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python PYTHON] [--set name=value ...]
+    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python PYTHON] [--set name=value
+    ...]
 
-Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds. With --python the
+Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds, by the clock and
+by the process's CPU time, which a busy machine disturbs less (most of all with --both threads=1). With --python the
 second runs use another interpreter and both use the default settings: that compares two environments. With --set the
 second runs are the defaults with those settings changed: that is the worth of one setting.
 """
@@ -42,9 +44,9 @@ def measured(
     return result
 
 
-def speed(report: Dict[str, Any]) -> float:
+def speed(report: Dict[str, Any], clock: str) -> float:
     """Trained tokens per second: the median over windows, which a disturbed window does not move."""
-    return float(statistics.median(window["tokens"]["trained"] / window["seconds"] for window in report["windows"]))
+    return float(statistics.median(window["tokens"]["trained"] / window[clock] for window in report["windows"]))
 
 
 def main() -> None:
@@ -53,27 +55,34 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=12.0, help="measured span of each run")
     parser.add_argument("--python", help="another interpreter")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings of the second runs")
+    parser.add_argument("--both", nargs="*", default=[], metavar="NAME=VALUE", help="settings of all runs")
     given = parser.parse_args()
-    changed = dict(pair.split("=", 1) for pair in given.set)
+    changed, both = (dict(pair.split("=", 1) for pair in pairs) for pairs in (given.set, given.both))
     sides = {
-        "A default": (sys.executable, "default", {}),
-        "B other": (given.python or sys.executable, "default" if given.python or changed else "before", changed),
+        "A default": (sys.executable, "default", both),
+        "B other": (
+            given.python or sys.executable,
+            "default" if given.python or changed else "before",
+            {**both, **changed},
+        ),
     }
-    rates: Dict[str, List[float]] = {name: [] for name in sides}
+    reports: Dict[str, List[Dict[str, Any]]] = {name: [] for name in sides}
     with tempfile.TemporaryDirectory() as name:
         for turn in range(given.rounds):
             for side in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
                 python, preset, settings = sides[side]
                 report = measured(python, given.workload, preset, settings, Path(name), given.seconds)
-                rates[side].append(speed(report))
-                stalled = report["contention"]["during"]
+                reports[side].append(report)
                 padding = 1 - report["tokens_per_step"]["real"] / report["tokens_per_step"]["slots"]
-                line = "%-10s %8.0f trained tokens/s  padding %2.0f %%  stalled %s  %d windows"
-                print(line % (side, rates[side][-1], 100 * padding, stalled, len(report["windows"])), flush=True)
-    ratios = sorted(a / b for a, b in zip(*rates.values()))
-    figures = (statistics.median(ratios), ratios[0], ratios[-1], len(ratios))
-    print("default / other: median %.2f, lowest %.2f, highest %.2f of %d pairs" % figures)
+                stalled = report["contention"]["during"]
+                line = "%-10s %7.0f trained tokens/s  %7.0f per CPU second  padding %2.0f %%  stalled %s"
+                figures = (side, speed(report, "seconds"), speed(report, "cpu_seconds"), 100 * padding, stalled)
+                print(line % figures, flush=True)
+    for clock in ("seconds", "cpu_seconds"):
+        ratios = sorted(speed(a, clock) / speed(b, clock) for a, b in zip(*reports.values()))
+        values = (clock, statistics.median(ratios), ratios[0], ratios[-1], len(ratios))
+        print("default / other by %s: median %.2f, lowest %.2f, highest %.2f of %d pairs" % values)
 
 
 if __name__ == "__main__":
