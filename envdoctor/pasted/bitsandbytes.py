@@ -9,7 +9,6 @@ from envdoctor.pasted.machine import capability
 from envdoctor.pasted.page import Page
 
 FORMAT = "bitsandbytes"
-_BINARY = re.compile(r"libbitsandbytes_(?:cuda(\d{2,3})(?:_nocublaslt)?|cpu|rocm\d*)\.(?:so|dll)")
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -21,8 +20,6 @@ def read(page: Page, draft: Draft) -> None:
             draft.format(FORMAT)
         if version := re.match(r"bitsandbytes (?:library |)v?(\d[\w.]*)(?: loaded from.*)?$", text):
             draft.package("bitsandbytes", version[1])
-        if binary := _BINARY.search(text):
-            draft.extension("bitsandbytes", binaries=(binary[0],))
         if found := re.search(r"compute capabilit\w+ among GPUs detected:\s*(.+)", text):
             capability(draft, found[1])
         elif found := re.search(

@@ -23,7 +23,7 @@ _MESSAGE = re.compile(
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
     r"|\bunexpected\b|not available|unavailable|not initialized|\bexceed|\bdisabled\b|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
-    r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?|instead of"
+    r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?|\bdiffers?\b|instead of"
     r"|\bignored\b|but (?:you have|got|found|is|detected)|\bexpected\b|unknown error|\blost\b|oversubscri|throttl"
     r"|\blimit(?:ed)?\b|outside of what|supported by this|XID|NVRM: |rejected|\bcorrupt|\bnan\b|not enough"
     r"|\bstuck\b|\bdeadlock|ancdata|\bmixed\b|\bold and new\b",

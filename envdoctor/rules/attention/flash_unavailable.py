@@ -13,7 +13,9 @@ _SAYS = (
     re.compile(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
     re.compile(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
     re.compile(r"no available kernel\. aborting execution", re.IGNORECASE),
-    re.compile(r"FlashAttention only supports Ampere GPUs or newer", re.IGNORECASE),
+    re.compile(r"FlashAttention only supports \w+ GPUs or newer", re.IGNORECASE),
+    re.compile(r"no operator found for `?memory_efficient_attention", re.IGNORECASE),
+    re.compile(r"xformers wasn'?t build with CUDA support", re.IGNORECASE),
 )
 
 
@@ -39,7 +41,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     old = bool(found) and max(found) < (8, 0)
     version = packages.version("flash-attn") if packages else None
     if said is not None:
-        fatal = "only supports" in said.string or "Aborting" in said.string
+        fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
         yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else None, 8)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
@@ -48,7 +50,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
 
 def _finding(actual: str, message: str, severity: Severity | None, rank: int) -> Finding:
     return Finding(
-        kind="flag-differs" if severity is None else "config-mismatch",
+        kind="flag-differs" if severity is None else "extension-binary-missing",
         subject="flash attention",
         actual=actual,
         expected="a fused attention kernel",

@@ -10,7 +10,10 @@ from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = re.compile(
-    r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client", re.IGNORECASE
+    r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
+    r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
+    r"|kernel module and .{0,30}librar(?:y|ies) .{0,30}(?:differ|do(?:es)? not match|mismatch)",
+    re.IGNORECASE,
 )
 
 

@@ -8,13 +8,17 @@ from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
 
+_SMI = re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
 _SAYS = (
     re.compile(r"Found no NVIDIA driver on your system", re.IGNORECASE),
-    re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE),
-    re.compile(r"libcuda\.so(?:\.1)?: cannot open shared object file"),
+    _SMI,
+    re.compile(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
     re.compile(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE),
     re.compile(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
-    re.compile(r"nvidia-container-cli: (?!.*mismatch).*"),
+    re.compile(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
+    re.compile(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
+    re.compile(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),
+    re.compile(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE),
 )
 
 
@@ -32,7 +36,7 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     driver, host = known(facts.driver), known(facts.host)
-    said = matched(facts, *_SAYS) or (_SAYS[1].search(driver.smi) if driver and driver.smi else None)
+    said = matched(facts, *_SAYS) or (_SMI.search(driver.smi) if driver and driver.smi else None)
     if said is None and driver is None:
         raise Skip("the driver was not looked at")
     on_bus = driver.pci if driver else ()

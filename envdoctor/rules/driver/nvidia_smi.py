@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.compat.evidence import driver_owner
+from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
 _ELSEWHERE = re.compile(r"version mismatch|couldn't communicate with the NVIDIA driver", re.IGNORECASE)
@@ -30,7 +31,9 @@ def nvidia_smi(facts: Facts, target: Target) -> Iterator[Finding]:
     if not driver.smi or _ELSEWHERE.search(driver.smi):
         return  # a version mismatch and an unloaded module have rules of their own
     lost, empty = _LOST.search(driver.smi), _EMPTY.search(driver.smi)
-    if re.search(r"not found|No such file", driver.smi) and not empty:
+    torch = known(facts.torch)
+    blind = torch is not None and torch.cuda_available is False and bool(torch_cuda(facts))
+    if re.search(r"not found|No such file", driver.smi) and not empty and not blind:
         return
     first = driver.smi.strip().splitlines()[0]
     yield Finding(
@@ -44,7 +47,7 @@ def nvidia_smi(facts: Facts, target: Target) -> Iterator[Finding]:
             commands=("dmesg | grep -i -e nvrm -e xid | tail",),
         ),
         who="host" if lost else driver_owner(facts),
-        severity=Severity.ERROR if lost or empty else None,
+        severity=Severity.ERROR if lost or empty or blind else None,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init") if lost or empty else (),
         root_rank=86 if lost or empty else 0,
     )

@@ -27,6 +27,7 @@ _SAYS = (
     re.compile(r"undefined symbol:? \S*(?:cublas|cusparse|cusolver|nvJitLink|nccl)\w*.*"),
     re.compile(r"undefined symbol:? cuda[A-Z]\w+,? version libcudart\S+"),
     re.compile(rf"symbol \S+,? version {_NAME}\S* not defined.*"),
+    re.compile(rf"symbol \S+ .{{0,30}}(?:missing|not found|absent) (?:in|from) .{{0,40}}{_NAME}.*"),
     re.compile(rf"{_NAME}\S*: version `?\S+' not found.*"),
 )
 

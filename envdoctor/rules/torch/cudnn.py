@@ -18,6 +18,11 @@ _SAYS = (
     re.compile(r"libcudnn\S*: cannot open shared object file"),
     re.compile(r"Unable to load any of \{?libcudnn\S*"),
     re.compile(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
+    re.compile(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", re.IGNORECASE),
+    re.compile(
+        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*",
+        re.IGNORECASE,
+    ),
 )
 
 
