@@ -79,7 +79,7 @@ def render_claims(rows: Sequence[ClaimRow], console: Console) -> None:
     table.add_column("here", ratio=3, overflow="fold")
     for row in rows:
         claim = row.claim
-        claimed = f"{claim.claim} ({', '.join(map(str, claim.seeds))})"
+        claimed = f"{claim.claim} ({claim.seed})"
         table.add_row(
             str(claim.number), Text(claimed), Text(claim.finding), Text(row.here, "" if row.measured else "dim")
         )
