@@ -192,9 +192,13 @@ def _check(task: build.Task, verify: Verify) -> None:
 
 
 def _take_back(task: build.Task, error: BaseException) -> None:
-    task.log.line(f"not changed: {type(error).__name__}: {error}")
+    """Clear the clone away. Where even that fails, the next command does it; the first error is the one to tell."""
     with undisturbed():
-        recover_locked(task.where)
+        try:
+            recover_locked(task.where)
+        except (Trouble, OSError) as second:
+            task.log.line(f"not cleared away: {second}")
+    task.log.line(f"not changed: {type(error).__name__}: {error}")
 
 
 def _translated(error: BaseException, task: build.Task) -> BaseException:

@@ -50,9 +50,9 @@ def recover_locked(where: Places) -> tuple[str, ...]:
             actions.append(f"an interrupted change had reached its end: {journal.current.summary}")
         else:
             known = {state.slot for state in journal.states}
-            new = {pending.slot, *_kept_numbers(where)} - known - set(journal.doomed)
-            doomed = (*journal.doomed, *sorted(new))
-            journal = replace(journal, pending=None, doomed=doomed)
+            for slot in {pending.slot, *_kept_numbers(where)} - known:  # first: the disk may be full
+                _delete(where, slot)
+            journal = replace(journal, pending=None)
             actions.append(f"an interrupted change was taken back: {pending.incoming.summary}")
         write(where, journal)
     journal = clear(where, journal)
@@ -74,12 +74,16 @@ def _kept_numbers(where: Places) -> Iterator[int]:
 def clear(where: Places, journal: Journal) -> Journal:
     """Delete the slots that are doomed. They are named in the journal until they are gone."""
     for slot in journal.doomed:
-        delete_tree(where.slot(slot))
-        delete_tree(where.kept(slot))
+        _delete(where, slot)
     if journal.doomed:
         journal = replace(journal, doomed=())
         write(where, journal)
     return journal
+
+
+def _delete(where: Places, slot: int) -> None:
+    delete_tree(where.slot(slot))
+    delete_tree(where.kept(slot))
 
 
 def prune(where: Places, journal: Journal) -> Journal:
