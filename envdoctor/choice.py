@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor import stack as stacks_of
+from envdoctor.compat import pci
 from envdoctor.compat.gpus import capability_of, identify
+from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.interpreter import interpreter_of
-from envdoctor.compat.machine import capabilities, gpu_names, machine_of
+from envdoctor.compat.machine import bus_is_ours, capabilities, gpu_names, machine_of
 from envdoctor.compat.numbers import capability, numbers
 from envdoctor.compat.solver import Machine, best_build, fits
 from envdoctor.compat.torch_builds import build_of
@@ -80,11 +82,16 @@ def _gpus(facts: Facts) -> tuple[_Gpu, ...]:
 
 def _without_gpu(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
     driver = known(facts.driver)
-    if driver is not None and driver.nvidia_present:
+    if driver is not None and (driver.devices or (driver.pci and bus_is_ours(facts))):
         title = "NVIDIA GPU that could not be named"
         return no_target("unknown-gpu", title), "an NVIDIA GPU is here, but neither NVML nor the PCI bus names it"
     if facts.origin.kind == "pasted":
         return no_target(), "the report names no GPU"
+    hosts = pci.names(driver.pci) if driver else ()
+    if hosts and torch_cuda(facts):
+        # A CUDA build says what was meant; `driver/devices` says what is missing.
+        target, _ = _for_gpu(_Gpu(hosts[0], capability_of(hosts[0])), targets)
+        return target, f"the host has {hosts[0]} and torch is a CUDA build, but this container was given no GPU"
     cpu = next((target for target in targets.values() if target.is_cpu), None)
     if cpu is None:
         return no_target("cpu", "CPU"), "no NVIDIA GPU was found"

@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.choice import choose_stack, choose_target
 from envdoctor.errors import Trouble
-from envdoctor.facts import Driver, Facts, Gpu, Gpus, Interpreter, Origin, Torch
+from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Interpreter, Origin, Torch
 from envdoctor.stack import Stack
 from envdoctor.stack import load as load_stack
 from envdoctor.target import Baseline, Target
@@ -122,6 +122,26 @@ def test_a_silent_driver_leaves_the_pci_bus() -> None:
     assert choose_target("auto", sick, TARGETS)[0].name == "h100"
     unnamed = machine(driver="", pci=("0000:01:00.0 10de:ffff",))
     assert choose_target("auto", unnamed, TARGETS)[0].name == "unknown-gpu"
+
+
+@pytest.mark.parametrize(
+    ("torch", "devices", "expected", "reason"),
+    [
+        # a container sees its host's bus; what counts is what it was given, and what it was built for
+        (Torch(version="2.15.0+cpu", cuda=""), (), "cpu", "no NVIDIA GPU was found"),
+        (Torch(version="2.15.0+cu130", cuda="13.0"), (), "h100", "this container was given no GPU"),
+        (Torch(version="2.15.0+cu130", cuda="13.0"), ("/dev/nvidia0",), "h100", "was found"),
+    ],
+)
+def test_a_container_on_a_gpu_host(torch: Torch, devices: tuple[str, ...], expected: str, reason: str) -> None:
+    facts = Facts(
+        host=Host(container="docker"),
+        driver=Driver(kernel_module="580.65.06", devices=devices, pci=("0000:01:00.0 10de:2330",)),
+        gpus=Gpus(),
+        torch=torch,
+    )
+    chosen, why = choose_target("auto", facts, TARGETS)
+    assert (chosen.name, reason in why) == (expected, True), why
 
 
 def test_capability_known_only_to_torch() -> None:

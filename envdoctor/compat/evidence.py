@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.compat.machine import driver_version, gpu_names, texts
+from envdoctor.compat.machine import bus_is_ours, driver_version, gpu_names, in_container, texts
 from envdoctor.facts import Facts
 from envdoctor.rule import Who, known
 from envdoctor.target import Target
-
-CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
 
 
 def matched(facts: Facts, *patterns: re.Pattern[str]) -> re.Match[str] | None:
@@ -27,7 +25,7 @@ def nvidia_gpu(facts: Facts) -> str | None:
     if names:
         return f"{len(names)}x {names[0]}" if len(names) > 1 else names[0]
     driver = known(facts.driver)
-    if driver is not None and driver.pci:
+    if driver is not None and driver.pci and bus_is_ours(facts):
         return f"NVIDIA device {driver.pci[0]}"
     if driver is not None and driver.devices:
         return driver.devices[0]
@@ -37,11 +35,6 @@ def nvidia_gpu(facts: Facts) -> str | None:
     # A report that prints a driver's version was made where the driver answered.
     version = driver_version(facts) if facts.origin.kind == "pasted" else None
     return f"NVIDIA driver {version}" if version else None
-
-
-def in_container(facts: Facts) -> bool:
-    host = known(facts.host)
-    return host is not None and host.container in CONTAINERS
 
 
 def driver_owner(facts: Facts) -> Who:

@@ -44,13 +44,27 @@ def driver_cuda(facts: Facts) -> str | None:
     return line(driver.cuda) if driver else None
 
 
+CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
+
+
+def in_container(facts: Facts) -> bool:
+    host = known(facts.host)
+    return host is not None and host.container in CONTAINERS
+
+
+def bus_is_ours(facts: Facts) -> bool:
+    """May what is on the PCI bus be used here? A container sees its host's bus, but only its own device files."""
+    driver = known(facts.driver)
+    return driver is not None and (bool(driver.devices) or not in_container(facts))
+
+
 def gpu_names(facts: Facts) -> tuple[str, ...]:
-    """Names of all GPUs: from NVML or the report, else from the PCI bus."""
+    """Names of all GPUs: from NVML or the report, else from the PCI bus where that is this machine's own."""
     gpus = known(facts.gpus)
     if gpus is not None and gpus.devices:
         return tuple(gpu.name for gpu in gpus.devices)
     driver = known(facts.driver)
-    return pci.names(driver.pci) if driver else ()
+    return pci.names(driver.pci) if driver and bus_is_ours(facts) else ()
 
 
 def capabilities(facts: Facts) -> tuple[str, ...]:

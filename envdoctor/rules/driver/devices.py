@@ -3,7 +3,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import hidden_by, in_container, matched, on_cpu
+from envdoctor.compat.evidence import hidden_by, matched, on_cpu
+from envdoctor.compat.installed_torch import torch_cuda
+from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
@@ -50,7 +52,7 @@ def devices(facts: Facts, target: Target) -> Iterator[Finding]:
     host = known(facts.host)
     wsl = host is not None and (host.container or "").startswith("wsl")
     absent = driver is not None and bool(driver.kernel_module) and not driver.devices and facts.origin.kind != "pasted"
-    wanted = not target.is_cpu or (driver is not None and bool(driver.pci))
+    wanted = not target.is_cpu or (driver is not None and bool(driver.pci) and bool(torch_cuda(facts)))
     if said is not None or (absent and wanted and not wsl):
         yield _absent(facts, said)
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import in_container, matched, on_cpu
+from envdoctor.compat.evidence import matched, on_cpu
+from envdoctor.compat.installed_torch import torch_cuda
+from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
@@ -41,6 +43,8 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the driver was not looked at")
     on_bus = driver.pci if driver else ()
     unloaded = driver is not None and driver.kernel_module == "" and bool(on_bus)
+    if unloaded and in_container(facts) and not torch_cuda(facts):
+        unloaded = False  # a container for the CPU, on a host with a GPU
     if host is not None and (host.container or "").startswith("wsl"):
         return  # WSL has neither a kernel module nor a PCI device of its own: `driver/wsl`
     if not unloaded and said is None:

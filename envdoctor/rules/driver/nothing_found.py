@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import in_container, nvidia_gpu, on_cpu
+from envdoctor.compat.evidence import nvidia_gpu, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda, torch_version
+from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target

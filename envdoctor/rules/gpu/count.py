@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import in_container
+from envdoctor.compat.machine import in_container
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule

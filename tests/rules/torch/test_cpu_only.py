@@ -6,7 +6,7 @@ from envdoctor.facts import Distribution, Driver, Facts, Gpu, Gpus, Host, Launch
 from envdoctor.rule import Pin
 from envdoctor.rules.torch.cpu_only import cpu_only
 from tests.rules.judging import locked, silent, skipped
-from tests.rules.machines import ABSENT, CPU_TARGET, brief, machine, only, pasted, torch
+from tests.rules.machines import ABSENT, CPU_TARGET, brief, driver, machine, only, pasted, torch
 
 CPU = torch(version="2.15.0+cpu", cuda="", cuda_available=False, arch_list=())
 NAMED = Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 3060 Laptop GPU"),))
@@ -41,6 +41,7 @@ def test_found(facts: Facts) -> None:
         machine(
             torch=CPU, gpus=Gpus(), driver=Driver(kernel_module="580.1")
         ),  # a container in view of its host's driver
+        machine(torch=CPU, gpus=Gpus(), driver=driver(devices=()), container="docker"),  # and its bus
         pasted(torch=Torch(version="2.1.0+cpu")),
         pasted(torch=Torch(version="2.1.0+cu121"), gpus=NAMED),
         pasted(torch=Torch(version="2.9.0+rocm6.4", hip="6.4"), gpus=NAMED),
