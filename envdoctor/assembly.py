@@ -204,6 +204,8 @@ def graphics(
         driver["cuinit_error"] = ended("cuInit", outcomes["cuinit"]).reason
     elif "error" in cuda:
         driver["cuinit_error"] = cuda["error"]
+    if "smi" in outcomes:
+        driver["smi"] = smi(outcomes["smi"])
     states = {line["fabric"] for line in lines if line.get("fabric")}
     driver["fabric_manager"] = next(
         (state for state in ("not started", "in progress", "completed") if state in states), None
@@ -232,6 +234,14 @@ def graphics(
         peer_access=tuple(tuple(row) for row in said.get("peer_access", ())),
     )
     return gpus, driver, notes
+
+
+def smi(outcome: Outcome) -> str:
+    """What nvidia-smi said when it failed; "" when it worked."""
+    if outcome.ok:
+        return ""
+    said = [line.strip() for line in (outcome.out + "\n" + outcome.err).splitlines() if line.strip()]
+    return scrub.text("\n".join(said[:6])) or outcome.ending
 
 
 def script(path: Path) -> Script:

@@ -33,6 +33,8 @@ TRACES = (
     "/usr/lib/wsl/lib/libcuda.so.1", "C:\\Windows\\System32\\nvml.dll",
 )  # fmt: skip
 
+SMI = ("/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/opt/bin/nvidia-smi")
+
 # Would change or take over our children; they are taken away from them, and reported among the variables.
 TAKEN = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "__PYVENV_LAUNCHER__")
 
@@ -70,6 +72,8 @@ class Collection:
             try:
                 outcomes = {name: child.wait() for name, child in self._children.items()}
                 answers = {name: _lines(self._folder / f"{name}.json") for name in outcomes}
+                if any("error" in line for line in answers.get("gpu", ())):
+                    outcomes.update(_smi())
                 facts = assembly.quick(
                     self.environment,
                     outcomes,
@@ -175,6 +179,16 @@ def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
         "active": os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX"),
         "variables": {name: os.environ[name] for name in TAKEN if name in os.environ},
     }
+
+
+def _smi() -> dict[str, process.Outcome]:
+    """What nvidia-smi says once NVML has failed: the sentence that people search for. Not run from PATH."""
+    for path in SMI:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022:
+                return {"smi": process.run([path], deadline=NVML, env=child_variables(os.environ))}
+    return {}
 
 
 def _answer_folder() -> Path:

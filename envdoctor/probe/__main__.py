@@ -24,4 +24,4 @@ def main(program, request, answer):  # type: ignore[no-untyped-def]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3])
+    main(sys.argv[1], sys.argv[2], sys.argv[3])  # type: ignore[no-untyped-call]

@@ -27,7 +27,7 @@ REASONS = {
 }
 COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
-ANCESTORS = {0: "PSB", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+ANCESTORS: dict[int | None, str] = {0: "PSB", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
 NO_VALUE = 0xFFFFFFFF  # what some queries answer instead of an error
 
 
@@ -42,7 +42,8 @@ def main(answer_path: str) -> None:
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as error:
-            tell(error=str(error), code=int(error.value))
+            text = "Driver/library version mismatch" if error.value == 18 else str(error)  # as nvidia-smi words it
+            tell(error=text, code=int(error.value))
             return
         tell(
             driver=query(nvml.nvmlSystemGetDriverVersion),
@@ -51,7 +52,8 @@ def main(answer_path: str) -> None:
         )
         count = query(nvml.nvmlDeviceGetCount) or 0
         tell(count=count)
-        handles = []
+        handles: list[Any] = []
+        wired: list[dict[str, int] | None] = []
         for index in range(count):
             tell(stage="GPU %d" % index)
             try:
@@ -61,9 +63,10 @@ def main(answer_path: str) -> None:
                 tell(lost={"index": index, "error": str(error)})
                 continue
             handles.append(handle)
-            tell(gpu=device(index, handle), pci=_pci(handle), fabric=fabric(handle))
+            wired.append(links(handle))
+            tell(gpu=device(index, handle, wired[-1]), pci=_pci(handle), fabric=fabric(handle))
         tell(stage="topology")
-        tell(topology=topology(handles), peer_access=peers(handles))
+        tell(topology=topology(handles, wired), peer_access=peers(handles))
         tell(stage="done")
 
 
@@ -71,23 +74,24 @@ def query(call: Callable[..., Any], *arguments: Any) -> Any:
     """The answer of one NVML call, or None where it is not supported, not permitted, or not in this library."""
     try:
         value = call(*arguments)
-    except (nvml.NVMLError, AttributeError, ValueError, OSError):
+    except Exception:  # NVMLError, but also what pynvml itself raises over an older or newer library
         return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return None if isinstance(value, int) and value == NO_VALUE else value
 
 
-def device(index: int, handle: Any) -> dict[str, Any]:
+def device(index: int, handle: Any, wires: dict[str, int] | None) -> dict[str, Any]:
     """A facts.Gpu value."""
-    memory = query(nvml.nvmlDeviceGetMemoryInfo, handle)
+    # Version 2 does not count what the driver keeps for itself (0.6 GB on an H100) as used
+    memory = query(nvml.nvmlDeviceGetMemoryInfo, handle, getattr(nvml, "nvmlMemory_v2", None))
+    memory = memory or query(nvml.nvmlDeviceGetMemoryInfo, handle)
     capability = query(nvml.nvmlDeviceGetCudaComputeCapability, handle)
     utilization = query(nvml.nvmlDeviceGetUtilizationRates, handle)
     remapped = query(nvml.nvmlDeviceGetRemappedRows, handle)
     ecc = query(nvml.nvmlDeviceGetEccMode, handle)
     mig = query(nvml.nvmlDeviceGetMigMode, handle)
     mode = query(nvml.nvmlDeviceGetComputeMode, handle)
-    up, down = links(handle)
     uuid = query(nvml.nvmlDeviceGetUUID, handle)
     return {
         "index": index,
@@ -128,8 +132,8 @@ def device(index: int, handle: Any) -> dict[str, Any]:
         "persistence": _boolean(query(nvml.nvmlDeviceGetPersistenceMode, handle)),
         "compute_mode": COMPUTE_MODES.get(mode) if mode is not None else None,
         "processes": _count(query(nvml.nvmlDeviceGetComputeRunningProcesses, handle)),
-        "nvlinks": up,
-        "nvlinks_down": down,
+        "nvlinks": None if wires is None else sum(wires.values()) - wires["down"],
+        "nvlinks_down": None if wires is None else wires["down"],
         "virtual": _virtual(query(nvml.nvmlDeviceGetVirtualizationMode, handle)),
     }
 
@@ -148,13 +152,22 @@ def reasons(handle: Any) -> list[str] | None:
     return None
 
 
-def links(handle: Any) -> tuple[int | None, int | None]:
-    """NVLinks up and down; (None, None) for a card that has none."""
-    states = [
-        query(nvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 18))
-    ]
-    known = [state for state in states if state is not None]
-    return (sum(known), len(known) - sum(known)) if known else (None, None)
+def links(handle: Any) -> dict[str, int] | None:
+    """Where the NVLinks lead: PCI address of the other GPU, "switch" or "down" -> number; None without any link."""
+    found = {"down": 0}
+    for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 18)):
+        state = query(nvml.nvmlDeviceGetNvLinkState, handle, link)
+        if state is None:
+            return found if link else None
+        if not state:
+            found["down"] += 1
+            continue
+        kind = query(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link)
+        remote = query(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
+        switch = kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2)
+        key = "switch" if switch or remote is None else _address(remote)
+        found[key] = found.get(key, 0) + 1
+    return found
 
 
 def fabric(handle: Any) -> str | None:
@@ -168,9 +181,8 @@ def fabric(handle: Any) -> str | None:
     return FABRIC.get(int(info.state))
 
 
-def topology(handles: list[Any]) -> list[list[str]]:
+def topology(handles: list[Any], wired: list[dict[str, int] | None]) -> list[list[str]]:
     """Words of `nvidia-smi topo -m` for each pair: NV<links>, PIX, PXB, PHB, NODE, SYS; X for the card itself."""
-    wired = [_remote_links(handle) for handle in handles]
     addresses = [_pci(handle) for handle in handles]
     rows = []
     for row, one in enumerate(handles):
@@ -179,27 +191,14 @@ def topology(handles: list[Any]) -> list[list[str]]:
             if row == column:
                 words.append("X")
                 continue
-            direct = wired[row].get(addresses[column] or "", 0)
+            mine, theirs = wired[row] or {}, wired[column] or {}
             # Behind NVSwitches every link leads to a switch and serves every peer
-            count = direct or (wired[row].get("switch", 0) if wired[column].get("switch") else 0)
-            ancestor = query(nvml.nvmlDeviceGetTopologyCommonAncestor, one, other)
+            through = mine.get("switch", 0) if theirs.get("switch") else 0
+            count = mine.get(addresses[column] or "", 0) or through
+            ancestor = None if count else query(nvml.nvmlDeviceGetTopologyCommonAncestor, one, other)
             words.append("NV%d" % count if count else ANCESTORS.get(ancestor, "?"))
         rows.append(words)
     return rows
-
-
-def _remote_links(handle: Any) -> dict[str, int]:
-    """Where the links that are up lead: PCI address of the other GPU, or "switch" -> number of links."""
-    found: dict[str, int] = {}
-    for link in range(getattr(nvml, "NVML_NVLINK_MAX_LINKS", 18)):
-        if not query(nvml.nvmlDeviceGetNvLinkState, handle, link):
-            continue
-        kind = query(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, handle, link)
-        remote = query(nvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
-        switch = kind == getattr(nvml, "NVML_NVLINK_DEVICE_TYPE_SWITCH", 2)
-        key = "switch" if switch or remote is None else _address(remote)
-        found[key] = found.get(key, 0) + 1
-    return found
 
 
 def peers(handles: list[Any]) -> list[list[bool]]:
