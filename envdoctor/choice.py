@@ -137,6 +137,8 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
     target's GPU is absent (a lock prepared elsewhere) only the Python and the architecture are checked, and the reason
     says so. ``override`` names the stack instead. Raises `Trouble` when that stack does not exist.
     """
+    if override is not None and override.endswith(".toml"):
+        override = Path(override).name.split(".")[1]  # pylock.<name>.toml, already read under its name
     if override is not None and override not in stacks:
         near = difflib.get_close_matches(override, list(stacks), n=3, cutoff=0.4)
         raise Trouble(

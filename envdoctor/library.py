@@ -18,9 +18,13 @@ def load_targets() -> Mapping[str, Target]:
 
 
 def load_stacks(chosen: Target, override: str | None = None) -> Mapping[str, Stack]:
-    """The stacks a target names (or the overriding one), from beside the target file or from the bundle."""
+    """The stacks a target names (or the overriding one), from beside the target file or from the bundle.
+
+    A GPU that no target names has the choice of all bundled ones.
+    """
     found = {}
-    for name in (override,) if override else chosen.stacks:
+    bundled = () if chosen.is_cpu else tuple(sorted(p.name.split(".")[1] for p in lockfiles().glob("pylock.*.toml")))
+    for name in (override,) if override else chosen.stacks or bundled:
         path = _stack_path(name, chosen)
         if path is not None:
             found[path.name.split(".")[1]] = stack.load(path)

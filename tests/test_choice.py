@@ -251,6 +251,9 @@ def test_override(stacks: dict[str, Stack]) -> None:
     bad = choose_stack(TARGETS["h100"], stacks, machine("NVIDIA H100 PCIe", driver="535.54.03"), "cu130")
     assert bad.choice is not None
     assert "will not run here: CUDA 13.0 needs driver 580" in bad.choice.reason
+    by_path = choose_stack(TARGETS["h100"], stacks, machine("NVIDIA H100 PCIe"), "/elsewhere/pylock.cu128.toml")
+    assert by_path.choice is not None
+    assert by_path.choice.stack == "cu128"
     with pytest.raises(Trouble, match="there is no stack 'cu131'") as caught:
         choose_stack(TARGETS["h100"], stacks, machine(), "cu131")
     assert "cu130" in caught.value.remedy
