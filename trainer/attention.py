@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from trainer.errors import TrainerError
 
 NAME = "trainer_documents"
+_sdpa = F.scaled_dot_product_attention  # torch's own, also while `instead_of_sdpa` answers for it
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
 
 
@@ -100,10 +101,7 @@ def _documents(state: DocumentAttention, query: Any, key: Any, value: Any, scale
     key, value = _repeat(query, key, value)
     sizes = list(state.lengths)
     pieces = zip(query.split(sizes, 1), key.split(sizes, 1), value.split(sizes, 1))
-    rows = [
-        F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=state.causal, scale=scale)
-        for q, k, v in pieces
-    ]
+    rows = [_sdpa(q[None], k[None], v[None], is_causal=state.causal, scale=scale) for q, k, v in pieces]
     return torch.cat([row[0] for row in rows], 1).transpose(0, 1)
 
 

@@ -89,8 +89,7 @@ def read(folder: Path) -> Tuple[Dict[str, Any], Tensors]:
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write a folder, flush it, then put it at `target` in one rename (the previous one goes afterwards).
-    """
+    """Let `fill` write a folder, flush it, then put it at `target` in one rename (the previous one goes afterwards)."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial, old = (target.with_name("%s.%s-%s" % (target.name, word, uuid.uuid4().hex[:8])) for word in ("tmp", "old"))
     try:

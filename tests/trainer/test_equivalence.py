@@ -68,6 +68,26 @@ def test_recomputation_gives_the_same_gradients(tiny: dict) -> None:
     assert close(gradients(plain, [batch])[1], gradients(recomputing, [batch])[1], 1e-7)
 
 
+def test_answering_for_sdpa_keeps_documents_apart() -> None:
+    """The way taken under transformers without AttentionInterface: the model's own call is answered per document."""
+    from trainer.attention import choose
+
+    torch.manual_seed(0)
+    attention, _ = choose("documents", torch.device("cpu"), torch.float32)
+    query, key, value = (torch.randn(1, 4, 30, 8) for _ in range(3))
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    pieces = [tensor.split([10, 20], 2) for tensor in (query, key, value)]
+    expected = torch.cat([sdpa(q, k, v, is_causal=True) for q, k, v in zip(*pieces, strict=True)], 2)
+    attention.enter((10, 20), None)
+    with attention.instead_of_sdpa():
+        answer = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=None, is_causal=True)
+        mask = torch.ones(30, 30, dtype=torch.bool)
+        untouched = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert torch.allclose(answer, expected, atol=1e-6)
+    assert torch.allclose(untouched, sdpa(query, key, value), atol=1e-6)
+    assert torch.nn.functional.scaled_dot_product_attention is sdpa
+
+
 def test_embedding_passes_see_the_whole_document(tiny: dict) -> None:
     """causal=False: an early state changes with a later token of its own document, and with nothing else."""
     run = prepare_run(tiny)
