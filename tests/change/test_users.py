@@ -1,0 +1,99 @@
+"""Programs that run from an environment are found, however they were started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import packaging
+import pytest
+
+from envdoctor.change.places import places
+from envdoctor.change.users import refuse_users, users
+from envdoctor.errors import Trouble
+from tests.change.conftest import World
+
+WAIT = "print(1, flush=True); input()"
+
+
+@contextmanager
+def running(*argv: str | Path, **options: object) -> Iterator[int]:
+    process = subprocess.Popen(argv, stdin=-1, stdout=-1, **options)  # type: ignore[call-overload]
+    try:
+        assert process.stdout.read(1)
+        yield process.pid
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def found(environment: Path) -> list[int]:
+    return [user.process for user in users(environment)]
+
+
+def test_started_by_path_relative_path_and_along_the_path_variable(world: World) -> None:
+    binaries = world.environment / "bin"
+    with running(binaries / "python", "-c", WAIT) as process:
+        assert found(world.environment) == [process]
+    with running("./python", "-c", WAIT, cwd=binaries) as process:
+        assert found(world.environment) == [process]
+    with running("python", "-c", WAIT, env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"}) as process:
+        assert found(world.environment) == [process]
+
+
+def test_through_a_link(world: World, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(world.environment)
+    with running(link / "bin" / "python", "-c", WAIT) as process:
+        assert found(link) == [process]
+        where = places(link)
+        with pytest.raises(Trouble, match=f"process {process}"):
+            refuse_users(where)
+
+
+def test_a_mapped_library_tells(world: World) -> None:
+    """Started by the base Python, with the environment's packages on its path: only the mapping shows it."""
+    library = next(world.environment.glob("lib/python3*/site-packages")) / "blob.so"
+    library.write_bytes(b"\0" * 8192)
+    code = f"import mmap; f = open({str(library)!r}, 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); {WAIT}"
+    base = os.path.realpath(world.environment / "bin" / "python")
+    with running(base, "-c", code) as process:
+        (user,) = users(world.environment)
+        assert (user.process, user.because) == (process, str(library))
+
+
+def test_another_environment_whose_name_begins_alike_is_not_this_one(world: World) -> None:
+    with running(world.environment / "bin" / "python", "-c", WAIT):
+        assert found(world.environment.with_name(".ven")) == []
+        assert found(world.environment.with_name(".venv2")) == []
+
+
+def test_arguments_are_never_shown(world: World, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(WAIT)
+    with running(world.environment / "bin" / "python", script, "--token", "hf_secret"):
+        (user,) = users(world.environment)
+        assert user.name == "python train.py"
+
+
+def test_we_and_our_parents_do_not_count(world: World) -> None:
+    """envdoctor may run from the very environment that it changes, started by a tool of that environment."""
+    script = world.environment.parent / "outer.py"
+    script.write_text(
+        "import subprocess, sys\n"
+        f"code = {_inner(world)!r}\n"
+        "sys.exit(subprocess.run([sys.executable, '-c', code]).returncode)\n"
+    )
+    done = subprocess.run([world.environment / "bin" / "python", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def _inner(world: World) -> str:
+    paths = [str(Path(__file__).parents[2]), str(Path(packaging.__file__).parents[1])]
+    return (
+        f"import sys; sys.path[:0] = {paths!r}; from envdoctor.change.users import users; from pathlib import Path; "
+        f"sys.exit(len(users(Path({str(world.environment)!r}))))"
+    )
