@@ -24,13 +24,16 @@ from envdoctor.rule import known
 from envdoctor.stack import Locked, Stack
 from envdoctor.target import Choice, Target, load, no_target
 
+UNLISTED = "unlisted"
+"""Name of the target made up for a GPU that no target file names; asking for it is asking for the GPU found."""
+
 
 def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
     """The target that ``name`` means and why: a name, a path to a target file, or "auto" for the GPU found.
 
     Raises `Trouble` for a name that no target has, with the nearest ones.
     """
-    if name == "auto":
+    if name in ("auto", UNLISTED):
         return _found(facts, targets)
     if name.endswith(".toml") or os.sep in name:
         return load(Path(name)), f"the target file {name}"
@@ -112,9 +115,7 @@ def _for_gpu(gpu: _Gpu, targets: Mapping[str, Target]) -> tuple[Target, str]:
             f"{gpu.capability} (its speeds do not apply)"
         )
         return nearest, reason
-    unlisted = Target(
-        name="unlisted", title=f"{gpu.name} (no target)", gpu_names=(gpu.name,), capability=gpu.capability
-    )
+    unlisted = Target(name=UNLISTED, title=f"{gpu.name} (no target)", gpu_names=(gpu.name,), capability=gpu.capability)
     return unlisted, f"{gpu.name} was found; no target names it or its compute capability"
 
 

@@ -239,6 +239,7 @@ def test_a_missing_lockfile_is_passed_over(stacks: dict[str, Stack]) -> None:
 def test_an_unlisted_gpu_takes_the_newest_stack_that_runs(stacks: dict[str, Stack]) -> None:
     facts = machine("Tesla P100-PCIE-16GB")
     wanted, _ = choose_target("auto", facts, TARGETS)
+    assert choose_target(wanted.name, facts, TARGETS)[0] == wanted  # what a remedy names can be asked for
     chosen = choose_stack(wanted, stacks, facts)
     assert chosen.choice is not None
     assert chosen.choice.stack == "cu126"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
 Numbers = tuple[int, ...]
 
 
+@functools.lru_cache(maxsize=1024)
 def numbers(text: str | None) -> Numbers:
     """The leading dotted numbers of a version: ``"535.183.01"`` is (535, 183, 1), ``"2.7.0.dev1+cu124"`` is (2, 7, 0).
 

@@ -70,6 +70,7 @@ def test_cubins_come_before_ptx() -> None:
     assert serving(["sm_90"], "not a capability") == ()
 
 
+@pytest.mark.slow  # imports torch
 def test_agrees_with_torch() -> None:
     """torch judges the same question when it starts CUDA: every pair of code and device must come out alike."""
     spec = importlib.util.find_spec("torch")
