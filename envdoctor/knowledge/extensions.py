@@ -134,9 +134,16 @@ def _minor(version: str | None) -> str | None:
     return f"{release[0]}.{release[1]}" if release and release[:2] != (0, 0) else None
 
 
+_TORCH = (
+    re.compile(r"torch[ _=]*(\d+)\.(\d+)"),
+    re.compile(r"pt(\d)(\d{1,2})(?=cu|\.|$)"),  # pt25, pt210: torch 2.5, 2.10
+    re.compile(r"torch(\d)(\d{1,2})\d(?=cu|\.|$)"),  # torch260: torch 2.6.0
+)
+
+
 def read_label(label: str) -> Built:
     """Read "cu12torch2.8cxx11abitrue" (flash-attn), "pt25cu124" (PyG) or "cuda 12.1, torch 2.1" (a report)."""
-    torch = re.search(r"torch[ _=]*(\d+)\.(\d+)", label) or re.search(r"(?:torch|pt)(\d)(\d{1,2}?)0?(?=cu|\.|$)", label)
+    torch = next((found for pattern in _TORCH if (found := pattern.search(label))), None)
     cuda = re.search(r"\bcuda[ _=]*(\d+)(?:\.(\d))?", label) or re.search(r"cu(\d\d)(\d)?(?!\d)", label)
     abi = re.search(r"cxx11_?abi[ _=]*(true|1|false|0)", label, re.IGNORECASE)
     return Built(

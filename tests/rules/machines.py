@@ -1,101 +1,291 @@
-"""Machines for the tests of torch, driver and gpu rules: a healthy one, and what is changed about it."""
+"""Machines in good order: what no rule may complain of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from envdoctor.facts import (
+    Distribution,
+    Driver,
+    Facts,
+    Flag,
+    Gpu,
+    Gpus,
+    Host,
+    Interpreter,
+    Network,
+    Packages,
+    Storage,
+    Torch,
+    Unavailable,
+)
+from envdoctor.stack import Locked
+from envdoctor.target import Choice, Target
 
-from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Interpreter, Origin, Packages, Torch, Unavailable
-from envdoctor.rule import Finding, Rule
-from envdoctor.target import Target
-from tests.rules.judging import NOTHING, findings
+GIB = 1 << 30
 
-H100 = "NVIDIA H100 80GB HBM3"
-KERNELS_CU130 = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120")
-KERNELS_CU126 = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
-CPU_TARGET = Target(name="cpu", title="CPU", stacks=("cpu",))
-
-
-def driver(**changes: Any) -> Driver:
-    """A loaded driver of branch 580 on a machine with one H100."""
-    values: dict[str, Any] = {
-        "kernel_module": "580.65.06",
-        "library": "580.65.06",
-        "library_path": "/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06",
-        "management_library": "580.65.06",
-        "cuda": "13.0",
-        "cuinit": 0,
-        "devices": ("/dev/nvidia0",),
-        "pci": ("0000:01:00.0 10de:2330",),
-        "open_module": True,
-        "smi": "",
-    }
-    return Driver(**{**values, **changes})
-
-
-def torch(**changes: Any) -> Torch:
-    """torch 2.15 for CUDA 13.0 that works."""
-    values: dict[str, Any] = {
-        "version": "2.15.0+cu130",
-        "cuda": "13.0",
-        "arch_list": KERNELS_CU130,
-        "cuda_available": True,
-        "device_count": 1,
-        "capabilities": ("9.0",),
-        "cudnn": "91900",
-        "cudnn_built": "91900",
-        "debug_build": False,
-        "hook": "",
-    }
-    return Torch(**{**values, **changes})
-
-
-def gpu(index: int = 0, name: str = H100, **changes: Any) -> Gpu:
-    return Gpu(index=index, name=name, **changes)
-
-
-def gpus(*devices: Gpu, under_load: bool = False) -> Gpus:
-    return Gpus(devices=devices or (gpu(capability="9.0"),), under_load=under_load)
-
-
-def machine(
-    *,
-    container: str = "",
-    variables: Mapping[str, str] | None = None,
-    messages: tuple[str, ...] = (),
-    kind: str = "probe",
-    **sections: Any,
-) -> Facts:
-    """A healthy H100 with torch 2.15+cu130; keyword arguments replace sections."""
-    values: dict[str, Any] = {
-        "interpreter": Interpreter(version="3.12.3", prefix="/env", platform="linux-x86_64", libc="glibc 2.35"),
-        "host": Host(system="Linux", machine="x86_64", container=container, cpus=32, nvcc=""),
-        "driver": driver(),
-        "gpus": gpus(),
-        "torch": torch(),
-        "packages": Packages(),
-        "variables": dict(variables or {}),
-    }
-    return Facts(origin=Origin(kind=kind), messages=messages, **{**values, **sections})  # type: ignore[arg-type]
+_VERSIONS = {
+    "accelerate": "1.15.0",
+    "certifi": "2026.9.1",
+    "datasets": "5.2.0",
+    "filelock": "4.2.11",
+    "huggingface-hub": "2.4.0",
+    "numpy": "2.4.6",
+    "packaging": "26.3",
+    "peft": "0.21.2",
+    "pyarrow": "26.0.1",
+    "safetensors": "0.8.0",
+    "tokenizers": "0.23.3",
+    "transformers": "5.23.0",
+}
+_GPU_VERSIONS = {
+    "torch": "2.13.0",
+    "triton": "3.7.1",
+    "nvidia-cublas": "13.1.0.3",
+    "nvidia-cudnn-cu13": "9.20.0.48",
+    "nvidia-nccl-cu13": "2.29.7",
+}
+_REQUIRES = {
+    "transformers": (
+        "tokenizers<=0.23.3,>=0.22",
+        "huggingface-hub<3,>=1.5",
+        "numpy>=1.17",
+        'tomli; python_version < "3.11"',
+    ),
+    "accelerate": ("torch>=2.0.0", "numpy<3,>=1.17", 'deepspeed; extra == "deepspeed"'),
+    "torch": ('triton==3.7.1; platform_system == "Linux"', "nvidia-cudnn-cu13==9.20.0.48", "filelock"),
+}
+_MARKERS = {
+    "implementation_name": "cpython",
+    "implementation_version": "3.12.11",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_release": "6.8.0",
+    "platform_system": "Linux",
+    "platform_version": "#1 SMP",
+    "python_full_version": "3.12.11",
+    "python_version": "3.12",
+    "sys_platform": "linux",
+}
 
 
-def pasted(*messages: str, **sections: Any) -> Facts:
-    """A report that says only what is given."""
-    return Facts(origin=Origin(kind="pasted"), messages=messages, **sections)
+def _packages(versions: dict[str, str]) -> Packages:
+    return Packages(
+        distributions=tuple(
+            Distribution(
+                name=name,
+                version=version,
+                location="/env/lib/python3.12/site-packages",
+                installer="uv",
+                requires=_REQUIRES.get(name, ()) if "triton" in versions or name != "torch" else ("filelock",),
+                requires_python=">=3.10",
+                tags=("py3-none-any",) if name != "torch" else ("cp312-cp312-manylinux_2_28_x86_64",),
+            )
+            for name, version in versions.items()
+        ),
+        damage_checked="sizes",
+        pip="26.3",
+    )
 
 
-ABSENT = Unavailable(reason="no torch in this environment", why="absent")
+def _choice(versions: dict[str, str], stack: str, cuda: str) -> Choice:
+    pins = tuple(Locked(name=name, version=version, wheel="", sha256="0" * 64) for name, version in versions.items())
+    return Choice(stack=stack, reason="it fits", pins=pins, cuda=cuda)
 
 
-def brief(rule: Rule, facts: Facts, target: Target = NOTHING) -> list[str]:
-    """Findings as "severity kind subject", for tables."""
-    return [
-        f"{found.severity.word} {found.kind} {found.subject}"
-        for found in findings(rule, facts, target)
-        if found.severity
-    ]
+_INTERPRETER = Interpreter(
+    version="3.12.11",
+    executable="/env/bin/python",
+    prefix="/env",
+    base_prefix="/usr",
+    markers=_MARKERS,
+    platform="linux-x86_64",
+    libc="glibc 2.39",
+    is_virtual=True,
+    is_conda=False,
+    externally_managed=False,
+    site_packages=("/env/lib/python3.12/site-packages",),
+    writable=True,
+    free_threaded=False,
+    debug_build=False,
+    headers="/usr/include/python3.12/Python.h",
+    active_environment="/env",
+)
+_STORAGE = tuple(
+    Storage(
+        purpose=purpose, path=path, filesystem="ext4", writable=True, noexec=False, free=400 * GIB, free_inodes=10**7
+    )
+    for purpose, path in (
+        ("environment", "/env"),
+        ("working-directory", "/work"),
+        ("temporary", "/tmp"),
+        ("triton-cache", "/root/.triton/cache"),
+        ("inductor-cache", "/tmp/torchinductor_root"),
+        ("hf-home", "/root/.cache/huggingface"),
+    )
+)
+_HOST = Host(
+    system="Linux",
+    distribution="Ubuntu 24.04 LTS",
+    kernel="6.8.0-90-generic",
+    machine="x86_64",
+    container="",
+    cpu_model="Intel Xeon Platinum 8480+",
+    cpu_flags=("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8", "amx_tile"),
+    cpus=32,
+    cores=16,
+    affinity=32,
+    cpu_periods=0,
+    cpu_throttled=0,
+    governor="performance",
+    clocksource="tsc",
+    numa_nodes=1,
+    memory=256 * GIB,
+    memory_available=240 * GIB,
+    swap=0,
+    shm=128 * GIB,
+    shm_free=128 * GIB,
+    files_soft=65536,
+    files_hard=1048576,
+    locked_memory=-1,
+    processes_soft=-1,
+    pressure_cpu=0.1,
+    load=0.4,
+    transparent_hugepages="madvise",
+    compiler="gcc 13.3.0",
+    nvcc="",
+    uid=0,
+    storage=_STORAGE,
+)
+_VARIABLES = {
+    "PATH": "/usr/bin",
+    "HF_HOME": "/root/.cache/huggingface",
+    "PYTORCH_ALLOC_CONF": "expandable_segments:True",
+}
 
 
-def only(rule: Rule, facts: Facts, target: Target = NOTHING) -> Finding:
-    (found,) = findings(rule, facts, target)
-    return found
+def _flags(**values: str) -> dict[str, Flag]:
+    return {name.replace("_", "-"): Flag(value=value) for name, value in values.items()}
+
+
+H100_TARGET = Target(
+    name="h100",
+    title="NVIDIA H100",
+    gpu_names=("H100",),
+    capability="9.0",
+    stacks=("cu130",),
+    flags={"float32-matmul-precision": "high", "sdp": "cudnn,flash,efficient,math"},
+    variables={"PYTORCH_ALLOC_CONF": "expandable_segments:True"},
+    choice=_choice({**_VERSIONS, **_GPU_VERSIONS}, "cu130", "13.0"),
+)
+H100 = Facts(
+    interpreter=_INTERPRETER,
+    packages=_packages({**_VERSIONS, **_GPU_VERSIONS, "pip": "26.3"}),
+    variables=_VARIABLES,
+    host=_HOST,
+    driver=Driver(
+        kernel_module="580.95.05",
+        library="580.95.05",
+        management_library="580.95.05",
+        cuda="13.0",
+        cuinit=0,
+        devices=("/dev/nvidia0",),
+        pci=("0000:01:00.0 10de:2330",),
+        open_module=True,
+        smi="",
+    ),
+    gpus=Gpus(
+        devices=(
+            Gpu(
+                index=0,
+                name="NVIDIA H100 80GB HBM3",
+                capability="9.0",
+                memory=80 * GIB,
+                memory_used=4 << 20,
+                power_limit=700.0,
+                power_default=700.0,
+                utilization=0,
+                temperature=35,
+                throttle_reasons=("idle",),
+                pcie_generation=5,
+                pcie_generation_max=5,
+                pcie_width=16,
+                pcie_width_max=16,
+                ecc_mode=True,
+                ecc_uncorrected=0,
+                rows_pending=False,
+                rows_failed=False,
+                mig=False,
+                persistence=True,
+                compute_mode="default",
+                processes=0,
+            ),
+        ),
+        count=1,
+    ),
+    torch=Torch(
+        version="2.13.0+cu130",
+        cuda="13.0",
+        debug_build=False,
+        cxx11_abi=True,
+        cudnn="9.20.0",
+        cudnn_built="9.20.0",
+        nccl="2.29.7",
+        arch_list=("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"),
+        cuda_available=True,
+        device_count=1,
+        capabilities=("9.0",),
+        flags=_flags(
+            float32_matmul_precision="high",
+            sdp="cudnn,flash,efficient,math",
+            cudnn_benchmark="false",
+            cudnn_deterministic="false",
+            deterministic_algorithms="false",
+            bf16_reduced_precision_reduction="true",
+            threads="16",
+            allocator_conf="expandable_segments:True",
+        ),
+        cpu_capability="AVX512",
+        threads=16,
+        interop_threads=16,
+        numpy="",
+        import_seconds=2.1,
+        hook="1",
+    ),
+    extensions=(),
+    network=Network(interfaces=("eth0 25000",)),
+    launcher=Unavailable(reason="no launcher configuration", why="absent"),
+)
+
+_CPU_VERSIONS = {**_VERSIONS, "torch": "2.13.0+cpu"}
+CPU_TARGET = Target(name="cpu", title="CPU", stacks=("cpu",), choice=_choice(_CPU_VERSIONS, "cpu", ""))
+CPU = Facts(
+    interpreter=_INTERPRETER,
+    packages=_packages({**_CPU_VERSIONS, "pip": "26.3"}),
+    variables={"PATH": "/usr/bin"},
+    host=_HOST,
+    driver=Driver(kernel_module="", library="", devices=(), pci=()),
+    gpus=Unavailable(reason="no NVIDIA driver", why="absent"),
+    torch=Torch(
+        version="2.13.0+cpu",
+        cuda="",
+        cxx11_abi=True,
+        cuda_available=False,
+        device_count=0,
+        flags=_flags(
+            float32_matmul_precision="highest",
+            sdp="flash,efficient,math,cudnn",
+            cudnn_benchmark="false",
+            cudnn_deterministic="false",
+            deterministic_algorithms="false",
+            threads="16",
+        ),
+        cpu_capability="AVX512",
+        threads=16,
+        interop_threads=16,
+        numpy="",
+        hook="",
+    ),
+    extensions=(),
+    network=Network(interfaces=("eth0 25000",)),
+    launcher=Unavailable(reason="no launcher configuration", why="absent"),
+)

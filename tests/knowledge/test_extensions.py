@@ -1,0 +1,68 @@
+import pytest
+
+from envdoctor.facts import Extension, Facts, Interpreter
+from envdoctor.knowledge.extensions import Built, builds, difference, named, read_label, torch_build
+from tests.rules.judging import installed, torch
+
+
+@pytest.mark.parametrize(
+    ("label", "built"),
+    [
+        ("cu12torch2.8cxx11abitrue", Built("2.8", "12", None, True)),
+        ("cu122torch2.3cxx11abiFALSE", Built("2.3", "12.2", None, False)),
+        ("pt25cu124", Built("2.5", "12.4")),
+        ("pt210cu128", Built("2.10", "12.8")),
+        ("torch260cu124", Built("2.6", "12.4")),
+        ("cuda 12.1, torch 2.1", Built("2.1", "12.1")),
+        ("cuda 0.0, torch 0.0", Built("0.0", None)),
+        ("cu124", Built(None, "12.4")),
+        ("", Built()),
+    ],
+)
+def test_labels(label: str, built: Built) -> None:
+    assert read_label(label) == built
+
+
+@pytest.mark.parametrize(
+    ("version", "abi"),
+    [("2.5.1+cu124", False), ("2.6.0+cu124", False), ("2.6.0+cu126", True), ("2.7.0+cu128", True), ("2.6.0", None)],
+)
+def test_the_abi_of_torchs_own_wheels(version: str, abi: bool | None) -> None:
+    found = torch_build(Facts(packages=installed({"torch": version})))
+    assert found is not None
+    assert found.cxx11_abi is abi
+
+
+def test_torchs_own_word_goes_first() -> None:
+    from dataclasses import replace
+
+    facts = Facts(
+        torch=replace(torch("2.6.0+cu124", cuda="12.4"), cxx11_abi=True), interpreter=Interpreter(version="3.11.7")
+    )
+    assert torch_build(facts) == Built("2.6", "12.4", "3.11", True)
+    assert torch_build(Facts()) is None
+
+
+def test_label_and_probe_complete_each_other() -> None:
+    facts = Facts(
+        packages=installed({"flash-attn": "2.8.3+cu12torch2.8cxx11abitrue", "torchvision": "0.24.0+cu128"}),
+        extensions=(Extension(name="flash-attn", python="3.11"), Extension(name="vllm", torch="2.8.0")),
+    )
+    assert builds(facts) == {
+        "flash-attn": Built("2.8", "12", "3.11", True),
+        "vllm": Built("2.8", None, None, None),
+    }
+
+
+def test_difference_names_the_first_thing_that_differs() -> None:
+    ours = Built("2.13", "13.0", "3.11", True)
+    assert difference(Built("2.13", "13", "3.9+", True), ours) is None
+    assert difference(Built(), ours) is None
+    assert "CUDA 12.8" in (difference(Built("2.13", "12.8"), ours) or "")
+    assert "for the CPU" in (difference(Built("2.13", "12.8"), Built("2.13", "")) or "")
+
+
+def test_whose_error_it_is() -> None:
+    assert named("undefined symbol in flash_attn_2_cuda.so") == "flash-attn"
+    assert named("vllm: xformers failed", ["vllm"]) == "vllm"
+    assert named("libfoo.so") is None

@@ -1,0 +1,32 @@
+import pytest
+
+from envdoctor.facts import Facts, Interpreter
+from envdoctor.rule import Severity
+from envdoctor.rules.interpreter.old_glibc import old_glibc
+from envdoctor.target import Target
+from tests.rules.judging import NOTHING, findings, locked, silent, skipped
+
+
+def libc(text: str | None) -> Facts:
+    return Facts(interpreter=Interpreter(version="3.11.7", libc=text))
+
+
+@pytest.mark.parametrize(
+    ("target", "severity"),
+    [
+        (locked(torch="2.13.0"), Severity.ERROR),
+        (Target(name="h100", title="H100", capability="9.0"), Severity.ERROR),
+        (NOTHING, Severity.NOTE),
+    ],
+)
+def test_too_old_for_the_wheels(target: Target, severity: Severity) -> None:
+    (finding,) = findings(old_glibc, libc("glibc 2.27"), target)
+    assert (finding.kind, finding.severity, finding.who) == ("python-unsupported", severity, "image")
+    assert "2.28" in finding.expected
+
+
+def test_healthy_and_unknown() -> None:
+    assert silent(old_glibc, libc("glibc 2.27"), locked(torch="2.5.1"))
+    for text in ("glibc 2.28", "glibc 2.36", "musl", None):
+        assert silent(old_glibc, libc(text), locked(torch="2.13.0"))
+    assert skipped(old_glibc, Facts())

@@ -1,0 +1,53 @@
+import pytest
+
+from envdoctor.facts import Distribution, Facts, Interpreter, Packages
+from envdoctor.rule import Severity
+from envdoctor.rules.interpreter.unsupported import unsupported
+from tests.rules.judging import findings, installed, locked, silent, skipped
+
+
+def python(version: str, **more: object) -> Facts:
+    return Facts(interpreter=Interpreter(version=version), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trl needs another Python: 3.8.17 does not satisfy >=3.9",
+        "ERROR: Package 'trl' requires a different Python: 3.8.17 not in '>=3.9'",
+        "ERROR: Ignored the following versions that require a different python version: 1.0 Requires-Python >=3.10",
+    ],
+)
+def test_an_installer_says_so(line: str) -> None:
+    (finding,) = findings(unsupported, python("3.8.17", messages=(line,)), locked())
+    assert (finding.kind, finding.severity) == ("python-unsupported", Severity.ERROR)
+    assert "packages/import-mismatch" in finding.explains
+    assert finding.remedy.commands[1].startswith("envdoctor fix --env .venv --target h100")
+
+
+def test_a_package_that_demands_another_python() -> None:
+    row = Distribution(name="transformers", version="5.23.0", requires_python=">=3.10")
+    (finding,) = findings(unsupported, python("3.9.18", packages=Packages(distributions=(row,))))
+    assert finding.severity is Severity.ERROR
+    assert "transformers 5.23.0 needs Python >=3.10" in finding.message
+
+
+def test_a_torch_without_wheels_for_this_python_is_noted() -> None:
+    (finding,) = findings(unsupported, python("3.13.0", packages=installed(torch="2.4.1")))
+    assert finding.severity is Severity.NOTE
+    assert finding.expected == "Python 3.8 to 3.12"
+
+
+def test_other_implementations() -> None:
+    facts = Facts(interpreter=Interpreter(version="3.10.14", implementation="pypy"), packages=installed())
+    (finding,) = findings(unsupported, facts)
+    assert finding.actual == "pypy 3.10.14"
+
+
+def test_healthy_and_unknown() -> None:
+    row = Distribution(name="transformers", version="5.23.0", requires_python=">=3.10")
+    assert silent(unsupported, python("3.11.7", packages=Packages(distributions=(row,))))
+    assert silent(unsupported, python("3.12.1", packages=installed(torch="2.13.0")))
+    assert silent(unsupported, python("3.12", packages=installed(torch="not a version")))
+    assert skipped(unsupported, Facts())
+    assert skipped(unsupported, python("3.12.1"))
