@@ -9,6 +9,8 @@ from envdoctor.target import Target
 
 IDLE_MEMORY = 2**30  # bytes; a driver with a display and a context keeps some hundred MiB
 IDLE_UTILIZATION = 5  # percent
+# A desktop on the card uses about this much at most: worth a note, not the name of another program.
+DESKTOP_SHARE, DESKTOP_UTILIZATION = 0.08, 30
 
 
 @rule(Severity.WARNING)
@@ -30,7 +32,6 @@ def occupied(facts: Facts, target: Target) -> Iterator[Finding]:
         load = gpu.utilization is not None and gpu.utilization > IDLE_UTILIZATION
         if not memory and not load and not gpu.processes:
             continue
-        serious = memory or load
         yield Finding(
             kind="gpu-limited",
             subject=subject(gpu),
@@ -43,8 +44,13 @@ def occupied(facts: Facts, target: Target) -> Iterator[Finding]:
                 commands=("nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",),
             ),
             who="you" if gpu.processes else "host",
-            severity=None if serious else Severity.NOTE,
+            severity=None if _more_than_a_desktop(gpu) else Severity.NOTE,
         )
+
+
+def _more_than_a_desktop(gpu: Gpu) -> bool:
+    usual = max(IDLE_MEMORY, (gpu.memory or 0) * DESKTOP_SHARE)
+    return (gpu.memory_used or 0) > usual or (gpu.utilization or 0) >= DESKTOP_UTILIZATION
 
 
 def _use(gpu: Gpu) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from envdoctor.compat.renting import RELIABLE
@@ -8,6 +9,7 @@ from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.target import Target
 
+_SHARES_POWER = re.compile(r"Laptop|Max-Q|Mobile", re.IGNORECASE)
 TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
 
 
@@ -45,5 +47,6 @@ def power_limit(facts: Facts, target: Target) -> Iterator[Finding]:
                 commands=(f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}",) if lowered else (),
             ),
             who="host",
-            severity=None if lowered else Severity.NOTE,
+            # A laptop shares its power between processor and GPU, from second to second.
+            severity=None if lowered and not _SHARES_POWER.search(gpu.name) else Severity.NOTE,
         )

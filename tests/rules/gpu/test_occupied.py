@@ -16,6 +16,8 @@ from tests.rules.machines import brief, gpu, gpus, machine, only
         ({"memory_used": 20 * 2**30, "processes": 1}, "warning", "you"),
         ({"memory_used": 0, "utilization": 90}, "warning", "host"),
         ({"memory_used": 300 * 2**20, "processes": 2}, "note", "you"),
+        ({"memory_used": int(1.5 * 2**30), "memory": 24 * 2**30, "utilization": 12}, "note", "host"),  # a desktop
+        ({"memory_used": 8 * 2**30, "memory": 80 * 2**30}, "warning", "host"),
     ],
 )
 def test_found(values: dict[str, Any], severity: str, who: str) -> None:

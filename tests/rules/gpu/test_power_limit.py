@@ -23,6 +23,11 @@ def test_another_board_than_the_targets_is_noted() -> None:
     assert silent(power_limit, machine(gpus=board))
 
 
+def test_laptops_share_their_power() -> None:
+    laptop = gpus(gpu(0, "NVIDIA GeForce RTX 3060 Laptop GPU", power_limit=80.0, power_default=115.0))
+    assert brief(power_limit, machine(gpus=laptop)) == ["note gpu-limited GPU 0"]
+
+
 def test_healthy() -> None:
     assert silent(power_limit, machine(gpus=gpus(gpu(0, power_limit=700.0, power_default=700.0))))
     assert silent(power_limit, machine(gpus=gpus(gpu(0, power_limit=698.0, power_default=700.0))))  # rounding
