@@ -8,15 +8,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from envdoctor.knowledge.requirements import holds, read
+from envdoctor.knowledge.versions import within
 
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9]{0,8}([-_.][A-Za-z0-9]{1,5})?", fullmatch=True)
-specifiers = st.lists(
-    st.tuples(
-        st.sampled_from([">=", "<", "==", "!=", "<=", ">", "~="]),
-        st.from_regex(r"[0-9]{1,2}\.[0-9]{1,2}", fullmatch=True),
-    ),
-    max_size=3,
-).map(lambda pairs: ",".join(operator + version for operator, version in pairs))
+operators = st.sampled_from([">=", "<", "==", "!=", "<=", ">", "~="])
+numbers = st.from_regex(r"[0-9]{1,2}\.[0-9]{1,2}", fullmatch=True)
+specifiers = st.lists(st.tuples(operators, numbers), max_size=3).map(
+    lambda pairs: ",".join(operator + version for operator, version in pairs)
+)
 extras = st.sampled_from(["", "[torch]", "[a,b]"])
 markers = st.sampled_from(
     ["", 'python_version >= "3.10"', "sys_platform == 'linux'", 'platform_system == "Linux" and os_name == "posix"']
@@ -53,7 +52,7 @@ def test_extras_are_nobodys_demand(line: str) -> None:
 @pytest.mark.parametrize("line", ["", "@", "torch @@ x", "!!!", "a b c", "torch>=1 garbage ;;"])
 def test_nonsense_is_no_demand(line: str) -> None:
     wanted = read(line)
-    assert wanted is None or not wanted.specifier or SpecifierSet(">=0") is not None
+    assert wanted is None or within("1.0", wanted.specifier) is None
 
 
 def test_an_address_keeps_the_name() -> None:
