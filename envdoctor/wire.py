@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -94,11 +95,21 @@ def _convert(hint: Any, data: object, where: str) -> Any:
         return {key: _convert(member, item, _join(where, key)) for key, item in data.items()}
     if dataclasses.is_dataclass(hint):
         return from_json(typing.cast(type, hint), data, where)
-    if hint is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+    if hint is float and isinstance(data, (int, float)) and not isinstance(data, bool):
+        return _finite(data, where)
     if hint is Any or (isinstance(data, hint) and not (isinstance(data, bool) and hint is not bool)):
         return data
     raise WireError(where, f"expected {hint.__name__}, found {_found(data)}")
+
+
+def _finite(data: float, where: str) -> float:
+    try:
+        value = float(data)
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise WireError(where, f"expected a finite number, found {_found(data)}")
+    return value
 
 
 def _union(members: tuple[Any, ...], data: object, where: str) -> Any:
