@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.driver.cuda_init import cuda_init
+from tests.rules.cuda_machines import brief, driver, machine, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine, only, pasted
 
 TORCH = "CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error {}"
 

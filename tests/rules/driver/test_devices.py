@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Facts, Launcher
 from envdoctor.rules.driver.devices import devices
+from tests.rules.cuda_machines import CPU_TARGET, brief, driver, gpus, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, driver, gpus, machine, only, pasted, torch
 
 DOWN = torch(cuda_available=False)
 

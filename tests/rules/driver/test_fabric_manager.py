@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.driver.fabric_manager import fabric_manager
+from tests.rules.cuda_machines import brief, driver, machine, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine, only, pasted
 
 
 @pytest.mark.parametrize("state", ["in progress", "not started", "failed"])

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.driver.forward_compatibility import forward_compatibility
+from tests.rules.cuda_machines import brief, driver, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine
 
 OLD = {"kernel_module": "535.183.01", "management_library": "535.183.01", "cuda": "13.0"}
 

@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Driver, Facts
 from envdoctor.rules.driver.library_mismatch import library_mismatch
+from tests.rules.cuda_machines import brief, driver, machine, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine, only, pasted
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Driver, Gpus
 from envdoctor.rules.driver.management_library import management_library
+from tests.rules.cuda_machines import brief, driver, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine
 
 
 def test_noted() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Driver, Facts, Host
 from envdoctor.rules.driver.no_gpu import no_gpu
+from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, machine, only, pasted
 
 UNLOADED = Driver(kernel_module="", pci=("0000:01:00.0 10de:2330",))
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.driver.nvidia_smi import nvidia_smi
+from tests.rules.cuda_machines import brief, driver, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, machine
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Gpus, Unavailable
 from envdoctor.rules.driver.open_module import open_module
+from tests.rules.cuda_machines import brief, driver, gpu, gpus, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, driver, gpu, gpus, machine
 
 NOT_ASKED = Unavailable(reason="not asked", why="not-asked")
 BLACKWELL = driver(open_module=False, pci=("0000:01:00.0 10de:2b85",))

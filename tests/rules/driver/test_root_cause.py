@@ -7,8 +7,8 @@ import pytest
 from envdoctor.diagnose import Diagnosis, diagnose, load_rules
 from envdoctor.facts import Driver, Facts, Gpus, Host, Interpreter, Torch, Unavailable
 from envdoctor.rule import Severity
+from tests.rules.cuda_machines import KERNELS_CU126, driver, gpu, gpus, machine, pasted, torch
 from tests.rules.judging import NOTHING
-from tests.rules.machines import KERNELS_CU126, driver, gpu, gpus, machine, pasted, torch
 
 RULES = [rule for rule in load_rules() if rule.family in ("torch", "driver", "gpu")]
 DOWN = {"cuda_available": False, "device_count": 0, "capabilities": ()}

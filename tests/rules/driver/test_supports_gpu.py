@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Driver, Facts, Gpus
 from envdoctor.rules.driver.supports_gpu import supports_gpu
+from tests.rules.cuda_machines import brief, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, machine
 
 
 def unseen(module: str, device: str) -> Facts:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Host
 from envdoctor.rules.driver.toolkits import toolkits
+from tests.rules.cuda_machines import brief, machine, only
 from tests.rules.judging import silent
-from tests.rules.machines import brief, machine, only
 
 
 def test_noted() -> None:

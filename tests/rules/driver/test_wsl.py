@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Host, Torch
 from envdoctor.rules.driver.wsl import wsl
+from tests.rules.cuda_machines import CPU_TARGET, brief, driver, machine, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, driver, machine, pasted
 
 WSL1 = Host(container="wsl1", kernel="4.4.0-19041-Microsoft")
 

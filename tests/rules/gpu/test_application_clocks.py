@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.application_clocks import application_clocks
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 LOW = {"sm_clock_application": 1200, "sm_clock_max": 1980}
 

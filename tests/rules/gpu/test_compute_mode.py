@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.compute_mode import compute_mode
+from tests.rules.cuda_machines import brief, gpu, gpus, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine
 
 
 def test_found() -> None:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from envdoctor.facts import Gpus
 from envdoctor.rules.gpu.count import count
+from tests.rules.cuda_machines import brief, driver, gpu, gpus, machine, only
 from tests.rules.judging import NOTHING, silent, skipped
-from tests.rules.machines import brief, driver, gpu, gpus, machine, only
 
 SEVEN = gpus(*(gpu(index) for index in range(7)))
 FILES = tuple(f"/dev/nvidia{index}" for index in range(8))

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.gpu.kernel_log import kernel_log
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only, pasted
 
 AZURE = (48, 56, 57, 58, 62, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 119, 120)
 

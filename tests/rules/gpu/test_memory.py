@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.rules.gpu.memory import memory
+from tests.rules.cuda_machines import brief, gpu, gpus, machine
 from tests.rules.judging import NOTHING, silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine
 
 A100 = replace(NOTHING, name="a100", conditions={"memory": 80})
 

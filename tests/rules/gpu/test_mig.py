@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.mig import mig
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 
 def test_found() -> None:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.mixed import mixed
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 BOX = gpus(gpu(0, "NVIDIA GeForce RTX 3090"), gpu(1, "NVIDIA GeForce RTX 4090"), gpu(2, "NVIDIA GeForce RTX 4090"))
 

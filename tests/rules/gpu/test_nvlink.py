@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.nvlink import nvlink
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 BOARD = gpus(*(gpu(index, nvlinks=18, nvlinks_down=0) for index in range(7)), gpu(7, nvlinks=17, nvlinks_down=1))
 

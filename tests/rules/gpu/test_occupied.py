@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from envdoctor.rules.gpu.occupied import occupied
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 
 @pytest.mark.parametrize(

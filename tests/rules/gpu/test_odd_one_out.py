@@ -6,8 +6,8 @@ import pytest
 
 from envdoctor.facts import Gpus
 from envdoctor.rules.gpu.odd_one_out import odd_one_out
+from tests.rules.cuda_machines import brief, gpu, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, machine, only
 
 USUAL = {"power_limit": 700.0, "memory": 80 * 2**30, "pcie_width": 16, "nvlinks": 18, "sm_clock": 1900}
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.gpu.other_vendors import other_vendors
+from tests.rules.cuda_machines import brief, driver, machine
 from tests.rules.judging import silent
-from tests.rules.machines import brief, driver, machine
 
 
 def test_noted() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.gpu.pcie_link import pcie_link
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 
 def link(generation: int, width: int, *, of: tuple[int, int] = (4, 16)) -> dict[str, int]:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Host
 from envdoctor.rules.gpu.persistence import persistence
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 OFF = gpus(gpu(0, persistence=False), gpu(1, persistence=True), gpu(2, persistence=False))
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.rules.gpu.power_limit import power_limit
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import NOTHING, silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 LOWERED = gpus(gpu(0, power_limit=250.0, power_default=450.0))
 SXM = replace(NOTHING, name="a100", conditions={"power_limit": 400})

@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.rules.gpu.target_mismatch import target_mismatch
 from envdoctor.target import Target
+from tests.rules.cuda_machines import CPU_TARGET, brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, gpu, gpus, machine, only
 
 H100 = Target(name="h100", title="NVIDIA H100", gpu_names=("NVIDIA H100 80GB HBM3",), capability="9.0")
 

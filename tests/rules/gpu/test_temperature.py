@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.gpu.temperature import temperature
+from tests.rules.cuda_machines import brief, gpu, gpus, machine
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine
 
 
 @pytest.mark.parametrize("now", [84, 88, 95])

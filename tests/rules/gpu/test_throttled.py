@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.gpu.throttled import throttled
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 
 @pytest.mark.parametrize("reason", ["hw-slowdown", "hw-thermal", "sw-thermal", "power-brake"])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.gpu.virtual import virtual
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent
-from tests.rules.machines import brief, gpu, gpus, machine, only
 
 
 @pytest.mark.parametrize("name", ["GRID A100-10C", "NVIDIA A40-48Q", "GRID T4-16C"])

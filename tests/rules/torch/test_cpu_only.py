@@ -5,8 +5,8 @@ import pytest
 from envdoctor.facts import Distribution, Driver, Facts, Gpu, Gpus, Host, Launcher, Packages, Torch
 from envdoctor.rule import Pin
 from envdoctor.rules.torch.cpu_only import cpu_only
+from tests.rules.cuda_machines import ABSENT, CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped
-from tests.rules.machines import ABSENT, CPU_TARGET, brief, driver, machine, only, pasted, torch
 
 CPU = torch(version="2.15.0+cpu", cuda="", cuda_available=False, arch_list=())
 NAMED = Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 3060 Laptop GPU"),))

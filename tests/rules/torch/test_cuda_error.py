@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.torch.cuda_error import cuda_error
+from tests.rules.cuda_machines import brief, machine, only, pasted
 from tests.rules.judging import silent
-from tests.rules.machines import brief, machine, only, pasted
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Driver, Gpus
 from envdoctor.rules.torch.cuda_unavailable import cuda_unavailable
+from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, machine, only, torch
 
 DOWN = torch(cuda_available=False, cuda_error="CUDA unknown error")
 

@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Facts, Torch
 from envdoctor.rules.torch.cudnn import cudnn
+from tests.rules.cuda_machines import brief, machine, only, pasted, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, machine, only, pasted, torch
 
 OWN = "/env/lib/python3.12/site-packages/nvidia/cudnn/lib/"
 

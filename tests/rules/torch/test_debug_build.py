@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.torch.debug_build import debug_build
+from tests.rules.cuda_machines import brief, machine, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, machine, torch
 
 
 def test_found() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Gpus
 from envdoctor.rules.torch.device_count import device_count
+from tests.rules.cuda_machines import brief, gpu, gpus, machine, only, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, gpu, gpus, machine, only, torch
 
 FOUR = gpus(*(gpu(index) for index in range(4)))
 TWO = torch(device_count=2)

@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Torch
 from envdoctor.rules.torch.driver_too_old import driver_too_old
+from tests.rules.cuda_machines import CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, driver, machine, only, pasted, torch
 
 TOO_OLD = "CUDA initialization: The NVIDIA driver on your system is too old (found version {})."
 

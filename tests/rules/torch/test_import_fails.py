@@ -5,8 +5,8 @@ import pytest
 from envdoctor.facts import Unavailable
 from envdoctor.rule import Pin
 from envdoctor.rules.torch.import_fails import import_fails
+from tests.rules.cuda_machines import ABSENT, brief, machine, only
 from tests.rules.judging import installed, locked, silent, skipped
-from tests.rules.machines import ABSENT, brief, machine, only
 
 
 def sick(reason: str, why: str) -> Unavailable:

@@ -4,8 +4,7 @@ import pytest
 
 from envdoctor.facts import Facts, Gpu, Gpus, Torch
 from envdoctor.rules.torch.no_kernels import no_kernels
-from tests.rules.judging import silent, skipped
-from tests.rules.machines import (
+from tests.rules.cuda_machines import (
     CPU_TARGET,
     KERNELS_CU126,
     KERNELS_CU130,
@@ -18,6 +17,7 @@ from tests.rules.machines import (
     pasted,
     torch,
 )
+from tests.rules.judging import silent, skipped
 
 FIXED = "{} with CUDA capability sm_{} is not compatible with the current PyTorch installation"
 

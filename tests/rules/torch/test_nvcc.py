@@ -4,8 +4,8 @@ import pytest
 
 from envdoctor.facts import Facts, Host, Torch
 from envdoctor.rules.torch.nvcc import nvcc
+from tests.rules.cuda_machines import brief, only, pasted
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import brief, only, pasted
 
 STOPPED = (
     "RuntimeError: The detected CUDA version ({}) mismatches the version that was used to compile\nPyTorch ({}). Please"

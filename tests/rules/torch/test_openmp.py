@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Facts
 from envdoctor.rules.torch.openmp import openmp
+from tests.rules.cuda_machines import CPU_TARGET, brief, machine, pasted, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, machine, pasted, torch
 
 SITE = "/env/lib/python3.12/site-packages/"
 

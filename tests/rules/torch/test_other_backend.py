@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from envdoctor.facts import Driver, Gpus
 from envdoctor.rules.torch.other_backend import other_backend
+from tests.rules.cuda_machines import CPU_TARGET, brief, machine, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, machine, torch
 
 ROCM = torch(version="2.9.0+rocm6.4", cuda=None, hip="6.4", cuda_available=False, arch_list=())
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.rules.torch.source_build import source_build
+from tests.rules.cuda_machines import ABSENT, brief, machine, only, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import ABSENT, brief, machine, only, torch
 
 
 @pytest.mark.parametrize(

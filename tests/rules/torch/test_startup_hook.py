@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from envdoctor.rules.torch.startup_hook import startup_hook
+from tests.rules.cuda_machines import brief, machine, torch
 from tests.rules.judging import silent
-from tests.rules.machines import brief, machine, torch
 
 
 def test_noted() -> None:

@@ -5,8 +5,8 @@ import pytest
 from envdoctor.facts import Host
 from envdoctor.rule import SetVariable
 from envdoctor.rules.torch.threads import threads
+from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, torch
 from tests.rules.judging import silent, skipped
-from tests.rules.machines import CPU_TARGET, brief, machine, only, torch
 
 
 @pytest.mark.parametrize("count", [1, 4, 100])
