@@ -134,7 +134,7 @@ def parse(data: object, path: Path | None = None) -> Report:
     try:
         # A failed run leaves sections at null: what it did not learn.
         known = {name: value for name, value in data.items() if value is not None}
-        report = from_json(Report, _known_fields(Report, known))
+        report = from_json(Report, known_fields(Report, known))
     except WireError as error:
         raise _trouble(path, error.where, error.problem) from error
     for where, problem in _impossible(report):
@@ -147,14 +147,14 @@ def _trouble(path: Path | None, where: str, problem: str) -> Trouble:
     return Trouble(problem, file=path or "report", where=where, remedy=remedy)
 
 
-def _known_fields(kind: Any, data: object) -> object:
+def known_fields(kind: Any, data: object) -> object:
     """``data`` without the keys that ``kind`` and the dataclasses inside it do not have."""
     if dataclasses.is_dataclass(kind) and isinstance(data, dict):
         hints = typing.get_type_hints(kind)
-        return {key: _known_fields(hints[key], value) for key, value in data.items() if key in hints}
+        return {key: known_fields(hints[key], value) for key, value in data.items() if key in hints}
     members = typing.get_args(kind)
     if typing.get_origin(kind) is tuple and isinstance(data, list):
-        return [_known_fields(members[0], item) for item in data]
+        return [known_fields(members[0], item) for item in data]
     return data
 
 

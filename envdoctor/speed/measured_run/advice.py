@@ -1,0 +1,238 @@
+"""What holds a measured run back, and what to write instead: from its record alone, without a baseline.
+
+Each judge looks at one loss and yields advice only when that loss is worth a person's time; a healthy run gets none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from envdoctor.facts import Facts
+from envdoctor.speed import breakdown, conditions
+from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
+from envdoctor.speed.conditions import Cause
+from envdoctor.speed.measured_run.record import Line, Loader, Record, as_report, slowest
+from envdoctor.speed.outcome import Verdict, as_json
+from envdoctor.speed.verdict import judge
+
+OUTSIDE_LIMIT = 0.25
+"""Share of the time outside data, forward, backward and optimizer beyond which it is named; logging needs far less."""
+PADDING_LIMIT = 0.30
+"""Share of token slots that hold padding; sorting by length brings most data sets below a tenth."""
+FEWEST_STEPS = 20
+"""Steps below which shares are not judged: caches and first-use costs rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One thing to change. ``saves``: share of the time that it can save at most; ``lines``: what to write."""
+
+    cause: Cause
+    text: str
+    saves: float
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The verdict on a measured run (not comparable: there is no baseline) and the advice, most worth first."""
+
+    verdict: Verdict
+    advice: tuple[Advice, ...] = ()
+    records: tuple[Record, ...] = ()
+
+
+def diagnose_run(records: Sequence[Record], facts: Facts | None = None) -> Diagnosis:
+    """Judge the records of one command (one per training process). Raises ValueError without a record."""
+    if not records:
+        raise ValueError("nothing was recorded")
+    record = slowest(records)
+    report = as_report(record)
+    spent = breakdown.of_windows(report.windows)
+    found: list[Advice] = []
+    if record.steps >= FEWEST_STEPS and report.windows:
+        for look in JUDGES:
+            found += look(record, spent)
+    found.sort(key=lambda advice: -advice.saves)
+    plain = judge([report], None, facts=facts)
+    reasons = [advice.text for advice in found]
+    if not found:
+        reasons.append(_nothing_to_say(record, spent))
+    waited = conditions.pressure(report)
+    if waited is not None and waited > conditions.PRESSURE_LIMIT.get(report.device.type, 0.25):
+        reasons.append(f"tasks waited for a CPU core in {waited:.0%} of the time: other work ran beside the training")
+    if record.error:
+        reasons.append(f"the measuring ended early: {record.error}")
+    verdict = replace(
+        plain,
+        workload=record.program,
+        cause=found[0].cause if found else None,
+        reasons=("there is no baseline for a program of your own", *reasons),
+    )
+    return Diagnosis(verdict=verdict, advice=tuple(found), records=tuple(records))
+
+
+def run_json(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The object of `verify --format json`, with the advice and every process's share of waiting in its conditions."""
+    found = as_json(diagnosis.verdict)
+    found["conditions"]["advice"] = [
+        {"cause": advice.cause, "text": advice.text, "saves": round(advice.saves, 4), "lines": list(advice.lines)}
+        for advice in diagnosis.advice
+    ]
+    found["conditions"]["ranks"] = [
+        {
+            "rank": record.rank,
+            "steps": record.steps,
+            "data": round(breakdown.of_windows(record.steady_windows).shares["data"], 4),
+            "ended": record.ended,
+        }
+        for record in diagnosis.records
+    ]
+    return found
+
+
+def _nothing_to_say(record: Record, spent: Breakdown) -> str:
+    if record.steps < FEWEST_STEPS or not spent.known:
+        return f"only {record.steps} steps: {FEWEST_STEPS} and a second of steady training are needed to judge"
+    shares = spent.shares
+    work = shares["forward"] + shares["backward"] + shares["optimizer"]
+    if not record.waits:
+        seen = list(record.seen_lines)
+        looks = sum(line.looks for line in seen) or 1
+        most = "; ".join(f"{_place(line)} {line.looks / looks:.0%}" for line in seen[:3])
+        return f"no DataLoader was used, so making batches counts as forward; found in: {most or 'no line'}"
+    return f"{work:.0%} of the time is computation, {shares['data']:.0%} waiting for data: nothing holds it back"
+
+
+def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
+    share = spent.shares["data"]
+    if share <= DATA_WAIT_LIMIT or not record.waits:
+        return
+    loader = max(record.loaders, key=lambda loader: loader.length or 0) if record.loaders else Loader()
+    line = next((line for line in record.seen_lines if line.part == "data"), None)
+    where = f", most of it in {_place(line)}" if line else ""
+    cores = max((record.device.cores or 1) // max(record.local_ranks, 1), 1)
+    workers = workers_needed(share, loader.workers, cores)
+    if loader.workers == 0:
+        text = (
+            f"the step waits {share:.0%} of its time for data, which is made on the training thread{where}: do it once "
+            "before training, or let worker processes do it"
+        )
+    elif workers > loader.workers:
+        text = f"the step waits {share:.0%} of its time for {loader.workers} workers{where}: use {workers}"
+    else:
+        text = (
+            f"the step waits {share:.0%} of its time for data{where}; {loader.workers} workers on {cores} cores cannot "
+            "do more: do the work once before training"
+        )
+    code = loader_line(loader, workers, record.device.type)
+    yield Advice(cause="data", text=text, saves=share, lines=(code,) if workers > loader.workers else ())
+
+
+def workers_needed(share: float, workers: int, cores: int) -> int:
+    """Workers that hide the waiting: those busy now, and as many more as the wait is longer than the computation.
+
+    Never more than the cores leave (one stays for the training thread); 2 at least, so that one batch is always ready.
+    """
+    computing = max(1.0 - share, 0.01)
+    if workers == 0:
+        needed = math.ceil(share / computing) + 1
+    else:
+        needed = math.ceil(workers / computing)
+    return max(min(needed, cores - 1), 1 if cores <= 2 else 2, workers if workers < cores else 1)
+
+
+def loader_line(loader: Loader, workers: int, device: str) -> str:
+    """The DataLoader call to write, with what the present one says of itself."""
+    options = [f"batch_size={loader.batch_size}"] if loader.batch_size is not None else []
+    options.append(f"num_workers={workers}")
+    if device == "cuda":
+        options.append("pin_memory=True")
+    options += ["persistent_workers=True", f"prefetch_factor={max(loader.prefetch_factor or 2, 2)}"]
+    return f"DataLoader(dataset, {', '.join(options)})"
+
+
+def _threads(record: Record, spent: Breakdown) -> Iterator[Advice]:
+    """CPU training with a wrong number of threads; on a GPU the threads of torch hardly matter."""
+    threads, cores = record.device.threads, record.device.cores
+    if record.device.type != "cpu" or not threads or not cores:
+        return
+    fair = max(cores // max(record.local_ranks, 1), 1)
+    workers = max((loader.workers for loader in record.loaders), default=0)
+    free = max(fair - workers, 1)
+    computing = spent.shares["forward"] + spent.shares["backward"] + spent.shares["optimizer"]
+    if threads < free and computing > 0.5:
+        why = "OMP_NUM_THREADS" if "OMP_NUM_THREADS" in record.variables else "torch.set_num_threads"
+        yield Advice(
+            cause="settings",
+            text=f"torch computes with {threads} of {free} free cores ({why})",
+            saves=computing * (1.0 - threads / free),
+            lines=(f"export OMP_NUM_THREADS={free}",),
+        )
+    elif threads > fair:
+        yield Advice(
+            cause="settings",
+            text=f"torch computes with {threads} threads on {fair} cores: every operator waits for the slowest",
+            saves=computing * (1.0 - fair / threads),
+            lines=(f"export OMP_NUM_THREADS={fair}",),
+        )
+
+
+def _debugging(record: Record, spent: Breakdown) -> Iterator[Advice]:
+    """Switches for finding faults that were left on."""
+    on_gpu = record.device.type == "cuda"
+    if on_gpu and record.variables.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
+        yield Advice(
+            cause="settings",
+            text="CUDA_LAUNCH_BLOCKING makes the host wait for every kernel: it is for finding faults",
+            saves=0.5,
+            lines=("unset CUDA_LAUNCH_BLOCKING",),
+        )
+    if record.anomaly_detection:
+        yield Advice(
+            cause="settings",
+            text="torch.autograd.set_detect_anomaly is on: every backward pass is checked and traced",
+            saves=spent.shares["backward"] / 2.0,
+            lines=("torch.autograd.set_detect_anomaly(False)",),
+        )
+
+
+def _padding(record: Record, spent: Breakdown) -> Iterator[Advice]:
+    slots, real = record.batches.get("slots", 0), record.batches.get("real", 0)
+    if not slots or not real:
+        return
+    padding = 1.0 - real / slots
+    if padding <= PADDING_LIMIT:
+        return
+    computing = spent.shares["forward"] + spent.shares["backward"]
+    yield Advice(
+        cause="data",
+        text=f"{padding:.0%} of the token slots in its batches are padding: pack documents, or batch by length",
+        saves=padding * computing,
+        lines=(
+            'TrainingArguments(..., train_sampling_strategy="group_by_length")  # transformers 4: group_by_length=True',
+        ),
+    )
+
+
+def _outside(record: Record, spent: Breakdown) -> Iterator[Advice]:
+    share = spent.shares["other"]
+    if share <= OUTSIDE_LIMIT:
+        return
+    line = next((line for line in record.seen_lines if line.part == "other"), None)
+    where = f", most of it in {_place(line)}" if line else ""
+    yield Advice(
+        cause="settings",
+        text=f"{share:.0%} of the time passes between the steps' work{where}: log, evaluate and save less often",
+        saves=share,
+    )
+
+
+def _place(line: Line) -> str:
+    return f"{line.file}:{line.line} ({line.function})"
+
+
+JUDGES: tuple[Callable[[Record, Breakdown], Iterator[Advice]], ...] = (_data, _threads, _debugging, _padding, _outside)
