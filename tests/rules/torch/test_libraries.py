@@ -32,7 +32,7 @@ def test_other_files_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("/opt/x/lib/python3.10/site-packages/nvidia/cudnn/lib/libcudnn.so.9", True),
+        ("/srv/x/lib/python3.10/site-packages/nvidia/cudnn/lib/libcudnn.so.9", True),
         ("/usr/lib/python3/dist-packages/torch/lib/libcudart.so.12", True),
         ("/env/lib/libcudart.so.12", True),
         ("/usr/local/cuda/lib64/libcudart.so.12", False),
