@@ -44,7 +44,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         _refuse(outlined)
         return create(change, verify=verify, progress=progress)
     layout = ask(where.environment)
-    if layout.kind == "base":
+    if layout.untouchable:
         strategy = decide(change, where, layout)
         _refuse(strategy)
         return _beside(change, strategy, verify, progress)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import envdoctor
+from envdoctor import bundle
 from envdoctor.errors import Trouble
 from envdoctor.process import run
 
@@ -58,7 +58,7 @@ def render(
     replaced, while any other that somebody sets later wins over the hook. Raises `Trouble` for a flag that does not
     exist, a value of the wrong kind, and a variable that no start-up file can set.
     """
-    table = table or flags_table()
+    table = table or bundle.flags_table()
     all_flags = {**earlier[0], **flags}
     typed = _typed(all_flags, table)
     all_variables = dict(earlier[1])
@@ -92,15 +92,6 @@ def precompile(python: Path, library: Path, final: Path) -> bool:
     code = "import py_compile, sys\nfor f, d in zip(sys.argv[1::2], sys.argv[2::2]): py_compile.compile(f, dfile=d)"
     pairs = [os.fspath(folder / name) for name in (_CODE, _TABLE) for folder in (library, final)]
     return run([python, "-I", "-c", code, *pairs], deadline=COMPILE_SECONDS).ok
-
-
-def flags_table() -> Path:
-    """The trainer's table of flags: bundled with the installed package, beside it in a checkout."""
-    package = Path(envdoctor.__file__).parent
-    for path in (package / "_bundle" / "trainer" / "flags.py", package.parent / "trainer" / "flags.py"):
-        if path.is_file():
-            return path
-    raise Trouble("the table of torch flags is missing", file=package / "_bundle", remedy="Install envdoctor again.")
 
 
 def _typed(flags: Mapping[str, str], table: Path) -> dict[str, Any]:

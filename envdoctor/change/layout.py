@@ -53,7 +53,12 @@ class Layout:
     @property
     def externally_managed(self) -> bool:
         """Whether its distributor asks installers to keep off (PEP 668)."""
-        return self.kind == "base" and (self.stdlib / "EXTERNALLY-MANAGED").is_file()
+        return self.kind != "venv" and (self.stdlib / "EXTERNALLY-MANAGED").is_file()
+
+    @property
+    def untouchable(self) -> bool:
+        """Whether it is nobody's single environment: a Python that others are built on, or that is managed."""
+        return self.kind == "base" or self.externally_managed
 
 
 def python_of(environment: Path) -> Path:

@@ -48,7 +48,9 @@ def _open(control: Path) -> int:
         while True:
             control.mkdir(mode=0o700, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # removed by the last holder between the two calls
-                return os.open(control / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                descriptor = os.open(control / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                (control / ".gitignore").write_text("*\n")
+                return descriptor
     except OSError as error:
         raise Trouble(
             f"cannot be written: {error.strerror}",
@@ -60,9 +62,10 @@ def _open(control: Path) -> int:
 
 
 def _tidy(control: Path) -> None:
-    """Remove the folder when the lock is all there is in it."""
+    """Remove the folder when nothing was recorded in it."""
     with contextlib.suppress(OSError):
-        if os.listdir(control) == ["lock"]:
+        if set(os.listdir(control)) <= {"lock", ".gitignore"}:
+            (control / ".gitignore").unlink(missing_ok=True)
             (control / "lock").unlink()
             control.rmdir()
 

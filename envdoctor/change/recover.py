@@ -20,6 +20,9 @@ from envdoctor.change.values import Recovered
 KEPT_STATES = 2  # previous states that stay for undo; hard links make them cheap
 
 
+KEPT_LOGS = 10  # of failed changes as well
+
+
 def recover(environment: Path) -> Recovered:
     """Bring an environment whose change was interrupted back to its old or on to its new state.
 
@@ -93,16 +96,16 @@ def prune(where: Places, journal: Journal) -> Journal:
     """
     spare = [state for state in journal.states if state.number != journal.current.parent][: 1 - KEPT_STATES]
     gone = [state for state in spare if state.slot is not None and not users(where.slot(state.slot))]
+    numbers = {state.number for state in gone}
+    for number in numbers | set(range(journal.last - KEPT_LOGS)):
+        with contextlib.suppress(OSError):
+            (where.control / f"change-{number}.log").unlink()
     if not gone:
         return journal
-    numbers = {state.number for state in gone}
     journal = replace(
         journal,
         states=tuple(state for state in journal.states if state.number not in numbers),
         doomed=(*journal.doomed, *(state.slot for state in gone if state.slot is not None)),
     )
     write(where, journal)
-    for number in numbers:
-        with contextlib.suppress(OSError):
-            (where.control / f"change-{number}.log").unlink()
     return clear(where, journal)

@@ -66,7 +66,7 @@ def outline(change: Change, where: Places) -> Strategy | None:
 
 def decide(change: Change, where: Places, layout: Layout) -> Strategy:
     """The strategy for an environment that exists."""
-    if layout.kind == "base":
+    if layout.untouchable:
         return _beside(layout, where)
     foreign = foreign_entries(where, layout)
     try:
