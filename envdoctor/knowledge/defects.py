@@ -131,7 +131,7 @@ BROKEN = (
     _excluded("peft", "==0.11.0", "peft>=0.11.1", _UNSLOTH, "unsloth"),
 )
 
-_VISION = re.compile(r"conv3d|[-_/ ]vl\b|\bvl[-_]|video|vision|wan2|hunyuan|cosmos|omni", re.IGNORECASE)
+_VISION = re.compile(r"conv3d|[-_/ ]vl\b|\bvl[-_]|\bvideo|\bvision|wan2|hunyuan|cosmos|\bomni", re.IGNORECASE)
 
 SLOW = (
     Defect(
@@ -175,6 +175,7 @@ SLOW = (
         "https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py",
         Severity.WARNING,
         capability=((6, 0), (7, 9)),
+        hint=re.compile(r"\bslow", re.IGNORECASE),
     ),
     Defect(
         "flash-attn",

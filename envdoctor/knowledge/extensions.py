@@ -76,7 +76,7 @@ def torch_build(facts: Facts) -> Built | None:
     python = versions.release(interpreter.version) if interpreter else None
     abi = torch.cxx11_abi if torch and torch.cxx11_abi is not None else _abi_of_wheel(version, release)
     return Built(
-        torch=f"{release[0]}.{release[1]}",
+        torch=None if versions.prerelease(version) else f"{release[0]}.{release[1]}",
         cuda=line_of(version, torch.cuda if torch else None),
         python=f"{python[0]}.{python[1]}" if python else None,
         cxx11_abi=abi,

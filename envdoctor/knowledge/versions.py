@@ -61,6 +61,12 @@ def release(version: str) -> tuple[int, int, int] | None:
     return None if parsed is None else (parsed.major, parsed.minor, parsed.micro)
 
 
+def prerelease(version: str) -> bool:
+    """Is it a nightly, an alpha, or a vendor's build of one ("2.4.0a0+...nv24.05"), for which no table of releases holds?"""
+    parsed = parse(version)
+    return parsed is not None and parsed.is_prerelease
+
+
 def label(version: str) -> str | None:
     """The local label: "cu130" of 2.13.0+cu130; None without one."""
     return version.partition("+")[2] or None

@@ -1,3 +1,4 @@
+from envdoctor import scrub
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, SETTINGS, UNREAD, names, on
 
 ROWS = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL, *SETTINGS)
@@ -17,6 +18,11 @@ def test_no_row_acts_when_its_variable_is_empty() -> None:
 def test_off_is_off_however_it_is_written() -> None:
     assert not any(on(value) for value in ("", "0", "false", "FALSE", "no", "Off", " 0 "))
     assert all(on(value) for value in ("1", "true", "yes", "2"))
+
+
+def test_the_probe_reports_what_the_rules_read() -> None:
+    given = {row.name: "1" for row in ROWS}
+    assert set(scrub.variables(given)) == set(given)
 
 
 def test_names_are_those_of_the_tables() -> None:

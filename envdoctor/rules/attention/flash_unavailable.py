@@ -45,7 +45,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
         yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else None, 8)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
-        yield _finding(f"flash-attn {version}", text, None, 7)
+        yield _finding(f"flash-attn {version}", text, Severity.NOTE, 0)
 
 
 def _finding(actual: str, message: str, severity: Severity | None, rank: int) -> Finding:

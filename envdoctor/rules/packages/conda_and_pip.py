@@ -26,7 +26,11 @@ def conda_and_pip(facts: Facts, target: Target) -> Iterator[Finding]:
         if ours is None or theirs is None or theirs.installer == "conda":
             continue
         version, _, build = ours.partition(" ")
-        if "pypi" in build or versions.same(versions.public(theirs.version), version):
+        if (
+            "pypi" in build
+            or versions.same(versions.public(theirs.version), version)
+            or _same_sources(theirs.version, version)
+        ):
             continue
         locked = remedies.locked(target, packages, pip)
         yield Finding(
@@ -42,6 +46,14 @@ def conda_and_pip(facts: Facts, target: Target) -> Iterator[Finding]:
                 f"conda remove --force {conda}",
                 remedies.install(f"{pip}=={theirs.version}") + " --force-reinstall --no-deps",
             ),
-            root_rank=18,
+            # A report may list conda's packages of another environment than the one that pip looked at.
+            severity=Severity.NOTE if facts.origin.kind == "pasted" else None,
+            root_rank=18 if facts.origin.kind != "pasted" else 0,
             repair=locked,
         )
+
+
+def _same_sources(pip: str, conda: str) -> bool:
+    """conda's own torchaudio and torchvision name themselves "0.7.0a0+ac17b64" in their metadata."""
+    parsed = versions.parse(pip)
+    return parsed is not None and parsed.is_prerelease and versions.same(parsed.base_version, conda)

@@ -8,13 +8,16 @@ from envdoctor.knowledge.training import TRAINING
 from envdoctor.rule import Finding, Severity, known, need, rule
 from envdoctor.target import Target
 
+_TOOLS = frozenset({"pip", "setuptools", "wheel"})  # they install; training runs without them
+
 
 @rule(Severity.ERROR)
 def conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     """An installed package demands another version of a package, or one that is absent.
 
     Why: packages check some of these demands at import and stop; others fail later, with an argument or an
-    attribute that does not exist. Demands of packages that take no part in training are only noted.
+    attribute that does not exist. A version above an upper limit often works all the same, and is a warning;
+    demands of packages that take no part in training are only noted.
     Fix: install a version that all of them accept.
     Source: https://pip.pypa.io/en/stable/cli/pip_check/
     https://github.com/huggingface/transformers/blob/main/src/transformers/dependency_versions_check.py
@@ -54,7 +57,8 @@ def _finding(
     locked = remedies.locked(target, packages, wanted.name) or remedies.locked(target, packages, demanding.name)
     text = f"Install a version that {demanding.name} accepts."
     by_hand = remedies.install(need_text)
-    relevant = (demanding.name in pins or demanding.name in TRAINING) and not _newer_cuda(wanted, version)
+    relevant = demanding.name in pins or demanding.name in TRAINING
+    severity = _severity(wanted, version) if relevant else Severity.NOTE
     return Finding(
         kind="package-conflict",
         subject=f"{demanding.name} {wanted.name}",
@@ -63,10 +67,25 @@ def _finding(
         message=f"{demanding.name} {demanding.version} requires {need_text}, and "
         + (f"{version} is installed." if version else "it is not installed."),
         remedy=remedies.choose(target, locked, text, by_hand),
-        severity=None if relevant else Severity.NOTE,
-        root_rank=10 if relevant else 0,
+        severity=severity,
+        root_rank={Severity.ERROR: 10, Severity.WARNING: 2}.get(severity, 0),
         repair=locked,
     )
+
+
+def _severity(wanted: requirements.Wanted, version: str | None) -> Severity:
+    """Too old or absent is an error; too new a warning, since limits are set before anybody could try, and often hold."""
+    if wanted.name in _TOOLS or _newer_cuda(wanted, version):
+        return Severity.NOTE
+    return Severity.WARNING if version is not None and _only_too_new(version, wanted.specifier) else Severity.ERROR
+
+
+def _only_too_new(version: str, specifier: str) -> bool:
+    parsed, clauses = versions.parse(version), versions.specifiers(specifier)
+    if parsed is None or clauses is None:
+        return False
+    broken = [clause for clause in clauses if not clause.contains(parsed, prereleases=True)]
+    return all(clause.operator in ("<", "<=") for clause in broken)
 
 
 def _newer_cuda(wanted: requirements.Wanted, version: str | None) -> bool:

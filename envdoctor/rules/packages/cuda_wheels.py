@@ -41,6 +41,7 @@ def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
     clash = sorted(library for library, majors in lines.items() if library in _SAME_FILES and len(majors) > 1)
     if not others and not clash:
         return
+    works = torch is not None and bool(torch.cudnn)  # it loaded a cuDNN: the right one won
     stray = [name for major in others or sorted(wheels)[:-1] for name in sorted(wheels[major])]
     found = ", ".join(f"{len(wheels[major])} for CUDA {major}" for major in sorted(wheels))
     yield Finding(
@@ -57,7 +58,7 @@ def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
                 f"python -m pip install --force-reinstall 'torch=={version}'",
             ),
         ),
-        severity=None if clash else Severity.NOTE,
+        severity=Severity.NOTE if not clash else Severity.WARNING if works else None,
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if clash else (),
         root_rank=56 if clash else 0,
     )

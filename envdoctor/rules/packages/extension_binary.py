@@ -34,7 +34,8 @@ def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
-    installed = extension is not None or (packages is not None and packages.version(_NAME) is not None)
+    listed = packages is not None and packages.version(_NAME) is not None
+    installed = extension is not None or listed or any(_NAME in value for value in facts.remarks.values())
     said = messages.matched(facts, *_SAYS) or (messages.matched(facts, _LOADER) if installed else None)
     if not installed and said is None:
         if packages is None or not packages.complete:

@@ -59,6 +59,10 @@ def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] |
     have = versions.release(mate.version)
     if want is None or have is None or versions.label(torch) not in (None, *_labels(torch)):
         return None
+    if versions.prerelease(torch) or versions.prerelease(mate.version):
+        return None  # nightlies of the three are numbered apart from each other at times
+    if versions.label(mate.version) not in (None, *_labels(mate.version)):
+        return None  # built from source, against the torch that is there
     later_audio = mate.name == "torchaudio" and want >= have[:2] >= pairs.STABLE_TORCHAUDIO
     if have[:2] != want and not later_audio:
         return f"torch {torch} goes with {mate.name} {want[0]}.{want[1]}", True

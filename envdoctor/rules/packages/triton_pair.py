@@ -49,7 +49,7 @@ def triton_pair(facts: Facts, target: Target) -> Iterator[Finding]:
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
     triton = _triton(packages)
-    release = versions.release(torch or "")
+    release = None if torch is None or versions.prerelease(torch) else versions.release(torch)
     wanted = TRITON.get(release[:2]) if release else None
     if said is not None:
         yield _finding(target, packages, triton, wanted, f"Triton failed: {said.string}", proven=True)
@@ -68,7 +68,8 @@ def _triton(packages: Packages | None) -> str | None:
 
 def _fits(triton: str, wanted: str) -> bool:
     release = versions.release(triton)
-    return release is None or f"{release[0]}.{release[1]}" == wanted
+    nightly = versions.prerelease(triton) or "git" in (versions.label(triton) or "")
+    return nightly or release is None or f"{release[0]}.{release[1]}" == wanted
 
 
 def _needs(facts: Facts, torch: str) -> bool:

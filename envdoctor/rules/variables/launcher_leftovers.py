@@ -22,11 +22,8 @@ def launcher_leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("a report may come from inside a launched rank")
     variables = need(facts.variables)
     found = [name for name in _PROCESS if variables.get(name)]
-    if (
-        {"RANK", "WORLD_SIZE"} <= set(found)
-        and "TORCHELASTIC_RUN_ID" not in variables
-        and "SLURM_PROCID" not in variables
-    ):
+    launched = any(name.startswith(("TORCHELASTIC_", "SLURM_")) for name in variables)
+    if {"RANK", "WORLD_SIZE"} <= set(found) and not launched:
         yield Finding(
             kind="config-mismatch",
             subject="RANK",

@@ -39,6 +39,8 @@ def environment(*requires: str, name: str = "transformers", complete: bool = Tru
         ("Tokenizers[testing]>=0.23 ; python_version >= '3.8'", "0.22.0"),
         ("tokenizers==0.23.*; sys_platform == 'linux'", "0.22.0"),
         ("tokenizers!=0.22.0", "0.22.0"),
+        ("tokenizers==0.23.1", "0.24.0"),
+        ("tokenizers<0.25,>=0.24", "0.23.0"),
     ],
 )
 def test_a_demand_that_is_not_met(line: str, installed: str) -> None:
@@ -48,6 +50,30 @@ def test_a_demand_that_is_not_met(line: str, installed: str) -> None:
     assert finding.actual == installed
     assert finding.remedy.commands[0].startswith("python -m pip install 'tokenizers")
     assert not finding.repair
+
+
+@pytest.mark.parametrize(
+    ("line", "installed", "severity"),
+    [
+        ("tokenizers<0.23", "0.24.0", Severity.WARNING),
+        ("tokenizers<=0.23,>=0.20", "0.24.0", Severity.WARNING),
+        ("setuptools<82", "84.2.1", Severity.NOTE),
+    ],
+)
+def test_above_a_limit_is_less_than_below_one(line: str, installed: str, severity: Severity) -> None:
+    name = line.partition("<")[0]
+    (finding,) = findings(conflicts, environment(line, **{name: installed}))
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(
+    ("demanded", "installed", "severity"),
+    [("9.10.2.21", "9.15.1.9", Severity.NOTE), ("9.10.2.21", "9.1.0.70", Severity.ERROR)],
+)
+def test_a_newer_library_of_nvidia_is_a_known_remedy(demanded: str, installed: str, severity: Severity) -> None:
+    facts = environment(f"nvidia-cudnn-cu12=={demanded}", name="torch", nvidia_cudnn_cu12=installed)
+    (finding,) = findings(conflicts, facts)
+    assert finding.severity is severity
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from envdoctor.facts import Facts
 from envdoctor.rule import Severity
 from envdoctor.rules.packages.cuda_wheels import cuda_wheels
-from tests.rules.judging import findings, installed, silent, skipped
+from tests.rules.judging import findings, installed, silent, skipped, torch
 
 TORCH = {"torch": "2.9.0+cu128"}
 
@@ -15,6 +17,13 @@ def test_wheels_that_overwrite_each_other_are_an_error() -> None:
     assert "cudnn overwrite each other" in finding.message
     assert finding.remedy.commands[0] == "python -m pip uninstall -y nvidia-cudnn-cu13"
     assert "torch/cudnn" in finding.explains
+
+
+def test_where_torch_loads_its_cudnn_all_the_same_it_is_a_warning() -> None:
+    packages = installed({**TORCH, "nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cudnn-cu13": "9.13.0.50"})
+    works = replace(torch("2.9.0+cu128", cuda="12.8"), cudnn="9.10.2")
+    (finding,) = findings(cuda_wheels, Facts(packages=packages, torch=works))
+    assert finding.severity is Severity.WARNING
 
 
 def test_wheels_side_by_side_are_noted() -> None:

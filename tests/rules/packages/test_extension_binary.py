@@ -44,6 +44,7 @@ def test_a_missing_library_counts_only_beside_bitsandbytes() -> None:
     line = "libcusparse.so.11: cannot open shared object file"
     (finding,) = findings(extension_binary, Facts(messages=(line,), packages=installed(bitsandbytes="0.35.0")))
     assert finding.severity is Severity.ERROR
+    assert not silent(extension_binary, Facts(messages=(line,), remarks={"cuda_setup.file": "bitsandbytes/main.py"}))
     assert silent(extension_binary, Facts(messages=(line,), packages=installed(torch="1.12.0")))
 
 

@@ -43,6 +43,7 @@ def test_uneven_pairs_are_errors(torch_version: str, mate: str, version: str) ->
         ("2.9.0+cu128", "torchvision", "0.24.0"),  # both are the default build
         ("2.9.0", "torchvision", "0.24.0"),
         ("unknown", "torchvision", "0.24.0"),
+        ("2.10.0.dev20251001+cu130", "torchvision", "0.24.0.dev20251001+cu130"),
     ],
 )
 def test_pairs_that_belong_together(torch_version: str, mate: str, version: str) -> None:

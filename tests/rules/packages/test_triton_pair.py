@@ -26,6 +26,8 @@ def test_another_triton_than_torch_requires(torch_version: str, name: str, trito
         installed(torch="2.13.0", complete=False),
         installed(torch="9.9.9", triton="3.5.1"),
         installed(triton="3.5.1"),
+        installed({"torch": "2.9.0.dev20250804+cu126", "pytorch-triton": "3.4.0+gitf7888497"}),
+        installed({"torch": "2.9.0", "pytorch-triton": "3.4.0+gitf7888497"}),
     ],
 )
 def test_the_right_one_or_none_needed(packages: Packages) -> None:

@@ -15,7 +15,7 @@ def test_a_shell_that_believes_to_be_a_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    "variables", [{}, {"MASTER_ADDR": "x"}, {**RANK, "TORCHELASTIC_RUN_ID": "1"}, {**RANK, "SLURM_PROCID": "0"}]
+    "variables", [{}, {"MASTER_ADDR": "x"}, {**RANK, "TORCHELASTIC_RUN_ID": "1"}, {**RANK, "SLURM_NNODES": "2"}]
 )
 def test_healthy(variables: dict[str, str]) -> None:
     assert silent(launcher_leftovers, Facts(variables=variables))
