@@ -43,7 +43,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def parse_toml(text: str, path: Path, *, first_line: int = 1) -> dict[str, Any]:
     """Parse TOML that stands in ``path`` from ``first_line`` on. Raises `Trouble` with the line of a mistake."""
     for number, line in enumerate(text.splitlines(), first_line):
-        if line.count(".") > KEY_PARTS and _longest_key(line) > KEY_PARTS:
+        if line.count(".") >= KEY_PARTS and _longest_key(line) > KEY_PARTS:
             raise Trouble(
                 f"a key of more than {KEY_PARTS} parts",
                 file=path,
@@ -54,7 +54,12 @@ def parse_toml(text: str, path: Path, *, first_line: int = 1) -> dict[str, Any]:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at (?:line (\d+), (column \d+)|(end of document))\)", str(error))
-        where = "" if not place else place[3] or f"line {int(place[1]) + first_line - 1}, {place[2]}"
+        if place is None:
+            where = ""
+        elif place[3]:
+            where = f"line {first_line + text.rstrip().count(chr(10))}, {place[3]}"
+        else:
+            where = f"line {int(place[1]) + first_line - 1}, {place[2]}"
         problem = str(error).partition(" (at ")[0]
         raise Trouble(
             f"not valid TOML: {problem}", file=path, where=where, remedy="Correct that line, or restore the file."
@@ -68,7 +73,8 @@ def parse_toml(text: str, path: Path, *, first_line: int = 1) -> dict[str, Any]:
 def _longest_key(line: str) -> int:
     """Parts of the longest dotted key on a line, inline tables included; what is inside quotes is one part."""
     bare = re.sub(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'', "q", line)
-    return max((key.count(".") + 1 for key in re.findall(r"[\w.\- \t]+", bare)), default=0)
+    keys = re.findall(r"[\w.\- \t]+", bare.partition("#")[0])
+    return max((key.count(".") + 1 for key in keys), default=0)
 
 
 def read_json(path: Path, *, limit: int = SIZE_LIMIT) -> Any:

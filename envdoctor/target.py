@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, Literal
 
 from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
+from envdoctor.locking.demands import CONTROL
 from envdoctor.stack import Locked
 
 SCHEMA = 1
@@ -96,17 +98,22 @@ def load(path: Path) -> Target:
         if key not in known:
             raise reader.trouble(key, f"unknown key; known are {', '.join(sorted(known))}")
     gpu = reader.table(data, "gpu")
+    for key in gpu:
+        if key not in ("names", "capability"):
+            raise reader.trouble(f"gpu.{key}", "unknown key; known are names, capability")
     return Target(
         name=path.stem,
         title=reader.text(data, "title"),
         gpu_names=reader.texts(gpu, "names", "gpu.names"),
         capability=reader.capability(gpu),
-        stacks=reader.texts(data, "stacks", "stacks"),
+        stacks=reader.stacks(data),
         flags={k: reader.flag(v, f"flags.{k}") for k, v in reader.table(data, "flags").items()},
         variables={k: reader.flag(v, f"env.{k}") for k, v in reader.table(data, "env").items()},
-        sources={k: str(v) for k, v in reader.table(data, "sources").items()},
+        sources={
+            k: reader.text(reader.table(data, "sources"), k, f"sources.{k}") for k in reader.table(data, "sources")
+        },
         conditions=reader.table(data, "conditions"),
-        baselines=tuple(reader.baseline(b, f"baseline[{i}]") for i, b in enumerate(data.get("baseline", ()))),
+        baselines=tuple(reader.baseline(b, f"baseline[{i}]") for i, b in enumerate(reader.rows(data, "baseline"))),
         path=path,
     )
 
@@ -126,15 +133,29 @@ class _Reader:
             raise self.trouble(key, f"expected a table, found {value!r}")
         return value
 
-    def text(self, data: Mapping[str, Any], key: str) -> str:
+    def text(self, data: Mapping[str, Any], key: str, where: str = "") -> str:
         value = data.get(key)
-        if not isinstance(value, str) or not value:
-            raise self.trouble(key, "missing" if value is None else f"expected text, found {value!r}")
+        if not isinstance(value, str) or not value or CONTROL.search(value):
+            problem = "missing" if value is None else f"expected printable text, found {value!r}"
+            raise self.trouble(where or key, problem)
         return value
+
+    def rows(self, data: Mapping[str, Any], key: str) -> list[Any]:
+        value = data.get(key, [])
+        if not isinstance(value, list):
+            raise self.trouble(key, f"expected [[{key}]] tables, found {value!r}")
+        return value
+
+    def stacks(self, data: Mapping[str, Any]) -> tuple[str, ...]:
+        names = self.texts(data, "stacks", "stacks")
+        for name in names:
+            if not re.fullmatch(r"[\w-]+", name):
+                raise self.trouble("stacks", f"{name!r} is not the name of a stack (pylock.<name>.toml)")
+        return names
 
     def texts(self, data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
         value = data.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) and not CONTROL.search(item) for item in value):
             raise self.trouble(where, f"expected a list of texts, found {value!r}")
         return tuple(value)
 
@@ -161,25 +182,34 @@ class _Reader:
         if evidence not in ("measured", "derived", "claimed"):
             raise self.trouble(f"{where}.evidence", f"expected measured, derived or claimed, found {evidence!r}")
         windows = data.get("windows", [])
-        rows_ok = isinstance(windows, list) and all(
-            isinstance(row, list) and all(isinstance(n, (int, float)) and n > 0 for n in row) for row in windows
-        )
-        if not rows_ok:
-            raise self.trouble(f"{where}.windows", "expected one list of positive numbers per process")
+        if not isinstance(windows, list) or not all(isinstance(row, list) and row for row in windows):
+            raise self.trouble(f"{where}.windows", "expected one list of numbers per process")
+        if not all(_positive(rate) for row in windows for rate in row):
+            raise self.trouble(f"{where}.windows", "expected positive numbers")
         if evidence == "measured" and not windows:
             raise self.trouble(where, "a measured baseline needs its windows")
+        speed = data.get("steps_per_second")
+        if speed is not None and not _positive(speed):
+            raise self.trouble(f"{where}.steps_per_second", f"expected a positive number, found {speed!r}")
+        probes = self.rows(data, "probes")
+        if not all(isinstance(row, dict) and all(_positive(rate) for rate in row.values()) for row in probes):
+            raise self.trouble(f"{where}.probes", "expected one table of positive numbers per process")
         unknown = set(data) - set(Baseline.__dataclass_fields__)
         if unknown:
             raise self.trouble(f"{where}.{min(unknown)}", "unknown key")
         return Baseline(
-            workload=self.text(data, "workload"),
-            stack=self.text(data, "stack"),
+            workload=self.text(data, "workload", f"{where}.workload"),
+            stack=self.text(data, "stack", f"{where}.stack"),
             evidence=evidence,
-            lock=data.get("lock"),
-            gpu=data.get("gpu"),
-            steps_per_second=data.get("steps_per_second"),
-            windows=tuple(tuple(float(n) for n in row) for row in windows),
-            probes=tuple(data.get("probes", ())),
-            conditions=data.get("conditions", {}),
-            source=data.get("source", ""),
+            lock=self.text(data, "lock", f"{where}.lock") if "lock" in data else None,
+            gpu=self.text(data, "gpu", f"{where}.gpu") if "gpu" in data else None,
+            steps_per_second=None if speed is None else float(speed),
+            windows=tuple(tuple(float(rate) for rate in row) for row in windows),
+            probes=tuple(probes),
+            conditions=self.table(data, "conditions"),
+            source=self.text(data, "source", f"{where}.source") if data.get("source") else "",
         )
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,16 @@ def adopt_file(path: Path, name: str, *, folder: Path, interpreter: Interpreter,
     lock = _valid(answer, path)
     answer = trim.addressed(_with_wheels_only(answer, path), path.parent)
     served = _covered(answer, lock, path)
+    wheels = [file for package in lock.packages for file in package.wheels or ()]
+    absent = any(file.path is not None and not (path.parent / file.path).is_file() for file in wheels)
     wanted = Inputs(
-        requirements=(),
+        requirements=tuple(_pins(lock)) if absent else (),
         pythons=tuple(python for python in PYTHONS if any(place(one)[0] == python for one in served)),
         machines=tuple(machine for machine in MACHINES if any(place(one)[1] == machine for one in served)),
         exact=True,
     )
+    if absent:  # a lock without addresses, as ours are: the user's sources know where its files are
+        return Adopted(written=write_stack(name, wanted, folder=folder, sources=sources))
     return Adopted(written=write_answer(name, answer, wanted, folder=folder, sources=sources, before=before))
 
 
@@ -102,6 +106,11 @@ def _known(interpreter: Interpreter) -> tuple[str, str]:
             exit_code=3,
         )
     return python, machine
+
+
+def _pins(lock: Pylock) -> Iterator[str]:
+    for package in lock.packages:
+        yield f"{package.name}=={package.version}" + (f" ; {package.marker}" if package.marker else "")
 
 
 def _exported(path: Path, sources: Sources) -> dict[str, Any]:

@@ -56,13 +56,13 @@ def _walk(
     while todo:
         origin, wish = todo.pop()
         name = str(canonicalize_name(wish.name))
-        who = origin.name if origin else "the requirements"
+        who = f"{origin.name} needs" if origin else "the requirements need"
         package = active.get(name)
         if package is None:
-            problems[f"{who} needs {wish} on Python {python} {machine}, and the lock holds none"] = None
+            problems[f"{who} {wish} on Python {python} {machine}, and the lock holds none"] = None
             continue
         if wish.specifier and not wish.specifier.contains(Version(package.version), prereleases=True):
-            problems[f"{who} needs {wish}, and the lock holds {package.version}"] = None
+            problems[f"{who} {wish}, and the lock holds {package.version}"] = None
         if origin is not None and origin.name != name:
             edges.setdefault((origin.name, origin.version), set()).add(name)
         visit = (name, frozenset(wish.extras))

@@ -15,7 +15,7 @@ from typing import Any
 
 from packaging.pylock import PackageWheel, Pylock
 
-PACKAGES = 5_000
+PACKAGES = 2_000
 WHEELS = 20_000
 NAME = 255  # bytes; the longest file name that Linux file systems hold
 TAGS = 256  # combinations in one wheel's compressed tags; the widest wheel in use has about 20

@@ -60,6 +60,9 @@ def write_answer(
     """Write the stack from a pylock dict that still has addresses: a resolver's, or another tool's lock."""
     path = path_of(name, folder)
     packages, problems = complete(answer, inputs, sources, known=before)
+    if not packages:
+        pythons = ", ".join(inputs.pythons)
+        raise Trouble(f"there is nothing in it for Python {pythons} on Linux", file=path, exit_code=3)
     if problems and not inputs.exact:
         raise Trouble("what was resolved is not closed: " + "; ".join(problems[:5]), file=path, exit_code=3)
     comment = (

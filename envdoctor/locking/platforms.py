@@ -72,15 +72,19 @@ def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",
 
 def environments(served: Iterable[Interpreter]) -> list[str]:
     """The lock's own statement of whom it serves: a marker for each machine (and run of Pythons, if they differ)."""
-    by_machine: dict[str, list[str]] = {}
+    by_machine: dict[str, set[str]] = {}
     for python, machine in map(place, served):
-        by_machine.setdefault(machine, []).append(python)
-    everywhere = len({tuple(pythons) for pythons in by_machine.values()}) == 1
+        by_machine.setdefault(machine, set()).add(python)
+    # requires-python says it alone where every machine has the same unbroken run of Pythons
+    whole = (
+        len(set(map(frozenset, by_machine.values()))) == 1
+        and len(list(python_ranges(set().union(*by_machine.values())))) == 1
+    )
     answer = []
     for machine, pythons in sorted(by_machine.items()):
         terms = ["implementation_name == 'cpython'", f"platform_machine == '{machine}'", "sys_platform == 'linux'"]
-        answer += [" and ".join([*terms, *([] if everywhere else [term])]) for term in python_ranges(pythons)]
-    return sorted(set(answer))
+        answer += [" and ".join(terms if whole else [*terms, term]) for term in python_ranges(pythons)]
+    return answer
 
 
 def requires_python(served: Iterable[Interpreter]) -> str:

@@ -180,12 +180,15 @@ def _metadata_in(wheel: zipfile.ZipFile) -> str:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but never from https to anything that can be read on the way."""
+    """Follows redirects, HEAD as HEAD, but never from https to anything that can be read on the way."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             raise urllib.error.URLError("redirected away from https")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        further = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if further is not None:
+            further.method = req.get_method()
+        return further
 
 
 class _Ranges(io.RawIOBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None) -> d
             if keep is not None:
                 answer.write_text(_preferences(keep), "utf-8")
             attempt = run(
-                _command(inputs, answer, backend), deadline=SECONDS, cwd=root, env=_environment(sources, root)
+                _command(inputs, sources, answer, backend), deadline=SECONDS, cwd=root, env=_environment(sources, root)
             )
             if attempt.ok:
                 return addressed(read_toml(answer), root)
@@ -54,15 +55,16 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None) -> d
         raise _trouble(outcome, sources)
 
 
-def _command(inputs: Inputs, answer: Path, backend: tuple[str, ...]) -> list[str]:
+def _command(inputs: Inputs, sources: Sources, answer: Path, backend: tuple[str, ...]) -> list[str]:
     uv = find_uv()
     if uv is None:
         raise Trouble("uv was not found", remedy="Install it beside envdoctor: pip install uv", exit_code=3)
     oldest = min((place(one)[0] for one in inputs.served), key=lambda python: int(python.partition(".")[2]))
     return [
         uv, "pip", "compile", "requirements.in", "--constraints", "constraints.in",
-        "--universal", "--python-version", oldest, "--no-build",
+        "--universal", "--python", sys.executable, "--python-version", oldest, "--no-build",
         "--format", "pylock.toml", "--output-file", str(answer), "--no-annotate", "--no-header", "--quiet",
+        *(["--no-index"] if sources.uv.get("UV_NO_INDEX") else []),  # uv 0.13 has no such variable, only the option
         *(["--no-deps"] if inputs.exact else []),
         *(["--exclude-newer", inputs.exclude_newer] if inputs.exclude_newer else []),
         *inputs.options,

@@ -88,7 +88,7 @@ def _wheels(package: Mapping[str, Any]) -> Iterable[Wheel]:
 def _usable(wheels: Iterable[Wheel], supported: Iterable[Mapping[Tag, int]]) -> tuple[Wheel, ...]:
     """The wheels that some interpreter would take, on some age of the C library; of equal ones the newest build.
 
-    Down an interpreter's list of tags, the first wheel for any platform ends the search: nothing after it is ever taken.
+    Down an interpreter's list of tags, the first wheel for any platform ends the search: none after it is ever taken.
     """
     read = [(wheel, *parsed[2:]) for wheel in wheels if (parsed := _parsed(wheel)) is not None]
     taken: dict[str, Wheel] = {}

@@ -20,7 +20,7 @@ def text(lock: Mapping[str, Any], *, comment: str = "") -> str:
 def _lines(lock: Mapping[str, Any], comment: str) -> Iterator[str]:
     yield from (f"# {line}".rstrip() for line in comment.splitlines())
     for key, value in lock.items():
-        if key != "packages":
+        if key != "packages" or not value:
             yield from _entry(key, value)
     for package in lock["packages"]:
         yield ""
@@ -31,11 +31,11 @@ def _lines(lock: Mapping[str, Any], comment: str) -> Iterator[str]:
 
 def _entry(key: str, value: Any) -> Iterator[str]:
     if isinstance(value, list) and len(value) > 1 and key in ("wheels", "environments"):
-        yield f"{key} = ["
+        yield f"{_key(key)} = ["
         yield from (f"    {_value(item)}," for item in value)
         yield "]"
     else:
-        yield f"{key} = {_value(value)}"
+        yield f"{_key(key)} = {_value(value)}"
 
 
 def _value(value: Any) -> str:

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envdoctor import stack, target
+from envdoctor.change.installers import find_uv
+from envdoctor.change.sources import Sources
+from envdoctor.document import read_toml
+from envdoctor.errors import Trouble
+from envdoctor.facts import Distribution, Packages
+from envdoctor.library import load_targets
+from envdoctor.locking.adopt import adopt_environment, adopt_file
+from envdoctor.locking.lint import lint
+from envdoctor.locking.new_target import write_target
+from envdoctor.locking.platforms import interpreter
+from envdoctor.process import run
+from envdoctor.target import no_target
+from tests.locking.conftest import build_wheel, lock, package, sha256, write_lock
+
+HERE = interpreter("3.12", "x86_64")
+
+
+@pytest.fixture
+def stocked(shelf: Path) -> Path:
+    build_wheel(shelf, "alpha", "1.0", requires=("beta",))
+    build_wheel(shelf, "beta", "1.0")
+    build_wheel(shelf, "beta", "2.0")
+    return shelf
+
+
+def versions(path: Path) -> dict[str, str]:
+    assert lint(path) == ()
+    return {package["name"]: package["version"] for package in read_toml(path)["packages"]}
+
+
+def test_a_requirements_file(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("alpha\nbeta<2\n")
+    adopted = adopt_file(tmp_path / "requirements.txt", "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0", "beta": "1.0"}
+    assert str(adopted.written.stack.lock.requires_python) == "<3.13,>=3.12"
+
+
+def test_a_lock_of_uv_with_addresses(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    """What uv wrote is taken as it is: its hashes, its choice of versions, no new resolution."""
+    uv = find_uv()
+    assert uv is not None
+    (tmp_path / "in.txt").write_text("alpha\nbeta<2\n")
+    words = ["pip", "compile", "in.txt", "--no-index", "--universal", "--format", "pylock.toml", "-o", "pylock.uv.toml"]
+    outcome = run([uv, *words], deadline=60, cwd=tmp_path, env=dict(shelved.uv))
+    assert outcome.ok, outcome.err
+    assert "file://" in (tmp_path / "pylock.uv.toml").read_text()
+    adopted = adopt_file(tmp_path / "pylock.uv.toml", "own", folder=tmp_path / "new", interpreter=HERE, sources=shelved)
+    assert adopted.written.problems == ()
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0", "beta": "1.0"}
+    assert "://" not in adopted.written.stack.path.read_text()
+    pins = stack.select(adopted.written.stack, HERE)
+    assert isinstance(pins, tuple)
+    assert [pin.sha256 for pin in pins] == [sha256(stocked / pin.wheel) for pin in pins]
+
+
+def test_a_lock_with_its_wheels_beside_it(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    place = tmp_path / "theirs"
+    file = build_wheel(place / "wheels", "delta", "1.0")
+    entry = {"path": f"wheels/{file.name}", "size": file.stat().st_size, "hashes": {"sha256": sha256(file)}}
+    path = write_lock(place, lock(package("delta", wheels=[entry])), "theirs")
+    adopted = adopt_file(path, "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"delta": "1.0"}
+
+
+def test_a_lock_without_addresses_as_ours_are(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    data = lock(
+        package("alpha"), package("beta", marker="python_version < '3.12'"), **{"requires-python": ">=3.11,<3.13"}
+    )
+    adopted = adopt_file(write_lock(tmp_path, data), "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0", "beta": "1.0"}
+    assert sorted(adopted.written.problems) == [
+        f"alpha needs beta on Python 3.12 {machine}, and the lock holds none" for machine in ("aarch64", "x86_64")
+    ]
+    pins = stack.select(adopted.written.stack, HERE)
+    assert isinstance(pins, tuple)
+    assert [pin.name for pin in pins] == ["alpha"]
+
+
+def test_a_uv_lock(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    uv = find_uv()
+    assert uv is not None
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(
+        '[project]\nname = "own"\nversion = "0"\nrequires-python = ">=3.11,<3.13"\ndependencies = ["alpha"]\n'
+        '[dependency-groups]\ndev = ["beta<2"]\n'
+    )
+    outcome = run([uv, "lock", "--no-index"], deadline=60, cwd=project, env=dict(shelved.uv))
+    assert outcome.ok, outcome.err
+    adopted = adopt_file(project / "uv.lock", "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0", "beta": "1.0"}
+    (project / "pyproject.toml").unlink()
+    with pytest.raises(Trouble, match=r"its pyproject\.toml is not beside it"):
+        adopt_file(project / "uv.lock", "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (lock(package("alpha", wheels=None, directory={"path": "."})), "alpha has no wheel in it"),
+        (
+            lock(package("alpha", wheels=None, sdist={"path": "alpha-1.0.tar.gz", "hashes": {"sha256": "a" * 64}})),
+            "alpha has no wheel in it",
+        ),
+        (lock(**{"requires-python": ">=4"}), "serves no CPython"),
+        (lock(**{"lock-version": "2.0"}), "not supported"),
+        (lock(package("alpha", marker="sys_platform == 'win32'")), "there is nothing in it"),
+    ],
+)
+def test_locks_that_cannot_be_taken(stocked: Path, shelved: Sources, tmp_path: Path, data: dict, words: str) -> None:  # type: ignore[type-arg]
+    path = write_lock(tmp_path, data)
+    with pytest.raises(Trouble, match=words):
+        adopt_file(path, "own", folder=tmp_path / "new", interpreter=HERE, sources=shelved)
+
+
+def test_an_environment(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    found = Packages(
+        distributions=(
+            Distribution(name="beta", version="1.0"),
+            Distribution(name="alpha", version="1.0"),
+            Distribution(name="mine", version="0.1", editable=True),
+            Distribution(name="forked", version="2.0", source="vcs"),
+        )
+    )
+    adopted = adopt_environment(found, HERE, "own", folder=tmp_path, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0", "beta": "1.0"}
+    assert adopted.left_out == (
+        "forked 2.0: not from an index (vcs)",
+        "mine 0.1: an editable install",
+    )
+
+
+def test_an_empty_environment(shelved: Sources, tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match="nothing that can be locked"):
+        adopt_environment(Packages(), HERE, "own", folder=tmp_path, sources=shelved)
+
+
+@pytest.mark.parametrize("other", [interpreter("3.9", "x86_64"), interpreter("3.12", "ppc64le")])
+def test_other_platforms_are_told(stocked: Path, shelved: Sources, tmp_path: Path, other: object) -> None:
+    found = Packages(distributions=(Distribution(name="beta", version="1.0"),))
+    with pytest.raises(Trouble, match=r"stacks are for CPython 3\.10 to 3\.14"):
+        adopt_environment(found, other, "own", folder=tmp_path, sources=shelved)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", sorted(load_targets()))
+def test_a_target_like_a_bundled_one(name: str, tmp_path: Path) -> None:
+    like = load_targets()[name]
+    made = target.load(write_target("own", folder=tmp_path, like=like, origin="requirements.txt"))
+    assert made.path == tmp_path / "targets" / "own.toml"
+    assert (made.name, made.stacks, made.baselines) == ("own", ("own",), ())
+    for field in ("title", "gpu_names", "capability", "flags", "variables", "conditions", "sources"):
+        assert getattr(made, field) == getattr(like, field)
+
+
+def test_a_target_of_an_unknown_machine(tmp_path: Path) -> None:
+    made = target.load(write_target("own", folder=tmp_path, like=no_target(), origin="the environment"))
+    assert made.is_cpu
+    assert made.stacks == ("own",)
+
+
+def test_a_target_that_is_there_is_kept(tmp_path: Path) -> None:
+    path = write_target("own", folder=tmp_path, like=no_target(), origin="the environment")
+    path.write_text(path.read_text() + "# measured by hand\n")
+    write_target("own", folder=tmp_path, like=load_targets()["h100"], origin="the environment")
+    assert path.read_text().endswith("# measured by hand\n")
