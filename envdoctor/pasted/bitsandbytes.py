@@ -9,6 +9,10 @@ from envdoctor.pasted.machine import capability
 from envdoctor.pasted.page import Page
 
 FORMAT = "bitsandbytes"
+_COMPLAINT = re.compile(
+    r"CUDA[ _]SETUP:? .*(?:TODO|Defaulting to|failed|not found|Required library|Something unexpected|Problem)",
+    re.IGNORECASE,
+)
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -18,6 +22,10 @@ def read(page: Page, draft: Draft) -> None:
             r"CUDA[ _]SETUP\b", text, re.IGNORECASE
         ):
             draft.format(FORMAT)
+        if _COMPLAINT.match(text):
+            draft.message(text)
+            page.take(number)
+            continue
         if version := re.match(r"bitsandbytes (?:library |)v?(\d[\w.]*)(?: loaded from.*)?$", text):
             draft.package("bitsandbytes", version[1])
         if found := re.search(r"compute capabilit\w+ among GPUs detected:\s*(.+)", text):

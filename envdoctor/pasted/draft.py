@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -184,6 +185,9 @@ class Draft:
             self.package("torch", version, INFERRED)
             tag = version.partition("+")[2] or (listed[1].build if listed and listed[1].build else "")
             self.claim("torch.cuda", words.cuda_of_tag(tag), INFERRED)
+            if rocm := re.match(r"rocm(\d+\.\d+(?:\.\d+)?)", tag):
+                self.claim("torch.hip", rocm[1], INFERRED)
+                self.claim("torch.cuda", "", INFERRED)
         if "pip" in self.packages:
             self.claim("packages.pip", self.packages["pip"][1].version)
 

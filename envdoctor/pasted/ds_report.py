@@ -13,6 +13,7 @@ _OPERATOR = re.compile(r"[\w.-]+\s*\.*\s*\[(?:NO|YES|OKAY|FAIL)\](?:\s*\.*\s*\[(
 
 
 def read(page: Page, draft: Draft) -> None:
+    built = any(re.search(r"\[YES\]", text) and _OPERATOR.fullmatch(text) for _, text in page.left())
     for number, text in page.left():
         if _OPERATOR.fullmatch(text) or re.match(r"op name \.+ installed|DeepSpeed (?:C\+\+|general env)", text):
             page.take(number)
@@ -26,6 +27,8 @@ def read(page: Page, draft: Draft) -> None:
             version = words.version(value)
             if version:
                 draft.package("deepspeed", version, STATED)
+        elif key in ("deepspeed wheel compiled w.", "deepspeed wheel compiled w") and not built:
+            draft.remark(found[0], value)  # nothing was compiled: operators are built when they are first used
         elif key in ("deepspeed wheel compiled w.", "deepspeed wheel compiled w"):
             torch = re.search(r"torch (\d+\.\d+)", value)
             cuda = re.search(r"cuda (\d+\.\d+)", value)

@@ -184,6 +184,10 @@ def read(page: Page, draft: Draft) -> None:
     """Lines whose key is in the table; "CUDA Version" with its capital is what nvidia-smi prints of the driver."""
     libraries: list[str] = []
     for number, text in page.left():
+        if tools := re.search(r"Cuda compilation tools, release (\d{1,2}\.\d{1,2})(?:, V([\d.]+\d))?", text):
+            draft.claim("host.nvcc", tools[2] or tools[1])
+            page.take(number)
+            continue
         found = pair(text)
         if found is None or len(found[1]) > 400:
             continue

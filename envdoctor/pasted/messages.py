@@ -23,7 +23,8 @@ _MESSAGE = re.compile(
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
     r"|\bunexpected\b|not available|unavailable|not initialized|\bexceed|\bdisabled\b|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
-    r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?|\bdiffers?\b|instead of"
+    r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?"
+    r"|\bdiffers?\b|instead of"
     r"|\bignored\b|but (?:you have|got|found|is|detected)|\bexpected\b|unknown error|\blost\b|oversubscri|throttl"
     r"|\blimit(?:ed)?\b|outside of what|supported by this|XID|NVRM: |rejected|\bcorrupt|\bnan\b|not enough"
     r"|\bstuck\b|\bdeadlock|ancdata|\bmixed\b|\bold and new\b",
@@ -36,7 +37,8 @@ _OWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _FRAME = re.compile(
-    r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|\.\.\.|During handling of the above.*'
+    r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
+    r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
     r"|The above exception was the direct cause.*)"
 )
 _KEY = re.compile(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
@@ -54,7 +56,8 @@ def read(page: Page, draft: Draft) -> None:
             continue
         found = pair(text)
         named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
-        follows = previous == number - 1 and joined and not found and _SENTENCE.fullmatch(text) and len(joined) < 1_500
+        goes_on = not found and not re.match(r"\S*:\d", text) and _SENTENCE.fullmatch(text)
+        follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
         if found and " " not in found[0] and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.search(text) and not _OWN_WORDS.match(text):

@@ -9,6 +9,8 @@ from envdoctor.pasted.page import Page, normal, pair
 
 _TRANSPORT = re.compile(r"NCCL INFO (?:Using network (\w+)|NET/(Socket|IB|OFI|Plugin)\s*: (?:Using|No device found))")
 _SPEED = re.compile(r"(\d{1,4}(?:\.\d)?)\s?(?:G(?:bit|b)(?:/s|ps|it/s)|Gbit|GbE|Gb|GBASE\w*|G)(?![A-Za-z]*B)\b")
+_MACHINES = re.compile(r"\b(two|three|four|eight|[2-9]|[1-9]\d{1,2}) (?:nodes|machines|servers|hosts)\b", re.IGNORECASE)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8}
 _CARD = re.compile(
     r"ethernet|network|\bnic\b|interconnect|\blan\b|inter-?node|between (?:the )?(?:nodes|machines)", re.IGNORECASE
 )
@@ -28,6 +30,9 @@ def read(page: Page, draft: Draft) -> None:
             if "NET/" in text:
                 draft.claim("network.transport", "sockets" if "Socket" in text else "IB", LISTED)
             continue
+        if several := _MACHINES.search(text):
+            word = several[1].lower()
+            draft.claim("network.nodes", _NUMBERS.get(word) or int(word), INFERRED)
         pair_ = pair(text)
         if pair_ is None:
             continue

@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"<!--.{0,20000}?-->", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>|</(?:li|tr|p|div|summary|h[1-6])>", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]{0,40}(?:\s*\{[^{}\n]{0,80}\})?\s*")
 _QUOTE = re.compile(r"(?:\s{0,200}>(?![>=]))+\s?")
-_NESTED_QUOTE = re.compile(r"\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
+_NESTED_QUOTE = re.compile(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
 _BULLET = re.compile(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
 _BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
@@ -34,6 +34,8 @@ _PREFIX = re.compile(
     r"\s*(?:\[(?:rank|default)\d{1,5}\]:\s?|\((?:\w{1,40}\s+)?(?:\w+\s)?pid=\d{1,9}(?:,[^()\n]{0,80})?\)\s?)+"
 )
 _PROMPT = re.compile(r"\s*(?:>>>\s+|In\s?\[\d{0,5}\]:\s*)(?P<code>\S.*)")
+_BARE = re.compile(r"\s*(?P<code>print\(torch[\w.]*(?:\([^()]{0,40}\))?\)|torch\.[\w.]+(?:\([^()]{0,40}\))?)\s*")
+_VALUE = re.compile(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{0,400}\]")
 _ANSWER = re.compile(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
 
 
@@ -96,16 +98,20 @@ def _flattened(line: str) -> list[str]:
 def _answered(lines: list[str]) -> list[str]:
     """``>>> torch.version.cuda`` with its answer in the next line becomes ``torch.version.cuda: 12.1``."""
     answered: list[str] = []
-    asked = ""
+    asked, plainly = "", True
     for line in lines:
-        prompt = _PROMPT.fullmatch(line)
-        if prompt:
-            asked = _asked(prompt["code"])
-        elif asked and (answer := _ANSWER.fullmatch(line)):
+        prompt, bare = _PROMPT.fullmatch(line), _BARE.fullmatch(line)
+        if prompt or bare:
+            asked = _asked((prompt or bare)["code"])  # type: ignore[index]
+            plainly = prompt is not None
+            if bare and not prompt:
+                answered.append(line)
+        elif asked and (answer := _ANSWER.fullmatch(line)) and (plainly or _VALUE.fullmatch(answer["value"])):
             answered.append(f"{asked}: {answer['value'].strip(chr(39) + chr(34))}")
             asked = ""
         else:
             answered.append(line)
+            asked = asked if plainly else ""
     return answered
 
 

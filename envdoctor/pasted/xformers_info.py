@@ -7,6 +7,7 @@ import re
 from envdoctor.pasted import words
 from envdoctor.pasted.collect_env import torch_cuda, torch_version
 from envdoctor.pasted.draft import STATED, Draft
+from envdoctor.pasted.machine import gpu_name
 from envdoctor.pasted.page import Page, pair
 
 FORMAT = "xformers-info"
@@ -39,7 +40,7 @@ def read(page: Page, draft: Draft) -> None:
             elif key == "gpu.compute_capability" and not unknown:
                 draft.claim("torch.capabilities", (value,))
             elif key == "gpu.name" and not unknown:
-                draft.gpu(0, name=value)
+                gpu_name(draft, value)
             elif built := _BUILT.fullmatch(key):
                 if not unknown:
                     _build(draft, built[1], value)
