@@ -83,6 +83,13 @@ def install(installer: Installer, pins: Sequence[Locked], python: Path, folder: 
     if not pins:
         return
     requirements = folder / "requirements.txt"
+    try:
+        _install(installer, pins, python, requirements)
+    finally:
+        requirements.unlink(missing_ok=True)
+
+
+def _install(installer: Installer, pins: Sequence[Locked], python: Path, requirements: Path) -> None:
     turns = _turns(installer)
     batches = [(0, tuple(pins))]
     while batches:
@@ -95,12 +102,11 @@ def install(installer: Installer, pins: Sequence[Locked], python: Path, folder: 
         following = _next(installer, failure.cause, failure.pin, turn, turns)
         if failure.pin is None or following is None:
             raise trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
-        if failure.pin.version.partition("+")[2] and following == len(turns):
+        if following == len(turns):
             turns.append(_backend(turns[0], failure.pin))
         installer.progress(f"{failure.pin.name} {failure.pin.version} is not there; asking elsewhere")
         rest = tuple(pin for pin in batch if pin is not failure.pin)
         batches = [*([(turn, rest)] if rest else []), *batches, (following, (failure.pin,))]
-    requirements.unlink()
 
 
 def _turns(installer: Installer) -> list[_Turn]:

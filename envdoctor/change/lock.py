@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import signal
 import time
@@ -71,6 +70,8 @@ def _tidy(control: Path) -> None:
 
 
 def _take(descriptor: int, path: Path) -> None:
+    import fcntl  # not on Windows, where environments are not changed but this module must load
+
     give_up = time.monotonic() + _ORPHAN_SECONDS
     while True:
         try:

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[None]:
@@ -35,7 +33,7 @@ def stoppable() -> Iterator[None]:
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Hold stopping signals back; they arrive at the end."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         yield
     finally:

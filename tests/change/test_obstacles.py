@@ -74,7 +74,7 @@ def test_full_disk_in_the_middle(
 ) -> None:
     """As if the size of the wheel had not been known: the installer runs into the end of the disk, in the clone."""
     world = _big(small_disk, 5_000_000)
-    monkeypatch.setattr("envdoctor.change.space._unpacked", lambda pin, folders: (0, 0))
+    monkeypatch.setattr("envdoctor.change.space._unpacked", lambda pin, folders: (0, 0, 0))
     monkeypatch.setenv("TMPDIR", "/tmp")
     before = snapshot(world.environment)
     with pytest.raises(Trouble, match=r"disk is full|No space left") as caught:
