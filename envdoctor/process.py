@@ -145,6 +145,8 @@ class Child:
                     exited_at = exited_at or time.monotonic()
                     if time.monotonic() - exited_at > REAP_SECONDS:
                         break
+        if on_line is not None and tail:
+            on_line(tail.decode(errors="replace"))
         return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), False
 
     def _reap(self, popen: subprocess.Popen[bytes]) -> int | None:
