@@ -122,7 +122,8 @@ def _linked(finding: Finding, findings: Sequence[Finding]) -> Finding:
         if cause is not finding
         and cause.root_rank > finding.root_rank
         and any(
-            finding.rule == name or (name.endswith("/") and finding.rule.startswith(name)) for name in cause.explains
+            name in (finding.rule, finding.identity) or (name.endswith("/") and finding.rule.startswith(name))
+            for name in cause.explains
         )
     ]
     if not causes:

@@ -89,7 +89,7 @@ class Finding:
     severity: Severity | None = None
     rule: str = ""
     symptom_of: str | None = None  # identity ("rule subject") of the finding that causes this one
-    explains: tuple[str, ...] = ()  # rules (or families, "torch/") whose findings follow from this one
+    explains: tuple[str, ...] = ()  # rules, families ("torch/") or identities whose findings follow from this one
     root_rank: int = 0  # among errors: the higher, the nearer to the root
     source: str = ""
     repair: tuple[Repair, ...] = ()

@@ -62,7 +62,7 @@ def release(version: str) -> tuple[int, int, int] | None:
 
 
 def prerelease(version: str) -> bool:
-    """Is it a nightly, an alpha, or a vendor's build of one ("2.4.0a0+...nv24.05"), for which no table of releases holds?"""
+    """Is it a nightly, an alpha or a vendor's build of one (2.4.0a0+...nv24.05)? Tables of releases leave those out."""
     parsed = parse(version)
     return parsed is not None and parsed.is_prerelease
 

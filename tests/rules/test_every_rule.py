@@ -93,6 +93,6 @@ def test_explanations_name_rules_that_exist() -> None:
     families = {rule.family for rule in RULES}
     for path in Path(envdoctor.rules.__path__[0]).rglob("*.py"):
         for block in re.findall(r"explains=\(?([^=]*?)(?:,\n\s+\w+=|\)\n)", path.read_text("utf-8")):
-            for name in re.findall(r'"([a-z]+/[a-z0-9-]*)"', block):
+            for name in re.findall(r'"([a-z]+/[a-z0-9-]*)[" ]', block):
                 if name.partition("/")[0] in families:
                     assert name in names, f"{path.name} explains {name}, which is no rule"

@@ -117,6 +117,6 @@ def _finding(
         ),
         # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.
         severity=Severity.NOTE if note else None,
-        explains=() if note else ("packages/import-mismatch", "packages/conflicts", "packages/missing"),
+        explains=() if note else ("packages/import-mismatch", "packages/missing"),
         root_rank=0 if note else 45 if proven else 28,
     )

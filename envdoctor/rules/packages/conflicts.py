@@ -30,16 +30,20 @@ def conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     for distribution in packages.distributions:
         for line in distribution.requires:
             wanted = requirements.read(line)
-            if wanted is not None and _violated(wanted, versions_of, packages, markers):
+            if wanted is not None and _violated(wanted, versions_of, packages, markers, pins):
                 yield _finding(distribution, wanted, packages, pins, target)
 
 
 def _violated(
-    wanted: requirements.Wanted, installed: Mapping[str, str], packages: Packages, markers: Mapping[str, str]
+    wanted: requirements.Wanted,
+    installed: Mapping[str, str],
+    packages: Packages,
+    markers: Mapping[str, str],
+    pins: frozenset[str],
 ) -> bool:
     version = installed.get(wanted.name)
-    if version is None and not packages.complete:
-        return False
+    if version is None and (wanted.name in pins or not packages.complete):
+        return False  # packages/missing speaks of the locked ones
     if version is not None and (not wanted.specifier or versions.within(version, wanted.specifier) is not False):
         return False
     return requirements.holds(wanted.marker, markers) is True
@@ -74,7 +78,7 @@ def _finding(
 
 
 def _severity(wanted: requirements.Wanted, version: str | None) -> Severity:
-    """Too old or absent is an error; too new a warning, since limits are set before anybody could try, and often hold."""
+    """Too old or absent is an error; too new a warning: limits are set before anybody could try, and often hold."""
     if wanted.name in _TOOLS or _newer_cuda(wanted, version):
         return Severity.NOTE
     return Severity.WARNING if version is not None and _only_too_new(version, wanted.specifier) else Severity.ERROR

@@ -45,7 +45,7 @@ def damaged(facts: Facts, target: Target) -> Iterator[Finding]:
     pins = by_name(target.choice.pins) if target.choice else {}
     relevant = [piece for piece in packages.damaged if piece.kind in _WORDS]
     for name, group in groupby(sorted(relevant, key=lambda p: (p.distribution, p.path)), key=lambda p: p.distribution):
-        pieces = list(group)
+        pieces = sorted(group, key=lambda piece: not _serious(piece))
         version = packages.version(name)
         pin = pins.get(name)
         wanted = pin.version if pin else version
@@ -70,6 +70,8 @@ def damaged(facts: Facts, target: Target) -> Iterator[Finding]:
 def _serious(piece: DamagedFile) -> bool:
     if piece.kind in _BOOKKEEPING:
         return False
+    if ".dist-info/" in piece.path:
+        return piece.path.endswith("/METADATA")
     if piece.kind != "missing-file":
         return True
     folders = piece.path.replace("\\", "/").split("/")
@@ -86,5 +88,5 @@ def _summary(pieces: Sequence[DamagedFile]) -> str:
 def _consequences(name: str) -> tuple[str, ...]:
     """Whatever torch cannot do when its own files, or the libraries that it loads, are broken."""
     if name == "torch" or name.startswith(("nvidia-", "triton", "numpy")):
-        return ("torch/", "packages/extension-abi", "packages/numpy-abi", "packages/conflicts")
-    return ("packages/extension-abi", "packages/extension-binary", "packages/conflicts")
+        return ("torch/", "packages/extension-abi", "packages/numpy-abi")
+    return (f"packages/extension-abi {name}", f"packages/extension-binary {name}")

@@ -27,7 +27,7 @@ def duplicates(facts: Facts, target: Target) -> Iterator[Finding]:
     for distribution in packages.distributions:
         seen[distribution.name].append((distribution.version, distribution.location))
     for piece in packages.damaged:
-        if piece.kind == "duplicate":
+        if piece.kind == "duplicate" and len(seen[piece.distribution]) < 2:
             seen[piece.distribution].append((piece.detail or piece.path, None))
     for name, places in sorted(seen.items()):
         if len(places) < 2:
@@ -51,7 +51,7 @@ def duplicates(facts: Facts, target: Target) -> Iterator[Finding]:
             if pin and not apart
             else Remedy(text=text, commands=by_hand),
             severity=Severity.NOTE if apart else None,
-            explains=() if apart else ("packages/conflicts", "packages/pinned-versions", "packages/import-mismatch"),
+            explains=() if apart else (f"packages/pinned-versions {name}", f"packages/damaged {name}"),
             root_rank=0 if apart else 50,
             repair=(Pin(name=name, version=pin.version),) if pin and not apart else (),
         )

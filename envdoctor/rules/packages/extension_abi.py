@@ -88,7 +88,7 @@ def _finding(target: Target, facts: Facts, name: str, built: Mapping[str, Built]
             f"python -m pip uninstall -y {name}",
         ),
         severity=Severity.WARNING if weak else None,
-        explains=("packages/import-mismatch", "packages/conflicts"),
+        explains=("packages/import-mismatch", f"packages/conflicts {name} torch"),
         root_rank=33 if proven else 9,
         repair=locked,
     )

@@ -70,7 +70,7 @@ def _finding(target: Target, packages: Packages | None, text: str, old: tuple[st
         expected="packages built for this NumPy",
         message=f"{text}.",
         remedy=remedies.choose(target, locked, advice, command),
-        explains=("packages/import-mismatch", "packages/conflicts"),
+        explains=("packages/import-mismatch numpy",),
         root_rank=30 if proven else 3,
         repair=locked,
     )

@@ -109,7 +109,7 @@ def _finding(
         message=f"{problem}.",
         remedy=remedies.choose(target, locked, text, by_hand),
         severity=None if serious else Severity.NOTE,
-        explains=("packages/conflicts", "packages/import-mismatch") if serious else (),
+        explains=(f"packages/conflicts {name} torch", "packages/import-mismatch") if serious else (),
         root_rank=(35 if proven else 15) if serious else 0,
         repair=locked,
     )

@@ -97,7 +97,7 @@ def _finding(
         expected=f"{wanted}.*" if wanted else "the one that torch requires",
         message=f"{text}.",
         remedy=remedies.choose(target, locked, advice, command),
-        explains=("packages/conflicts", "packages/import-mismatch"),
+        explains=("packages/conflicts torch triton", "packages/import-mismatch triton"),
         severity=None if proven else Severity.WARNING,  # only torch.compile needs it
         root_rank=35 if proven else 8,
         repair=locked,

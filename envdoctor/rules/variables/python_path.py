@@ -46,6 +46,6 @@ def _finding(name: str, value: str, text: str, severity: Severity | None, rank: 
         message=f"{name}={value}: {text}.",
         remedy=Remedy(text="Unset it for the run.", commands=(f"unset {name}",)),
         severity=severity,
-        explains=("packages/import-mismatch", "packages/conflicts") if rank else (),
+        explains=("packages/import-mismatch", "packages/wheel-tags") if rank else (),
         root_rank=rank,
     )

@@ -99,6 +99,7 @@ def test_an_absent_package_counts_only_in_a_complete_list() -> None:
     (finding,) = findings(conflicts, environment("tokenizers>=0.23"))
     assert (finding.actual, finding.expected) == ("not installed", "tokenizers>=0.23")
     assert silent(conflicts, environment("tokenizers>=0.23", complete=False))
+    assert silent(conflicts, environment("tokenizers>=0.23"), locked(tokenizers="0.23.3"))  # packages/missing says it
 
 
 def test_a_notebook_package_is_noted() -> None:

@@ -38,6 +38,8 @@ def test_lost_and_altered_files_are_errors(kind: Damage) -> None:
         ("missing-file", "torch-2.13.0.dist-info/LICENSE"),
         ("no-record", ""),
         ("empty-record", ""),
+        ("missing-file", "numpy-2.4.6.dist-info/INSTALLER"),
+        ("wrong-size", "numpy-2.4.6.dist-info/RECORD"),
         ("broken-record", "x.dist-info/RECORD"),
     ],
 )
@@ -58,8 +60,21 @@ def test_many_pieces_make_one_finding_for_each_package() -> None:
     numpy, peft = findings(damaged, facts)
     assert (numpy.subject, peft.subject) == ("numpy", "peft")
     assert peft.actual == "peft/a.py is missing, and 1 more"
+    assert "packages/extension-abi peft" in peft.explains
+    assert "torch/" not in peft.explains
     assert peft.remedy.commands == ("python -m pip install 'peft==0.21.0' --force-reinstall --no-deps",)
     assert not peft.repair
+
+
+def test_the_worst_piece_is_named_first() -> None:
+    facts = broken(
+        piece("peft", "missing-file", "peft-0.21.0.dist-info/INSTALLER"),
+        piece("peft", "wrong-size", "peft/tuners.py"),
+        peft="0.21.0",
+    )
+    (finding,) = findings(damaged, facts)
+    assert finding.actual.startswith("peft/tuners.py")
+    assert finding.severity is Severity.ERROR
 
 
 def test_leftovers_are_another_rules_matter() -> None:

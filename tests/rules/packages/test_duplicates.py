@@ -18,6 +18,7 @@ def test_two_records_in_one_place_are_an_error() -> None:
     (finding,) = findings(duplicates, twice("/env/site-packages", "/env/site-packages"), locked(numpy="2.4.6"))
     assert (finding.kind, finding.subject, finding.actual) == ("package-damaged", "numpy", "2.4.6, 1.26.4")
     assert finding.severity is Severity.ERROR
+    assert "packages/pinned-versions numpy" in finding.explains
     assert finding.repair == (Pin(name="numpy", version="2.4.6"),)
     assert finding.remedy.commands == ("envdoctor fix --target h100",)
 
