@@ -1,0 +1,110 @@
+"""`fix`, `undo`, `run` as a user runs them, on a real environment with a small lock of its own; no network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tomli_w
+
+from envdoctor import process
+from tests.change.conftest import World, make_world, snapshot
+from tests.commands.test_check import envdoctor
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> tuple[World, Path]:
+    """An environment with old packages, and a target whose lock (wheels beside it) holds newer ones."""
+    world = make_world(tmp_path / "world", "env")
+    folder = tmp_path / "locks"
+    (folder / "targets").mkdir(parents=True)
+    (folder / "wheels").symlink_to(world.wheels)
+    packages = [
+        {
+            "name": pin.name,
+            "version": pin.version,
+            "wheels": [{"path": f"wheels/{pin.wheel}", "size": pin.size, "hashes": {"sha256": pin.sha256}}],
+        }
+        for pin in world.new
+    ]
+    lock = {"lock-version": "1.0", "created-by": "tests", "packages": packages}
+    (folder / "pylock.small.toml").write_text(tomli_w.dumps(lock))
+    path = folder / "targets" / "small.toml"
+    path.write_text('schema = 1\ntitle = "CPU"\nstacks = ["small"]\n[flags]\n[env]\nOMP_WAIT_POLICY = "passive"\n')
+    return world, path
+
+
+SELECT = ("--select", "packages", "--select", "variables")
+OFFLINE = {"UV_OFFLINE": "1", "PIP_NO_INDEX": "1"}
+
+
+def test_fix_repairs_and_undo_brings_back_bit_for_bit(target: tuple[World, Path]) -> None:
+    world, path = target
+    words = ("--target", path, "--env", world.environment)
+    before = snapshot(world.environment)
+    assert envdoctor("check", *words, "--no-torch", *SELECT, **OFFLINE).code == 1
+
+    plan = envdoctor("fix", *words, "--dry-run", *SELECT, **OFFLINE)
+    assert plan.code == 0, plan.err
+    assert "alpha" in plan.err
+    assert "1.0 → 2.0" in plan.err
+    assert snapshot(world.environment) == before
+
+    fixed = envdoctor("fix", *words, "--yes", "--format", "json", *SELECT, **OFFLINE)
+    assert fixed.code == 0, fixed.err
+    change = json.loads(fixed.out)["change"]
+    assert change["changed"]
+    assert {(p["name"], p["before"], p["after"]) for p in change["packages"]} == {
+        ("alpha", "1.0", "2.0"),
+        ("beta", "1.0", "2.0"),
+    }
+    assert "gamma 1.0" in change["kept"]
+    assert world.version("alpha") == "2.0"
+    assert envdoctor("check", *words, "--no-torch", *SELECT, **OFFLINE).code == 0
+
+    again = envdoctor("fix", *words, "--yes", *SELECT, **OFFLINE)
+    assert again.code == 0
+    assert "Nothing to change" in again.err
+
+    assert "alpha" in envdoctor("undo", "--env", world.environment, "--list").out
+    undone = envdoctor("undo", "--env", world.environment)
+    assert undone.code == 0, undone.err
+    assert snapshot(world.environment) == before
+
+
+def test_fix_creates_what_does_not_exist(target: tuple[World, Path], tmp_path: Path) -> None:
+    _, path = target
+    new = tmp_path / "new environment"
+    outcome = envdoctor("fix", "--target", path, "--env", new, "--yes", "--select", "packages", **OFFLINE)
+    assert outcome.code == 0, outcome.err
+    done = process.run([new / "bin" / "python", "-c", "import alpha, beta; print(alpha.version)"], deadline=30)
+    assert done.out.strip() == "2.0", done.err
+
+
+def test_a_wheel_that_is_not_there_changes_nothing(target: tuple[World, Path]) -> None:
+    world, path = target
+    next(world.wheels.glob("beta-2.0-*.whl")).write_bytes(b"not a wheel")
+    before = snapshot(world.environment)
+    outcome = envdoctor("fix", "--target", path, "--env", world.environment, "--yes", *SELECT, **OFFLINE)
+    assert outcome.code == 3
+    assert "beta" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert snapshot(world.environment) == before
+
+
+def test_undo_without_a_change_says_so(target: tuple[World, Path]) -> None:
+    world, _ = target
+    outcome = envdoctor("undo", "--env", world.environment)
+    assert outcome.code in (2, 3)
+    assert "Traceback" not in outcome.err
+    assert envdoctor("undo", "--env", world.environment, "--list").code == 0
+
+
+def test_run_uses_the_environment_and_sets_the_variables(target: tuple[World, Path]) -> None:
+    world, path = target
+    code = "import os, sys; print(sys.prefix, os.environ['OMP_WAIT_POLICY'])"
+    words = ("run", "--env", world.environment, "--target", path, "--", "python", "-c", code)
+    outcome = envdoctor(*words, **OFFLINE)
+    assert outcome.out.split() == [str(world.environment), "passive"], outcome.err
+    assert envdoctor("run", "--env", world.environment, "--target", path, "--", "sh", "-c", "exit 7").code == 7
