@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change import build, sources
-from envdoctor.change.exchange import flush_directory, flush_file_system, rename_new
+from envdoctor.change.exchange import flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
 from envdoctor.change.layout import ask, python_of
@@ -20,7 +22,7 @@ from envdoctor.change.places import Places, places
 from envdoctor.change.recover import clear, prune, recover, recover_locked
 from envdoctor.change.signals import stoppable, undisturbed
 from envdoctor.change.strategy import decide, outline, preview
-from envdoctor.change.swap import finished, overwrite, swap
+from envdoctor.change.swap import overwrite, record_finished, swap
 from envdoctor.change.users import refuse_users
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
@@ -57,7 +59,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         _refuse(strategy)
         task = _begin(change, where, lock, progress)
         before = build.fingerprint(layout)
-        try:
+        with _all_or_nothing(task):
             built = build.changed_clone(task, layout, copy=strategy.copies)
             _check(task, verify)
             if build.fingerprint(layout) != before:
@@ -71,10 +73,10 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
                 refuse_users(where)
             progress("putting the new state into place")
             journal = _put_in_place(task, strategy, built)
-        except BaseException as error:
-            _take_back(task, error)
-            raise _translated(error, task) from error
-        prune(where, journal)
+        try:
+            prune(where, journal)
+        except (Trouble, OSError) as error:
+            task.log.line(f"older states could not be deleted: {error}")
         return Applied(
             strategy=strategy,
             seconds=time.monotonic() - started,
@@ -117,7 +119,7 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         for action in recover_locked(where):
             progress(action)
         task = _begin(change, where, lock, progress)
-        try:
+        with _all_or_nothing(task):
             build.new_clone(task)
             _check(task, verify)
             progress("putting it into place")
@@ -127,11 +129,7 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
                     task.slot.rename(where.real)  # rename(2) replaces an empty directory
                 else:
                     rename_new(task.slot, where.real)
-                flush_directory(where.parent)
-                write(where, finished(where, task.journal))
-        except BaseException as error:
-            _take_back(task, error)
-            raise _translated(error, task) from error
+                record_finished(where, task.journal)
         return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
 
 
@@ -191,23 +189,27 @@ def _check(task: build.Task, verify: Verify) -> None:
         )
 
 
-def _take_back(task: build.Task, error: BaseException) -> None:
-    """Clear the clone away. Where even that fails, the next command does it; the first error is the one to tell."""
-    with undisturbed():
-        try:
-            recover_locked(task.where)
-        except (Trouble, OSError) as second:
-            task.log.line(f"not cleared away: {second}")
-    task.log.line(f"not changed: {type(error).__name__}: {error}")
+@contextlib.contextmanager
+def _all_or_nothing(task: build.Task) -> Iterator[None]:
+    """Clear the clone away when anything stops the change; an OSError of ours becomes `Trouble`.
 
-
-def _translated(error: BaseException, task: build.Task) -> BaseException:
-    """An OSError of ours as `Trouble`; everything else as it is."""
-    if not isinstance(error, OSError):
-        return error
-    return Trouble(
-        f"{error.strerror or error}; the environment was not changed",
-        file=error.filename or task.slot,
-        remedy="Free some space." if error.errno in (28, 122) else "Check that path and its permissions.",
-        exit_code=3,
-    )
+    Where even clearing away fails, the next command does it: the first error is the one to tell.
+    """
+    try:
+        yield
+    except BaseException as error:
+        with undisturbed():
+            try:
+                recover_locked(task.where)
+            except (Trouble, OSError) as second:
+                task.log.line(f"not cleared away: {second}")
+        task.log.line(f"not changed: {type(error).__name__}: {error}")
+        if not isinstance(error, OSError):
+            raise
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise Trouble(
+            f"{error.strerror or error}; the environment was not changed",
+            file=error.filename or task.slot,
+            remedy="Free some space." if full else "Check that path and its permissions.",
+            exit_code=3,
+        ) from error

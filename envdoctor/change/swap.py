@@ -16,6 +16,7 @@ from envdoctor.change.journal import Generation, Journal, Pending, Side, mark_of
 from envdoctor.change.overwrite import put
 from envdoctor.change.places import Places
 from envdoctor.change.signals import undisturbed
+from envdoctor.errors import Trouble
 
 
 def swap(places: Places, journal: Journal, slot: int, incoming: Generation) -> Journal:
@@ -31,10 +32,7 @@ def swap(places: Places, journal: Journal, slot: int, incoming: Generation) -> J
             if error.errno not in UNSUPPORTED:
                 raise
             _three_renames(places, path)
-        flush_directory(places.parent)
-        journal = finished(places, journal)
-        write(places, journal)
-    return journal
+        return record_finished(places, journal)
 
 
 def _three_renames(places: Places, slot: Path) -> None:
@@ -56,6 +54,15 @@ def overwrite(places: Places, journal: Journal, kept: int, incoming: Generation,
         write(places, journal)
         put(places.real, places.kept(kept), side)
         journal = finished(places, journal)
+        write(places, journal)
+        return journal
+
+
+def record_finished(places: Places, journal: Journal) -> Journal:
+    """Make the renames last, and record them. What cannot be recorded now, `recover` finds out from the marks."""
+    journal = finished(places, journal)
+    with contextlib.suppress(OSError, Trouble):
+        flush_directory(places.parent)
         write(places, journal)
     return journal
 

@@ -12,7 +12,7 @@ from envdoctor.change.lock import locked
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import recover_locked
 from envdoctor.change.signals import stoppable, undisturbed
-from envdoctor.change.swap import finished, overwrite, swap
+from envdoctor.change.swap import overwrite, record_finished, swap
 from envdoctor.change.users import refuse_users
 from envdoctor.change.values import State, Undone
 from envdoctor.errors import Trouble
@@ -95,9 +95,7 @@ def _restore(where: Places, journal: Journal, goal: Generation, slot: int) -> Jo
         journal = replace(journal, pending=pending)
         write(where, journal)
         rename_new(where.slot(slot), where.real)
-        journal = finished(where, journal)
-        write(where, journal)
-    return journal
+        return record_finished(where, journal)
 
 
 def _state(where: Places, one: Generation) -> State:
