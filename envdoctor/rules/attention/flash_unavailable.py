@@ -42,7 +42,8 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     version = packages.version("flash-attn") if packages else None
     if said is not None:
         fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
-        yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else None, 8)
+        mild = Severity.NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
+        yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else mild, 8)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
         yield _finding(f"flash-attn {version}", text, Severity.NOTE, 0)
@@ -50,7 +51,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
 
 def _finding(actual: str, message: str, severity: Severity | None, rank: int) -> Finding:
     return Finding(
-        kind="flag-differs" if severity is None else "extension-binary-missing",
+        kind="flag-differs" if severity is not Severity.ERROR else "extension-binary-missing",
         subject="flash attention",
         actual=actual,
         expected="a fused attention kernel",

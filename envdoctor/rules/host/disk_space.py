@@ -14,7 +14,7 @@ _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
 _SAYS = (
-    re.compile(r"no space left on device(?!.*/dev/shm)", re.IGNORECASE),
+    re.compile(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE),
     re.compile(r"disk quota exceeded", re.IGNORECASE),
 )
 

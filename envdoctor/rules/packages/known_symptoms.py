@@ -14,6 +14,7 @@ _ARGUMENT = re.compile(
     r"(?P<callee>[A-Za-z_][\w.]*?)(?:\.__init__)?(?:\(\))? (?:got|has|takes|does not (?:take|know|accept)) "
     r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument '?(?P<what>\w+)"
 )
+_POSITIONS = re.compile(r"(?P<callee>[A-Z]\w+)(?:\.\w+)?\(\) (?:takes|missing) .{0,40}positional argument")
 _ATTRIBUTE = re.compile(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
@@ -87,6 +88,13 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
         if name:
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
             yield name, text, f"a {name} of the same time as its caller", ""
+    if (match := _POSITIONS.search(line)) and (name := _callees().get(match["callee"])) and name in present:
+        yield (
+            name,
+            f"{match['callee']} of {name} is called in another way than it is defined",
+            f"a {name} of the same time as its caller",
+            "",
+        )
     if match := _ATTRIBUTE.search(line):
         owner = match["owner"] or match["bare"]
         name = next((name for pattern, name in _OWNERS if pattern.match(owner)), None)

@@ -10,16 +10,22 @@ from envdoctor.target import Target
 
 _FLAG = "float32-matmul-precision"
 _FAST = frozenset({"high", "medium"})
+# Instructions with which oneDNN takes the setting up: torch 2.13 passes "high" on as tf32 and "medium" as bf16.
+_CPU = {
+    "highest": frozenset({"amx_fp16", "avx512_bf16", "amx_bf16"}),
+    "high": frozenset({"amx_fp16"}),
+    "medium": frozenset({"avx512_bf16", "amx_bf16"}),
+}
 
 
 @rule(Severity.WARNING)
 def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
     """float32 matrix products do not run at the precision the target was timed with.
 
-    Why: torch computes float32 products in full float32 unless told otherwise. On Ampere and later GPUs TF32 does
-    them several times faster (0.11 s -> 0.016 s for one product in the thread cited; about 2x end to end for a
-    float32 model). bf16 and fp16 products never look at this setting, so a run in pure bf16 gains nothing; GPUs
-    before Ampere have no TF32; on a CPU "high" changes nothing. In those cases this is a note.
+    Why: torch computes float32 products in full float32 unless told otherwise. On Ampere and later GPUs TF32 does them
+    several times faster (0.11 s -> 0.016 s for one product in the thread cited; about 2x end to end for a float32
+    model). bf16 and fp16 products never look at this setting, so a run in pure bf16 gains nothing; GPUs before Ampere
+    have no TF32; CPUs take it up only with AMX or bf16 instructions. In those cases this is a note.
     Fix: torch.set_float32_matmul_precision("high"), before the first product. Not the newer fp32_precision
     attributes alone: after those the older readers raise.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
@@ -32,7 +38,12 @@ def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
             raise Skip("no target was chosen")
         return
     flag = need(facts.torch).flags.get(_FLAG)
-    if flag is None or flag.value is None or flag.value == wanted or {flag.value, wanted} <= _FAST:
+    if (
+        flag is None
+        or flag.value is None
+        or flag.value == wanted
+        or ({flag.value, wanted} <= _FAST and not target.is_cpu)
+    ):
         return
     useless = _no_effect(facts, target)
     yield Finding(
@@ -54,7 +65,9 @@ def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
 
 def _no_effect(facts: Facts, target: Target) -> str | None:
     if target.is_cpu:
-        return "torch reads this setting for CUDA products"
+        host = known(facts.host)
+        helpful = _CPU.get(target.flags[_FLAG], frozenset()) & set(host.cpu_flags if host else ())
+        return None if helpful else "this CPU has no instructions for it"
     found = capabilities(facts, target)
     if found and max(found) < (8, 0):
         return "no GPU here has TF32 (compute capability 8.0 and later)"

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts, Flag, Gpu, Gpus, Launcher
+from envdoctor.facts import Facts, Flag, Gpu, Gpus, Host, Launcher
 from envdoctor.rule import SetFlag, Severity
 from envdoctor.rules.precision.float32_matmul import float32_matmul
 from envdoctor.target import Target
@@ -42,6 +42,22 @@ def test_where_it_changes_nothing_it_is_a_note_without_repair(facts: Facts, targ
 @pytest.mark.parametrize("value", ["high", "medium", Flag(error="RuntimeError: mixed"), Flag()])
 def test_healthy_or_unreadable(value: str | Flag) -> None:
     assert silent(float32_matmul, at(value), HIGH)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "flags", "counts"),
+    [
+        ("medium", ("avx512f", "avx512_bf16"), True),
+        ("medium", ("avx512f",), False),
+        ("high", ("amx_fp16",), True),
+        ("high", ("amx_bf16",), False),
+    ],
+)
+def test_a_cpu_takes_it_up_where_it_has_the_instructions(wanted: str, flags: tuple[str, ...], counts: bool) -> None:
+    target = asking(capability=None, float32_matmul_precision=wanted)
+    (finding,) = findings(float32_matmul, at("highest", host=Host(cpu_flags=flags)), target)
+    assert finding.severity is (Severity.WARNING if counts else Severity.NOTE)
+    assert bool(finding.repair) is counts
 
 
 def test_unknown_is_skipped() -> None:
