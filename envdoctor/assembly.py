@@ -55,7 +55,7 @@ class Probe:
         self._name = name
         for line in map(clean, lines):
             section = str(line.get("section"))
-            self.seconds[section] = self.seconds.get(section, 0.0) + float(line.get("seconds", 0.0))
+            self.seconds[section] = self.seconds.get(section, 0.0) + _number(line.get("seconds"))
             if line.get("result") == "success":
                 self.sections[section] = line.get("value")
                 self.many.setdefault(section, []).append(line.get("value"))
@@ -76,6 +76,10 @@ class Probe:
             return wire.from_json(kind, {**value, **more})
         except wire.WireError as error:
             return Unavailable(reason=f"{section}: the probe's answer does not fit: {error}")
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def clean(value: Any) -> Any:
@@ -156,15 +160,18 @@ def packages(inside: Probe) -> Known[Packages]:
     report = inside.sections.get("damage")
     if isinstance(found, Unavailable) or not isinstance(report, dict):
         return found
-    damaged = tuple(wire.from_json(DamagedFile, problem) for problem in report["problems"])
-    counts = {(entry["location"], entry["name"]): entry["files"] for entry in report["files"]}
+    try:
+        damaged = tuple(wire.from_json(DamagedFile, problem) for problem in report["problems"])
+        counts = {(entry["location"], entry["name"]): int(entry["files"]) for entry in report["files"]}
+    except (wire.WireError, KeyError, TypeError, ValueError):
+        return found  # the answer does not fit: the files were not checked
     return dataclasses.replace(
         found,
         distributions=tuple(
             dataclasses.replace(each, files=counts.get((each.location, each.name))) for each in found.distributions
         ),
         damaged=damaged,
-        damage_checked=report["checked"],
+        damage_checked="hashes" if report.get("checked") == "hashes" else "sizes",
     )
 
 
@@ -172,7 +179,10 @@ def extensions(inside: Probe) -> Known[tuple[Extension, ...]]:
     values = inside.sections.get("extensions")
     if not isinstance(values, list):
         return inside.missing("extensions")
-    return tuple(wire.from_json(Extension, value) for value in values)
+    try:
+        return tuple(wire.from_json(Extension, value) for value in values)
+    except wire.WireError as error:
+        return Unavailable(reason=f"extensions: the probe's answer does not fit: {error}")
 
 
 def launcher(machine: Probe) -> Known[Launcher]:
@@ -255,11 +265,11 @@ def with_torch(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variab
     if outcome is None:
         return dataclasses.replace(facts, torch=NOT_ASKED)
     lines = clean(list(lines))
-    changed: dict[str, Any] = next((line["environ"] for line in lines if line.get("environ")), {})
+    changed: dict[str, Any] = next((line["environ"] for line in lines if isinstance(line.get("environ"), dict)), {})
     if changed and not isinstance(facts.variables, Unavailable):
         extra = tuple(extra_variables)
         kept = {name: value for name, value in facts.variables.items() if name not in changed}
-        new = {name: value for name, value in changed.items() if value is not None}
+        new = {name: value for name, value in changed.items() if isinstance(value, str)}
         facts = dataclasses.replace(facts, variables={**kept, **scrub.variables(new, extra)})
     torch, notes = torch_section(outcome, lines)
     seconds = {**facts.seconds}
@@ -274,7 +284,7 @@ def torch_section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[st
     fields: dict[str, Any] = {}
     for line in lines:
         stage = str(line.get("stage", stage))
-        fields.update(line.get("fields", {}))
+        fields.update(line["fields"] if isinstance(line.get("fields"), dict) else {})
         if line.get("absent"):
             return Unavailable(reason="torch is not installed in this environment", why="absent"), []
         if "error" in line:
@@ -283,23 +293,24 @@ def torch_section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[st
     if "version" not in fields:
         found = ended("import torch", outcome)
         return found, [scrub.text(row) for row in outcome.err.splitlines()[-40:] if row.strip()]
-    notes = [scrub.text(f"torch: {unread}") for unread in fields.pop("unread", [])]
+    notes = [scrub.text(f"torch: {unread}") for unread in fields.pop("unread", ())]
     if stage != "done":
         found = ended(stage, outcome)
         notes.append(found.reason)
         if stage == "initialising CUDA":
             fields.update(cuda_available=False, cuda_error=found.reason)
-    flags = fields.pop("flags", {})
+    flags = fields.pop("flags", None)
+    flags = flags if isinstance(flags, dict) else {}
     if isinstance(flags.get("error"), str):
         notes.append(scrub.text(f"flags table: {flags['error']}"))
         flags = {}
     for name in ("warnings", "cuda_error", "numpy"):
         fields[name] = _scrubbed(fields.get(name))
-    fields["warnings"] = [*(fields["warnings"] or []), *_native_warnings(outcome.err)]
     try:
+        fields["warnings"] = [*(fields["warnings"] or []), *_native_warnings(outcome.err)]
         section = wire.from_json(Torch, fields)
         rows = {name: wire.from_json(Flag, row) for name, row in flags.items()}
-    except wire.WireError as error:
+    except (wire.WireError, TypeError) as error:
         return Unavailable(reason=f"torch: the probe's answer does not fit: {error}"), notes
     return dataclasses.replace(section, flags=rows), notes
 

@@ -33,6 +33,8 @@ TRACES = (
     "/usr/lib/wsl/lib/libcuda.so.1", "C:\\Windows\\System32\\nvml.dll",
 )  # fmt: skip
 
+PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # for the probes' answers, after TMPDIR and before our cache
+
 SMI = ("/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/opt/bin/nvidia-smi")
 
 # Would change or take over our children; they are taken away from them, and reported among the variables.
@@ -194,12 +196,13 @@ def _smi() -> dict[str, process.Outcome]:
 def _answer_folder() -> Path:
     """A new folder that only this user may enter, in the first place that takes one."""
     problem = ""
-    for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), "/tmp", "/var/tmp", "/dev/shm", _cache()):
+    for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), *PLACES, _cache()):
         if not place or not os.path.isabs(place):
             continue
         folder = Path(place, f"envdoctor-{os.getpid()}-{os.urandom(6).hex()}")
         try:
-            os.makedirs(place, exist_ok=True) if place == _cache() else None
+            if place == _cache():
+                os.makedirs(place, mode=0o700, exist_ok=True)
             folder.mkdir(mode=0o700)
             # A full disk takes folders, but no files
             (folder / "probe").write_bytes(b"\n" * 8192)
