@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
 from envdoctor import doctor, process
 from envdoctor.commands import _options
-from envdoctor.commands._output import stderr
+from envdoctor.commands._output import stderr, write
 from envdoctor.environment import locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
+from envdoctor.examination import Examination, Question
 from envdoctor.injection import variables_for
 
 
@@ -21,25 +22,91 @@ from envdoctor.injection import variables_for
 @_options.environment
 @_options.target
 @click.option("--no-flags", is_flag=True, help="Leave torch's flags and the variables as they are.")
+@click.option("--measure", is_flag=True, help="Time the training steps, and say what holds them back.")
+@_options.cost
+@click.option("--output", "-o", metavar="json=PATH", help="With --measure: write the JSON of `verify` into a file.")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
-def command(env: Path | None, target_name: str, stack: str | None, no_flags: bool, argv: tuple[str, ...]) -> int:
+def command(
+    env: Path | None,
+    target_name: str,
+    stack: str | None,
+    no_flags: bool,
+    measure: bool,
+    price: float | None,
+    steps_: int | None,
+    output: str | None,
+    argv: tuple[str, ...],
+) -> int:
     """Run a command in an environment, with the target's flags in force in every Python that it starts.
+
+    With --measure nothing in the script changes: waits for the DataLoader and optimizer steps are timed from inside,
+    in every training process, and at the end stands what holds the training back and the line to write.
 
     \b
     Examples:
       envdoctor run --env ./env -- python train.py
-      envdoctor run --target h100 -- torchrun --nproc-per-node 8 train.py
+      envdoctor run --measure -- torchrun --nproc-per-node 8 train.py
+      envdoctor run --measure --price 2.49/h --steps 3558 -- python train.py
 
     Exit codes: those of the command; 128 + n when signal n ended it.
     """
     words = list(argv[1:] if argv[:1] == ("--",) else argv)
     if not words:
         raise Trouble("which command?", remedy="Name it after --: envdoctor run -- python train.py")
+    path = _json_path(output)
     environment = locate(env).require()
     examination = doctor.examine(environment, Question(target=target_name, stack=stack, torch=False, select=("none",)))
     target = examination.target
     flags, variables = ({}, {}) if no_flags else (target.flags, target.variables)
     stderr().print(f"target {target.name}: {examination.target_reason}", style="dim", markup=False)
     with tempfile.TemporaryDirectory(prefix="envdoctor-run-") as folder:
-        surroundings = variables_for(environment, flags, variables, Path(folder))
-        return process.attached(words, deadline=math.inf, env=surroundings)
+        hook, records = Path(folder) / "hook", Path(folder) / "records"
+        hook.mkdir()
+        records.mkdir()
+        surroundings = variables_for(environment, flags, variables, hook)
+        if measure:
+            from envdoctor.speed.measured_run import launch
+
+            surroundings = launch.variables(records, surroundings)
+        code = process.attached(words, deadline=math.inf, env=surroundings)
+        if measure:
+            _tell(records, examination, path, steps_, price)
+    return code
+
+
+def _json_path(output: str | None) -> Path | None:
+    if output is None:
+        return None
+    name, _, path = output.partition("=")
+    if name != "json" or not path:
+        raise Trouble(f"expected json=PATH, found {output!r}", where="--output")
+    return Path(path)
+
+
+def _tell(records: Path, examination: Examination, path: Path | None, steps: int | None, price: float | None) -> None:
+    """What the run's own records say, on stderr (stdout is the command's) and into the file asked for."""
+    from dataclasses import replace
+
+    from envdoctor.render.speed import render
+    from envdoctor.speed.cost import cost
+    from envdoctor.speed.measured_run import advice, record
+
+    console = stderr()
+    found = record.read(records)
+    if not found:
+        console.print("nothing was measured: no optimizer of torch took a step in any process of this command")
+        return
+    diagnosis = advice.diagnose_run(found, examination.facts)
+    rate = diagnosis.verdict.steps_per_second
+    if steps is not None and rate:
+        diagnosis = replace(diagnosis, verdict=replace(diagnosis.verdict, cost=cost(steps, rate, price)))
+    render(diagnosis.verdict, console)
+    for one in diagnosis.advice:
+        console.print(f"  ▸ {one.text} (at most {one.saves:.0%} of the time)", markup=False)
+        for line in one.lines:
+            console.print(f"      {line}", style="bold cyan", markup=False)
+    if path is not None:
+        import json
+
+        data: dict[str, Any] = advice.run_json(diagnosis)
+        write(path, json.dumps(data, indent=1) + "\n")
