@@ -177,7 +177,17 @@ FIELDS: Mapping[str, Field] = {
     for key in keys
 }  # fmt: skip
 
-_PLAIN = frozenset(normal(key) for key in ("PyTorch version", "OS", "Python version", "Python platform"))
+_LIKE: tuple[tuple[re.Pattern[str], Field], ...] = (
+    (re.compile(r"(?=.*\bcpus?\b)(?=.*\b(?:quota|allowed|limit|cgroup|granted)\b)(?!.*\bmemory\b)"), cpu_quota),
+    (re.compile(r"(?=.*\bcpus?\b)(?=.*\b(?:visible|count|total|logical|seen|available)\b)"), cpus),
+    (
+        re.compile(r"(?=.*\bthreads?\b)(?=.*\b(?:torch|num|intra|intraop|omp|compute)\b)(?!.*\bper\b)(?!.*\binter)"),
+        threads,
+    ),
+    (re.compile(r"(?=.*\b(?:open files|nofile|file descriptors|ulimit n|ulimit -n|rlimit nofile)\b)"), open_files),
+    (re.compile(r"(?=.*(?:/dev/shm|\bshm\b|\bshared memory\b))(?!.*\bgpu\b)"), shm),
+)
+"""Keys in a person's own words: "cpus_visible", "torch_threads", "docker.shm_size". Their values are plain numbers."""
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -199,6 +209,9 @@ def read(page: Page, draft: Draft) -> None:
         field = FIELDS.get(normal(key))
         if key == "CUDA Version":
             field = cuda_of_driver
+        if field is None and re.match(r"\d[\d.,]*\s?(?:[KMGT]i?B?|CPUs?|threads?|files?)?$", value, re.IGNORECASE):
+            words_ = normal(key).replace(".", " ")
+            field = next((like for pattern, like in _LIKE if pattern.match(words_)), None)
         if field is None and normal(key).startswith("cxx11 abi."):
             truth = words.truth(value)
             draft.extension(normal(key).removeprefix("cxx11 abi.").replace(" ", "-"), cxx11_abi=truth)

@@ -9,6 +9,7 @@ import re
 
 from envdoctor.pasted.draft import LISTED, Draft
 from envdoctor.pasted.page import Page, pair
+from envdoctor.pasted.wording import in_the_tools_words
 from envdoctor.pasted.words import cuda_of, is_unknown
 
 _MESSAGE = re.compile(
@@ -21,7 +22,8 @@ _MESSAGE = re.compile(
     r"|segmentation fault|core dumped|\bassert|\binvalid\b|not defined|\bundefined\b|no execution plan|deprecat"
     r"|may crash|\bhas no\b"
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
-    r"|\bunexpected\b|not available|unavailable|not initialized|\bexceed|\bdisabled\b|\bhang|timed? ?out"
+    r"|\bunexpected\b|not available|unavailable|not (?:yet )?initiali[sz]ed|size changed|\bexceed|\bdisabled\b"
+    r"|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
     r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?"
     r"|\bdiffers?\b|instead of"
@@ -72,6 +74,10 @@ def read(page: Page, draft: Draft) -> None:
             previous = number
         elif found and named and found[1]:
             draft.remark(*found)
+    for _, text in page.left():
+        if not _OWN_WORDS.match(text):
+            for said in in_the_tools_words(text):
+                draft.message(said)
     for message in draft.messages:
         _facts(message, draft)
     _built_for(page, draft)

@@ -42,6 +42,14 @@ _CODES = (
         ),
     ),
     _Code(
+        3,
+        r"CUDA error: initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED",
+        "the driver does not start in this process: it was forked after CUDA had started, or the driver is damaged",
+        "Start workers with the method spawn; where a fresh process fails as well, install the driver again.",
+        ("python -c 'import torch; torch.cuda.init()'",),
+        "you",
+    ),
+    _Code(
         802,
         r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY",
         "the NVSwitch fabric is not up: Fabric Manager does not run, or is of another version than the driver",
@@ -109,7 +117,7 @@ _CODES = (
     ),
 )
 _BY_NUMBER = {code.number: code for code in _CODES}
-_NUMBERED = re.compile(r"Error (\d{2,3}):")
+_NUMBERED = re.compile(r"(?:cudaGetDeviceCount\(\)\D{0,8}|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
 
 
 @rule(Severity.ERROR)
@@ -131,6 +139,8 @@ def cuda_init(facts: Facts, target: Target) -> Iterator[Finding]:
             if said := matched(facts, re.compile(candidate.words, re.IGNORECASE)):
                 code, quote = candidate, said[0]
                 break
+    if code is None and (numbered := matched(facts, _NUMBERED)) is not None:
+        code, quote = _BY_NUMBER.get(int(numbered[1])), numbered[0]
     if number in (0, None, 100) and code is None:
         if number is None:
             raise Skip("cuInit was not called, and no error of it is reported")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 
@@ -17,18 +17,36 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: use_cpu: false.
     Source: https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config
     """
-    settings = need(facts.launcher).settings
-    if settings.get("use_cpu", "").lower() not in ("true", "yes", "1") or trains_on_gpu(facts, target) is not True:
+    settings = [(name, value) for given in _given(facts) for name, value in given.items()]
+    if not settings:
+        raise Skip("no launcher's configuration is known")
+    forced = next((f"{name}: {value}" for name, value in settings if _keeps_on_cpu(name, value)), None)
+    if forced is None or trains_on_gpu(facts, target) is not True:
         return
     yield Finding(
         kind="config-mismatch",
         subject="use_cpu",
-        actual=settings["use_cpu"],
-        expected="False",
-        message="accelerate's configuration says use_cpu, so training stays on the CPU although there is a GPU.",
+        actual=forced,
+        expected="the GPU is used",
+        message=f"The launcher's configuration says {forced}, so training stays on the CPU although there is a GPU.",
         remedy=Remedy(
             text="Answer the configuration's questions again, or set use_cpu to false in it.",
             commands=("accelerate config default", "accelerate launch train.py"),
         ),
         root_rank=30,
     )
+
+
+def _given(facts: Facts) -> Iterator[Mapping[str, str]]:
+    """Where a setting may stand: the launcher's configuration, variables, and further lines of a report."""
+    launcher = known(facts.launcher)
+    yield launcher.settings if launcher else {}
+    yield known(facts.variables) or {}
+    yield facts.remarks
+
+
+def _keeps_on_cpu(name: str, value: str) -> bool:
+    name, on = name.lower().replace("-", "_"), value.strip("'\" ").lower() in ("true", "yes", "1")
+    if name == "distributed_type":
+        return value.strip("'\"").upper() == "MULTI_CPU"
+    return on and name in ("use_cpu", "accelerate_use_cpu", "no_cuda", "cpu_only", "force_cpu", "--cpu", "--no_cuda")

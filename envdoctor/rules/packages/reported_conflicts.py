@@ -17,7 +17,7 @@ _LINES = (
     # transformers: "tokenizers>=0.11,<0.14 is required for a normal functioning of this module, but found ..."
     re.compile(_WANTED + r" is required for a normal functioning of this module"),
     # libraries that check others by themselves: "Using X requires y>=1.2"
-    re.compile(r"\b(?:requires?|needs|depends on|asks for) (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
+    re.compile(r"\b(?:requires?|needs|depends on) (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
     # uv: "The package `a` requires `b<2`, but `2.1` is installed"
     re.compile(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )

@@ -39,6 +39,8 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
     numbered = said.groupdict() if said else {}
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
     cuda = (numbered.get("torch") or numbered.get("early") or "").rstrip(".") or torch_cuda(facts)
+    if said is not None and not (toolkit and cuda):
+        toolkit, cuda = toolkit or "another version", cuda or "another version"
     if not toolkit or not cuda:
         raise Skip("there is no toolkit, or torch's CUDA is not known")
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:

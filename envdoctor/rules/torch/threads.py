@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import whole_cpus
+from envdoctor.knowledge.hardware import trains_on_gpu, whole_cpus
 from envdoctor.rule import Finding, Remedy, SetVariable, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
@@ -32,7 +32,9 @@ def threads(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     variables = known(facts.variables) or {}
     name = next((name for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if variables.get(name)), None)
-    on_cpu = target.is_cpu and target.name != "none"
+    on_cpu = (target.is_cpu and target.name != "none") or (
+        facts.origin.kind == "pasted" and trains_on_gpu(facts, target) is False
+    )
     yield Finding(
         kind="thread-count",
         subject="threads",

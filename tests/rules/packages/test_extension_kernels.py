@@ -1,0 +1,31 @@
+import pytest
+
+from envdoctor.facts import Facts, Gpu, Gpus, Torch
+from envdoctor.rules.packages.extension_kernels import extension_kernels
+from tests.rules.judging import findings, installed, silent, skipped
+
+SAID = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+H100 = Gpus(devices=(Gpu(index=0, name="NVIDIA H100 80GB HBM3", capability="9.0"),))
+TORCH = Torch(version="2.6.0+cu124", cuda="12.4", arch_list=("sm_80", "sm_90"))
+
+
+@pytest.mark.parametrize(
+    ("line", "packages", "subject"),
+    [
+        (SAID, {"flash-attn": "2.5.0"}, "flash-attn"),
+        ("xformers: " + SAID, {"flash-attn": "2.5.0", "xformers": "0.0.29"}, "xformers"),
+        (SAID, {"flash-attn": "2.5.0", "apex": "0.1"}, "flash-attn or apex"),
+    ],
+)
+def test_an_extension_lacks_code(line: str, packages: dict[str, str], subject: str) -> None:
+    given = Facts(messages=(line,), torch=TORCH, gpus=H100, packages=installed(packages, complete=False))
+    (finding,) = findings(extension_kernels, given)
+    assert (finding.kind, finding.subject) == ("extension-binary-missing", subject)
+
+
+def test_torch_itself_lacks_it_or_no_extension_is_there() -> None:
+    old = Gpus(devices=(Gpu(index=0, name="Tesla P100", capability="6.0"),))
+    beside = installed({"flash-attn": "2.5.0"}, complete=False)
+    assert silent(extension_kernels, Facts(messages=(SAID,), torch=TORCH, gpus=old, packages=beside))
+    assert silent(extension_kernels, Facts(messages=(SAID,), torch=TORCH, gpus=H100))
+    assert skipped(extension_kernels, Facts(torch=TORCH, gpus=H100, packages=beside))
