@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Literal
 
 from envdoctor.facts import Facts
 from envdoctor.rule import KINDS, Finding, Remedy, Rule, Severity, Skip
 from envdoctor.target import Target
+
+PLUGINS = "envdoctor.rules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,11 @@ class Diagnosis:
 
 
 def load_rules() -> tuple[Rule, ...]:
-    """The rules of `envdoctor.rules`, one per file, by name. A file without exactly one rule is a bug in it."""
+    """The rules of `envdoctor.rules`, one per file, and those of plugins, by name.
+
+    A plugin is an entry point of the group ``envdoctor.rules`` that names a `Rule`. A rule that cannot be loaded
+    becomes one that crashes when it is run: it is reported, and the others go on.
+    """
     package = importlib.import_module("envdoctor.rules")
     rules = []
     for info in pkgutil.walk_packages(package.__path__, "envdoctor.rules."):
@@ -58,7 +65,23 @@ def load_rules() -> tuple[Rule, ...]:
         module = importlib.import_module(info.name)
         (found,) = (value for value in vars(module).values() if isinstance(value, Rule))
         rules.append(found)
+    rules += (_plugin(point) for point in metadata.entry_points(group=PLUGINS))
     return tuple(sorted(rules, key=lambda rule: rule.name))
+
+
+def _plugin(point: metadata.EntryPoint) -> Rule:
+    try:
+        loaded = point.load()
+        if not isinstance(loaded, Rule):
+            raise TypeError(f"{point.value} is a {type(loaded).__name__}, not a rule made by @rule")
+    except Exception as error:  # noqa: BLE001 - somebody else's code: its failure is reported, never ours
+        problem = f"{type(error).__name__}: {error}"
+
+        def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
+            raise ImportError(f"plugin {point.value} cannot be loaded: {problem}")
+
+        return Rule(f"plugin/{point.name}", Severity.ERROR, broken, f"The plugin {point.name}")
+    return replace(loaded, name=f"plugin/{point.name}")
 
 
 def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:

@@ -1,0 +1,105 @@
+"""Every command of the README is run here, word for word, where its words make sense; nothing in it may rot."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from envdoctor import process
+from tests.change.conftest import make_environment
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
+
+MAIN = "pip install . && envdoctor preflight --fix --target cpu --env ./env"
+TESTS = "pip install '.[test]' && pytest"
+QUICK = {
+    "envdoctor check": (0, 1),
+    "envdoctor fix --target h100 --dry-run": (0,),
+    "envdoctor run --env ./env -- python train.py": (0,),
+    "envdoctor diagnose report.txt": (0, 1),
+    "envdoctor ci github --target h100": (0,),
+}
+"""Command -> exit codes that are right for it in the place that the fixture makes."""
+WITH_NETWORK = {
+    "envdoctor verify --target cpu --env ./env": (0, 1, 3),
+    "envdoctor lock --from environment --env ./env --output mine --folder ./locks": (0,),
+}
+MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults"}
+
+
+def test_every_command_is_accounted_for() -> None:
+    assert set(LINES) == {MAIN, TESTS, *QUICK, *WITH_NETWORK, *MARKED}
+
+
+def test_the_two_commands_come_first() -> None:
+    assert LINES[:2] == [MAIN, TESTS]
+
+
+def test_ci_runs_the_second_one_word_for_word() -> None:
+    lines = [line.strip() for line in (ROOT / ".ci" / "run").read_text("utf-8").splitlines()]
+    assert TESTS.replace("pip install", "pip install -q") in lines or TESTS in lines
+
+
+def test_the_exit_codes_are_those_of_the_program() -> None:
+    from envdoctor.commands.verify import EXIT
+
+    assert set(EXIT.values()) <= {0, 1, 3}
+    assert all(f"| {code} |" in README for code in (0, 1, 2, 3, 130))
+
+
+def test_the_markers_exist() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert all(f'"{line.split()[-1]}: ' in text for line in MARKED)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the README imagines it: ./env, train.py and report.txt."""
+    folder = tmp_path_factory.mktemp("readme")
+    make_environment(folder / "env")
+    (folder / "train.py").write_text("print('trained')\n")
+    shutil.copyfile(ROOT / "tests" / "cases" / "b58.txt", folder / "report.txt")
+    return folder
+
+
+def shell(line: str, folder: Path, deadline: float) -> process.Outcome:
+    program = f"{shlex.quote(sys.executable)} -m envdoctor"
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "VIRTUAL_ENV": str(folder / "env")}
+    words = re.sub(r"^envdoctor\b", program, line)
+    return process.run(["bash", "-c", words], deadline=deadline, env=env, cwd=folder)
+
+
+@pytest.mark.parametrize("line", QUICK)
+def test_command(line: str, place: Path) -> None:
+    outcome = shell(line, place, 60)
+    assert outcome.code in QUICK[line], outcome.err
+    assert "Traceback" not in outcome.err
+    assert outcome.out or "--dry-run" in line
+
+
+@pytest.mark.install
+def test_the_main_command_and_those_that_need_its_environment(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    tracked = process.run(["git", "ls-files", "-z"], deadline=30, cwd=ROOT).out.split("\0")
+    for name in filter(None, tracked):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, checkout / name)
+    fresh = tmp_path / "fresh"
+    assert process.run([sys.executable, "-m", "venv", str(fresh)], deadline=120).ok
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env |= {"PATH": f"{fresh / 'bin'}:{env['PATH']}", "VIRTUAL_ENV": str(fresh)}
+    outcome = process.run(["bash", "-c", MAIN], deadline=900, env=env, cwd=checkout)
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"as-expected|faster|slower|unstable|not-comparable", outcome.out)
+    for line, codes in WITH_NETWORK.items():
+        found = process.run(["bash", "-c", line], deadline=600, env=env, cwd=checkout)
+        assert found.code in codes, found.err
