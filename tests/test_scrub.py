@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envdoctor import scrub
 from envdoctor.facts import Facts, Gpu, Gpus, Interpreter, Origin, Script, Torch
-from envdoctor.knowledge import variables as known
+from envdoctor.knowledge import cuda_variables, debug_variables, unread_variables
 
 BASE64 = "Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MFFXRVJUWXVpb3A"
 PLANTED = {
@@ -143,7 +143,8 @@ def test_variables_pass_by_name() -> None:
 
 
 def test_every_variable_that_rules_know_is_collected() -> None:
-    rows = [value for name, value in vars(known).items() if name.isupper() and isinstance(value, (tuple, dict))]
+    tables = {**vars(cuda_variables), **vars(debug_variables), **vars(unread_variables)}
+    rows = [value for name, value in tables.items() if name.isupper() and isinstance(value, (tuple, dict))]
     names = {row.name for table in rows for row in table if hasattr(row, "name")}
     assert names
     assert set(scrub.variables(dict.fromkeys(names, "1"))) == names

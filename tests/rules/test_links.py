@@ -55,7 +55,7 @@ def test_a_file_of_yours_explains_it_too() -> None:
     assert not isinstance(CPU.interpreter, Unavailable)
     facts = replace(
         CPU,
-        interpreter=replace(CPU.interpreter, shadowed=("/work/random.py",)),
+        interpreter=replace(CPU.interpreter, shadowed=("/home/me/random.py",)),
         torch=Unavailable(reason="import torch: AttributeError: module 'random' has no attribute 'x'", why="failed"),
     )
     diagnosis, found = links(facts, CPU_TARGET)

@@ -7,8 +7,8 @@ from envdoctor.knowledge import remedies
 from envdoctor.rule import Finding, SetFlag, Severity, Skip, need, rule
 from envdoctor.target import Target
 
-# The only two that scaled_dot_product_attention has on a CPU; torch 2.13 takes flash first there, whatever the order says
-# (profiled with torch.profiler).
+# The only two that scaled_dot_product_attention has on a CPU; torch 2.13 takes flash first there whatever the order
+# says (seen in torch.profiler).
 _CPU = frozenset({"flash", "math"})
 
 

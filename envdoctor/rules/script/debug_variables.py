@@ -5,8 +5,10 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Script
+from envdoctor.knowledge.cuda_variables import NCCL, PROFILERS
+from envdoctor.knowledge.debug_variables import CACHES_OFF, COMPILE_OFF, DEBUG
 from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, Variable
+from envdoctor.knowledge.variables import Variable
 from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.script._reading import assigned, constant, parse
 from envdoctor.target import Target

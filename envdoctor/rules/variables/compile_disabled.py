@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.variables import COMPILE_OFF
+from envdoctor.knowledge.debug_variables import COMPILE_OFF
 from envdoctor.rule import Finding, Severity, rule
 from envdoctor.target import Target
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Gpus
 from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.variables import NCCL
+from envdoctor.knowledge.cuda_variables import NCCL
 from envdoctor.rule import Finding, Severity, known, rule
 from envdoctor.target import Target
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.variables import PROFILERS
+from envdoctor.knowledge.cuda_variables import PROFILERS
 from envdoctor.rule import Finding, Severity, rule
 from envdoctor.target import Target
 

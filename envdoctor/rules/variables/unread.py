@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
-from envdoctor.knowledge.variables import UNREAD
+from envdoctor.knowledge.unread_variables import UNREAD
 from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.target import Target
 

@@ -8,7 +8,7 @@ from tests.rules.judging import findings, silent, skipped
 
 @pytest.mark.parametrize(
     ("path", "module"),
-    [("/work/timeit.py", "timeit"), ("/me/datasets/", "datasets"), ("C:\\x\\random.py", "random")],
+    [("/home/me/timeit.py", "timeit"), ("/me/datasets/", "datasets"), ("C:\\x\\random.py", "random")],
 )
 def test_a_file_that_hides_a_module(path: str, module: str) -> None:
     (finding,) = findings(shadowed_modules, Facts(interpreter=Interpreter(version="3.11.7", shadowed=(path,))))

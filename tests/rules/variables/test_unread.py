@@ -1,7 +1,7 @@
 import pytest
 
 from envdoctor.facts import Facts
-from envdoctor.knowledge.variables import UNREAD
+from envdoctor.knowledge.unread_variables import UNREAD
 from envdoctor.rule import Severity
 from envdoctor.rules.variables.unread import unread
 from tests.rules.judging import findings, silent, skipped
