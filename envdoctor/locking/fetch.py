@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor import stack
@@ -125,26 +125,45 @@ def _download(
 
 def _addresses(missing: Sequence[Locked], interpreter: Interpreter, sources: Sources) -> dict[str, str]:
     """sha256 -> address, as the user's sources have it."""
-    python, machine = place(interpreter)
-    exact = Inputs(
-        requirements=tuple(f"{pin.name}=={pin.version}" for pin in missing),
-        pythons=(python,),
-        machines=(machine,),
-        exact=True,
-    )
-    found = {
-        wheel.sha256: wheel.address
-        for package in trim.read(resolve(exact, sources), exact.served)
-        for wheel in package.wheels
-    }
+    found: dict[str, str] = {}
+    failure: Trouble | None = None
+    for number, view in enumerate(_views(sources)):
+        left = tuple(pin for pin in missing if pin.sha256 not in found)
+        # An index by itself has some of them: ask for each alone, or the one it lacks would spoil the answer.
+        for pins in [left] if number == 0 else [(pin,) for pin in left]:
+            try:
+                found |= _answered(pins, interpreter, view)
+            except Trouble as error:
+                failure = failure or error
     for pin in missing:
         if pin.sha256 not in found:
-            raise Trouble(
+            raise failure or Trouble(
                 f"the configured sources have {pin.name} {pin.version}, but not the file that is locked ({pin.wheel})",
                 remedy="Name the index that has it in pip's or uv's configuration.",
                 exit_code=3,
             )
     return found
+
+
+def _views(sources: Sources) -> Iterator[Sources]:
+    """All sources together, then each index by itself: uv takes a version's files from the first index that has it."""
+    yield sources
+    if "UV_INDEX" in sources.uv:
+        alone = {key: value for key, value in sources.uv.items() if key not in ("UV_INDEX", "UV_DEFAULT_INDEX")}
+        for index in (sources.index, *sources.extra):
+            yield replace(sources, uv=alone | ({"UV_DEFAULT_INDEX": index} if index else {}))
+
+
+def _answered(pins: Sequence[Locked], interpreter: Interpreter, sources: Sources) -> dict[str, str]:
+    python, machine = place(interpreter)
+    exact = Inputs(
+        requirements=tuple(f"{pin.name}=={pin.version}" for pin in pins),
+        pythons=(python,),
+        machines=(machine,),
+        exact=True,
+    )
+    packages = trim.read(resolve(exact, sources), exact.served)
+    return {wheel.sha256: wheel.address for package in packages for wheel in package.wheels}
 
 
 def _check_closed(

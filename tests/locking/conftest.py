@@ -75,6 +75,16 @@ def sources_of(folder: Path, home: Path, **more: str) -> Sources:
     return sources.read(Path(sys.prefix), variables=variables, folder=home)
 
 
+def index_of(folder: Path) -> str:
+    """A package index (PEP 503) of the wheels in a folder; its address."""
+    for wheel in sorted(folder.glob("*.whl")):
+        project = folder / "simple" / wheel.name.partition("-")[0].replace("_", "-")
+        project.mkdir(parents=True, exist_ok=True)
+        with (project / "index.html").open("a") as page:
+            page.write(f'<a href="{wheel.as_uri()}#sha256={sha256(wheel)}">{wheel.name}</a>\n')
+    return (folder / "simple").as_uri()
+
+
 @pytest.fixture
 def shelf(tmp_path: Path) -> Path:
     folder = tmp_path / "shelf"

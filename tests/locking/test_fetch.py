@@ -24,7 +24,7 @@ from envdoctor.locking.lock import write_stack
 from envdoctor.locking.platforms import interpreter
 from envdoctor.process import run
 from envdoctor.stack import Stack
-from tests.locking.conftest import build_wheel, lock, package, sha256, sources_of, wheel, write_lock
+from tests.locking.conftest import build_wheel, index_of, lock, package, sha256, sources_of, wheel, write_lock
 
 PYTHON = ".".join(map(str, sys.version_info[:2]))
 HERE = interpreter(PYTHON, "x86_64")
@@ -77,6 +77,21 @@ def test_another_file_of_the_same_version_is_not_taken(locked: Stack, shelved: S
     with pytest.raises(Trouble, match=r"have alpha 1\.0, but not the file that is locked"):
         fetch(locked, HERE, locked.path.parent, sources=shelved)
     assert "alpha-1.0-py3-none-any.whl" not in names(locked.path.parent / "wheels")
+
+
+def test_a_file_that_another_index_hides_is_found(tmp_path: Path, home: Path) -> None:
+    """uv takes a version from the first index that has it, and this one is a mirror of other wheels."""
+    full, partial = tmp_path / "full", tmp_path / "partial"
+    build_wheel(full, "alpha", "1.0", tag=f"py{PYTHON.replace('.', '')}-none-any")
+    build_wheel(full, "beta", "1.0")
+    build_wheel(partial, "alpha", "1.0")
+    no_shelf = {"UV_NO_INDEX": "", "UV_FIND_LINKS": "", "UV_DEFAULT_INDEX": index_of(full)}
+    one = sources_of(full, home, **no_shelf)
+    both = sources_of(full, home, **no_shelf, UV_INDEX=index_of(partial))
+    inputs = Inputs(requirements=("alpha", "beta"), pythons=(PYTHON,), machines=("x86_64",))
+    found = write_stack("small", inputs, folder=tmp_path / "locks", sources=one).stack
+    assert fetch(found, HERE, tmp_path / "stick", sources=both).downloaded == 2
+    assert names(tmp_path / "stick" / "wheels") == sorted(path.name for path in full.glob("*.whl"))
 
 
 @pytest.mark.parametrize(
