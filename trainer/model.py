@@ -35,6 +35,7 @@ class Trainee:
     choices: List[Choice]
     held: ExitStack = field(default_factory=ExitStack)
     own_logits: bool = False  # the model does more to its logits than one matrix product
+    adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
 
     def computing(self) -> Any:
         """Context of a forward pass: autocast, unless everything is float32."""
@@ -81,10 +82,10 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
     torch.manual_seed(settings.seed)
     try:
-        model = _load(settings, workload, implementation).to(device)
+        model = load_model(settings, workload, implementation).to(device)
         model.train()
         if settings.recompute:
-            _recompute(model)
+            _recompute(model, settings.recompute_rng)
         if settings.compile:
             compile_layers(model)
         trainee = Trainee(model, device, dtype, attention, choices, held)
@@ -95,7 +96,8 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
     return trainee
 
 
-def _load(settings: Settings, workload: Optional[Workload], implementation: str) -> Any:
+def load_model(settings: Settings, workload: Optional[Workload], implementation: str) -> Any:
+    """The model in float32 on the host, from its folder, or with random weights from torch's present seed."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
     if settings.model:
@@ -138,12 +140,28 @@ def compile_layers(model: Any) -> None:
         layer.compile()
 
 
-def _recompute(model: Any) -> None:
-    """Activation checkpointing, non-reentrant: the other kind fails under adapters, whose inputs lack gradients."""
+def _recompute(model: Any, same_masks: bool) -> None:
+    """Activation checkpointing, non-reentrant: the other kind fails under adapters, whose inputs lack gradients.
+
+    TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
+    """
+    if not same_masks:
+        dropping = sorted(
+            name for name, value in model.config.to_dict().items()
+            if ("dropout" in name or name.endswith(("pdrop", "drop"))) and isinstance(value, float) and value > 0
+        )  # fmt: skip
+        if dropping or any(isinstance(module, torch.nn.Dropout) and module.p > 0 for module in model.modules()):
+            raise TrainerError(
+                "wrong-gradients",
+                "recompute_rng=false, but this model drops out (%s): the recomputation would draw other masks"
+                % (", ".join(dropping) or "a Dropout layer"),
+                "Leave recompute_rng on, or set the dropout to 0 in the model's configuration.",
+            )
+    options = {"use_reentrant": False, "preserve_rng_state": same_masks}
     if hasattr(model, "activation_checkpointing_enable"):  # its name from transformers 5.2x on
-        model.activation_checkpointing_enable()
+        model.activation_checkpointing_enable(options)
     else:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
 
 
 def _check(trainee: Trainee) -> None:

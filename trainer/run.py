@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
 
-from trainer import flags, flops, loop, reference, save, task, workloads
+from trainer import flags, flops, loop, lora, reference, save, task, workloads
 from trainer.contention import Contention, peak_rss
 from trainer.errors import TrainerError
 from trainer.hardware import Choice, describe, peak_flops
@@ -50,8 +50,8 @@ def execute(
     trainee = build(settings, workload)
     with trainee.held:
         choices: List[Choice] = report.setdefault("choices", [])
-        choices += trainee.choices
         job.adapt(trainee, settings)
+        choices += trainee.choices
         stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
         choices.append(stepper.choice)
         work = flops.work_of(trainee.model)
@@ -93,11 +93,17 @@ def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str
     if settings.save_model and not run.interrupted:
         from transformers.utils.logging import disable_progress_bar
 
-        model, tokenizer = run.trainee.model, run.prepared.tokenizer
+        trainee, tokenizer = run.trainee, run.prepared.tokenizer
+        if trainee.adapters is not None:
+            save.publish(folder / "adapter", lambda target: lora.save(trainee, target))
+            report["model_path"] = str(folder / "adapter")
+            if not settings.merge_lora:
+                return
+            lora.merge(trainee)
 
         def fill(target: Path) -> None:
             disable_progress_bar()
-            model.save_pretrained(target)
+            trainee.model.save_pretrained(target)
             tokenizer.save_pretrained(target)
 
         save.publish(folder / "model", fill)

@@ -44,10 +44,35 @@ class Settings:
         "error", "an example longer than tokens_per_row: stop, or leave it out (nothing is ever cut)", ("error", "skip")
     )
 
+    # Query/passage pairs (gritlm)
+    query_field: str = _option("query", "column with a text or an [instruction, text] pair")
+    positives_field: str = _option("positives", "column with the passages that answer: texts or [instruction, text]")
+    negatives_field: str = _option("negatives", "column with passages that nearly do; it may be absent")
+    instruction_format: str = _option("<|user|>\\n{}\\n", "GritLM's form of an instruction, put before the embed mark")
+    embed_mark: str = _option("<|embed|>\\n", "GritLM's mark before the text that is embedded")
+    pairs_per_batch: int = _option(32, "queries whose passages are each other's negatives")
+    negatives_per_query: int = _option(1, "hard negatives of each query in a batch, drawn anew in each epoch")
+    one_file_per_batch: bool = _option(True, "in-batch negatives of one file: those of another are too easy")
+    temperature: float = _option(0.02, "of InfoNCE over cosines; GritLM's")
+    contrastive_weight: float = _option(1.0, "of the mean InfoNCE per query in the sum")
+    generative_weight: float = _option(1.0, "of the mean cross-entropy per trained token in the sum")
+    generative_first: bool = _option(
+        True, "the generative rows of a step go first; as fast as last, and GritLM's order"
+    )
+    gradcache_chunk: int = _option(
+        0, "GradCache: embed this many tokens at a time and compute them again for the gradient; 0: all at once"
+    )
+
+    # Plain text and token shards (prepare, pretrain)
+    text_field: str = _option("text", "column with the text of a document")
+    shard_tokens: int = _option(1 << 27, "tokens of one shard file; 256 MiB each in uint16")
+    separate_documents: bool = _option(True, "no attention and no target across documents; off: rows are one text")
+    verify_shards: bool = _option(True, "compare the sha256 of every shard at the start (sizes are always compared)")
+
     # How work is cut into steps
     packing: bool = _option(True, "several documents per row instead of padding; they never see each other")
     tokens_per_row: int = _option(2048, "token budget of one packed row; a row is one micro-batch")
-    examples_per_batch: int = _option(8, "examples of one padded micro-batch (only with packing off)")
+    examples_per_batch: int = _option(8, "examples of one padded micro-batch (packing off); in pretrain, rows of one")
     accumulate: int = _option(1, "micro-batches per optimizer step; gradients weigh every trained token the same")
     epochs: int = _option(1, "passes over the data")
     max_steps: int = _option(0, "stop after this many optimizer steps; 0: when the epochs are done")
@@ -92,13 +117,28 @@ class Settings:
     recompute: bool = _option(
         False, "activation checkpointing: a fifth slower, much less memory; for models that do not fit"
     )
+    recompute_rng: bool = _option(True, "recomputation repeats dropout's masks; off is refused where there is dropout")
     threads: int = _option(0, "CPU threads of torch; 0: the cores this process may use")
     sync_every_step: bool = _option(False, "read the loss after every step, as plain loops do; costs time on CUDA")
+
+    # Adapters
+    lora_rank: int = _option(-1, "train adapters of this rank instead of the weights; 0: all weights; -1: 16 for rft")
+    lora_alpha: float = _option(0.0, "adapters are scaled by lora_alpha / lora_rank; 0: twice the rank")
+    lora_dropout: float = _option(0.0, "dropout before the adapters")
+    lora_targets: str = _option("auto", "auto: every linear layer but the head; or names, separated by commas")
+    merge_lora: bool = _option(False, "at the end also write the model with its adapters folded in, in float32")
 
     # Logs and checkpoints
     log_every: int = _option(10, "steps between lines of metrics.jsonl; the loss is read one log late")
     checkpoint_every: int = _option(0, "steps between checkpoints; 0: only when interrupted and at the end")
     keep_checkpoints: int = _option(2, "newest checkpoints that stay; 2 is the least that survives a torn one")
+    checkpoint_blocking: bool = _option(False, "training waits until a checkpoint is on the disk, as plain loops do")
+    upload: Optional[str] = _option(
+        None, "URL that finished checkpoints are copied to in the background, through fsspec"
+    )
+    upload_compression: str = _option("none", "one archive per checkpoint", ("none", "tar.gz", "tar.zst"))
+    upload_attempts: int = _option(4, "tries of each upload, 1, 2, 4 ... seconds apart; training never stops for one")
+    upload_wait: float = _option(600.0, "seconds the end of the run waits for an upload; what is not done is said")
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -114,6 +154,11 @@ class Settings:
             raise _refused(
                 "attention=model lets packed documents see each other", "attention", "Use it with packing=false only."
             )
+        if self.lora_dropout > 0 and self.recompute and not self.recompute_rng:
+            raise _refused(
+                "recompute_rng=false with lora_dropout gives wrong gradients: the recomputation would draw other masks",
+                "recompute_rng", "Leave recompute_rng on, or set lora_dropout=0.",
+            )  # fmt: skip
         if self.packing and not self.pretokenize:
             raise _refused(
                 "packing needs the lengths, so pretokenize must be on", "pretokenize", "Set packing=false as well."
@@ -124,6 +169,9 @@ _LEAST: Dict[str, Any] = {
     "tokens_per_row": 2, "examples_per_batch": 1, "accumulate": 1, "epochs": 1, "max_steps": 0, "warmup_steps": 0,
     "learning_rate": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "max_bad_steps": 1, "threads": 0, "log_every": 1,
     "checkpoint_every": 0, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
+    "lora_rank": -1, "lora_alpha": 0.0, "lora_dropout": 0.0,
+    "pairs_per_batch": 1, "negatives_per_query": 0, "contrastive_weight": 0.0, "generative_weight": 0.0,
+    "gradcache_chunk": 0, "temperature": 1e-4, "shard_tokens": 2, "upload_attempts": 1, "upload_wait": 0.0,
 }  # fmt: skip
 
 # HF Trainer's own defaults as a person gets them without changing anything: padded batches of 8, float32, every
@@ -136,6 +184,18 @@ PRESETS: Dict[str, Dict[str, Any]] = {
         "precision": "float32", "sync_every_step": True, "prefetch": 0,
     },
 }  # fmt: skip
+
+# (task, preset) -> what differs there from PRESETS.
+TASK_PRESETS: Dict[Tuple[str, str], Dict[str, Any]] = {
+    # One row per micro-batch and a blocking save every 50 steps, as a first pretraining script does. Both new presets
+    # have the rows and accumulation of such a script once it was tuned: 2 x 2 to try a set-up (and a checkpoint every
+    # 200 steps), 4 x 8 for a real run (every 500). Our default is 8 x 1: without an accumulation nothing is computed
+    # in smaller pieces than memory asks for. What else such lists name stays at our defaults: bfloat16 where the
+    # hardware has it, epsilon 1e-8; loader workers, pinning and cudnn.benchmark have nothing to do here.
+    ("pretrain", "before"): {"examples_per_batch": 1, "checkpoint_every": 50, "checkpoint_blocking": True},
+    ("pretrain", "test"): {"examples_per_batch": 2, "accumulate": 2, "checkpoint_every": 200},
+    ("pretrain", "production"): {"examples_per_batch": 4, "accumulate": 8, "checkpoint_every": 500},
+}
 
 
 def _refused(message: str, name: str, remedy: str = "") -> TrainerError:
@@ -175,19 +235,20 @@ def convert(name: str, kind: Any, value: Any) -> Any:
     return value
 
 
-def from_mapping(values: Mapping[str, Any], origin: str, preset: str = "default") -> Settings:
+def from_mapping(values: Mapping[str, Any], origin: str, preset: str = "default", task: str = "") -> Settings:
     """Settings from a preset overlaid with `values`; TrainerError names `origin`, an unknown key and the keys near
-    it.
+    it. A preset can mean more in one task than in the others, or exist in that task only.
     """
-    if preset not in PRESETS:
-        raise TrainerError("bad-setting", "unknown preset %r" % preset, "The presets are %s." % ", ".join(PRESETS))
+    if preset not in PRESETS and (task, preset) not in TASK_PRESETS:
+        known = [*PRESETS, *("%s (%s)" % (name, owner) for owner, name in TASK_PRESETS if name not in PRESETS)]
+        raise TrainerError("bad-setting", "unknown preset %r" % preset, "The presets are %s." % ", ".join(known))
     kinds = get_type_hints(Settings)
     for name in values:
         if name not in kinds:
             near = difflib.get_close_matches(str(name).replace("-", "_"), kinds, n=3, cutoff=0.5)
             hint = "Did you mean %s?" % " or ".join(near) if near else "`--help` lists the settings."
             raise TrainerError("unknown-setting", "%s: unknown setting %r" % (origin, name), hint)
-    merged = {**PRESETS[preset], **values}
+    merged = {**PRESETS.get(preset, {}), **TASK_PRESETS.get((task, preset), {}), **values}
     return Settings(**{name: convert(name, kinds[name], value) for name, value in merged.items()})
 
 

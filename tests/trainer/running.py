@@ -18,6 +18,7 @@ def prepare_run(values: dict) -> loop.Run:
     settings = from_mapping(values, "test")
     prepared = sft.prepare(settings, None)
     trainee = build(settings, None)
+    sft.adapt(trainee, settings)
     steps = prepared.source.steps_in(0) * settings.epochs
     return loop.Run(
         settings=settings, task=sft, trainee=trainee, prepared=prepared,

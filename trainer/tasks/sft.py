@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 import torch
 
-from trainer import tokens
+from trainer import lora, tokens
 from trainer.batches import Batch, PackedSource, PaddedSource, Source
 from trainer.dialogue import encode_rows
 from trainer.errors import TrainerError
@@ -72,7 +72,8 @@ def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
 
 
 def adapt(trainee: Trainee, settings: Settings) -> None:
-    """Nothing to change: every weight is trained."""
+    """Every weight is trained, unless adapters are asked for."""
+    lora.add(trainee, settings)
 
 
 def loss(trainee: Trainee, batch: Batch, settings: Settings, scale: float) -> torch.Tensor:
@@ -122,7 +123,9 @@ def load_tokenizer(settings: Settings, workload: Optional[Workload]) -> Any:
 
 
 def _plan_identity(identity: str, settings: Settings) -> str:
-    names = ("packing", "tokens_per_row", "examples_per_batch", "accumulate", "seed", "model", "workload")
+    names = ["packing", "tokens_per_row", "examples_per_batch", "accumulate", "seed", "model", "workload"]
+    if settings.lora_rank > 0:
+        names += ["lora_rank", "lora_alpha", "lora_dropout", "lora_targets"]
     return identity + " " + " ".join("%s=%s" % (name, getattr(settings, name)) for name in names)
 
 
