@@ -16,7 +16,7 @@ from trainer import order as orders
 from trainer import tasks, workloads
 from trainer.errors import TrainerError
 from trainer.protocol import Protocol
-from trainer.settings import PRESETS, Settings, from_mapping, read_file
+from trainer.settings import PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -32,7 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.TASKS))
     parser.add_argument("--order", metavar="FILE", help="run an order file and write its report")
     parser.add_argument("--config", metavar="FILE", help="settings as JSON or TOML; options given here win over it")
-    parser.add_argument("--preset", default="default", choices=list(PRESETS), help="before: as a plain Trainer does it")
+    presets = dict.fromkeys([*PRESETS, *(name for _, name in TASK_PRESETS)])
+    help_text = "before: as plain trainers do it; test, production: sizes of pretraining runs"
+    parser.add_argument("--preset", default="default", choices=list(presets), help=help_text)
     parser.add_argument("--report", metavar="FILE", help="write what happened as JSON")
     parser.add_argument(
         "--measure", action="store_true", help="time the steps of the run instead of training to the end"
@@ -54,7 +56,9 @@ def _from_command_line(given: argparse.Namespace) -> Tuple[Settings, Optional[Pr
     values = {**file_values, **typed}
     if values.get("workload"):
         values = {**workloads.find(values["workload"]).settings, **values}
-    return from_mapping(values, given.config or "command line", given.preset), Protocol() if given.measure else None
+    return from_mapping(
+        values, given.config or "command line", given.preset, given.task
+    ), Protocol() if given.measure else None
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

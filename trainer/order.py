@@ -48,7 +48,9 @@ def settings_of(order: Dict[str, Any], path: Path) -> Settings:
     values = dict(order.get("settings", {}))
     name = order.get("workload") or values.get("workload")
     base = {**workloads.find(name).settings, "workload": name} if name else {}
-    return from_mapping({"output": order["run_folder"], **base, **values}, str(path), order.get("preset") or "default")
+    return from_mapping(
+        {"output": order["run_folder"], **base, **values}, str(path), order.get("preset") or "default", order["task"]
+    )
 
 
 def protocol_of(order: Dict[str, Any], path: Path) -> Optional[Protocol]:
