@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts import Facts, Gpu, Gpus
 from envdoctor.speed.outcome import Verdict, as_json
-from envdoctor.speed.report import Device, Report, Warmup
+from envdoctor.speed.report import Device, Report, Warmup, read
 from envdoctor.speed.verdict import judge
 from envdoctor.target import Baseline, Choice
 from tests.speed.making import CPU_PROBES, PARTS, PROBES, baseline, cpu_report, report, target, windows
@@ -468,3 +469,15 @@ def test_slower_runs_never_get_a_better_word(loss: float) -> None:
     here = judge([report(10.0 * math.exp(-loss))], baseline())
     there = judge([report(10.0 * math.exp(-loss - 0.05))], baseline())
     assert order[here.word] <= order[there.word]
+
+
+def test_a_real_run_beside_busy_neighbours_is_not_called_slow() -> None:
+    """Timed on two shared cores while other work ran: steps of 0.8 s took 3 to 15 s."""
+    contended = read(Path(__file__).parent / "reports" / "chat-5m-cpu-contended.json")
+    conditions = {**QUIET_CPU.conditions, "tokens_per_step": contended.tokens_per_step["real"]}
+    for count in (1, 3):
+        verdict = judge([contended] * count, replace(QUIET_CPU, conditions=conditions))
+        assert verdict.word in ("unstable", "not-comparable")
+        assert verdict.cause in ("contention", "machine")
+        assert verdict.comparison is not None
+        assert verdict.comparison.ratio < 0.5
