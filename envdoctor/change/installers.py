@@ -28,6 +28,9 @@ from envdoctor.stack import Locked
 INSTALL_SECONDS = 7200.0
 VENV_SECONDS = 300.0
 
+# What is worth showing while it runs; an error may be that of a first attempt, and a last one is shown by itself.
+_PROGRESS = re.compile(r"(Resolved|Prepared|Installed|Downloading|Downloaded|Collecting|Installing|Successfully)\b")
+
 Name = Literal["uv", "pip"]
 
 
@@ -165,7 +168,8 @@ def _run(installer: Installer, argv: Sequence[str], variables: Mapping[str, str]
         line = installer.sources.redact(line).rstrip()
         if line:
             installer.log.line(line)
-            installer.progress(line.strip())
+            if _PROGRESS.match(line.strip()):
+                installer.progress(line.strip())
 
     installer.log.line("$ " + installer.sources.redact(" ".join(argv)))
     outcome = run(argv, deadline=INSTALL_SECONDS, env=variables, pass_fds=(installer.lock,), on_line=on_line)

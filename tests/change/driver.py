@@ -2,7 +2,7 @@
 
 ``python -m tests.change.driver FOLDER VERSION [OPTION...]`` says "ready" when its imports are done. Exit codes are
 those of the command line: 0 done, 2 or 3 trouble (one line on stderr), 128 + n stopped by signal n. Options: ``pip``
-installs with pip; ``wrap=WORDS`` starts the installer through another program; ``undo`` undoes.
+installs with pip; ``wrap=WORDS`` starts the installer through another program; ``undo`` undoes; ``recover`` recovers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from envdoctor.change import installers
 from envdoctor.change.apply import apply
+from envdoctor.change.recover import recover
 from envdoctor.change.undo import undo
 from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
@@ -37,6 +38,8 @@ def main(folder: Path, version: str, *options: str) -> int:
     try:
         if "undo" in options:
             undo(change.environment)
+        elif "recover" in options:
+            recover(change.environment)
         else:
             apply(change, verify=lambda clone: verify(clone, version), progress=lambda line: None)
     except Trouble as trouble:

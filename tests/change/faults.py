@@ -5,8 +5,8 @@
 then asks: is the environment OLD or NEW, without a third possibility? Did it claim success only if it is NEW? Does one
 more plain run reach NEW, and is nothing left beside it but the journal and the states it names?
 
-System calls are counted by strace in one process only, never across several (``-f`` counts for each thread by itself):
-either in envdoctor, or, through a wrapper, in the installer that it starts.
+strace counts each kind of call by itself, and with ``-f`` in each thread by itself. So a point is "the n-th rename",
+and faults are injected either into envdoctor alone or, through a wrapper, into the installer that it starts.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ CALLS = (
 )
 ROOT = Path(__file__).parents[2]
 
+Point = tuple[str, int]  # a system call and which one of its kind
+
 
 @dataclass(slots=True)
 class Ending:
@@ -47,13 +49,16 @@ class Ending:
 class Arena:
     """One environment, its two states, and a pristine copy to start each trial from."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, project: bool = False) -> None:
+        """``options`` go to every driver; ``project`` puts a file of the user's own into the environment."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.options = options
         self.environment = folder / ".venv"
         self.pristine = folder / "pristine"
         make_world(folder)
+        if project:
+            (self.environment / "train.py").write_text("print('mine')")
         shutil.copytree(self.environment, self.pristine, symlinks=True)
         self.old = snapshot(self.environment)
         assert self.run().code == 0
@@ -105,11 +110,19 @@ class Arena:
             known |= {"pending"} if data["pending"] or data["doomed"] else set()
         return [name for name in leftovers(self.environment) if name not in known]
 
-    def judge(self, ending: Ending, *, allow_none: bool = False) -> list[str]:
-        """What is wrong after a fault, and after one more plain run; empty when all is well."""
+    def judge(self, ending: Ending, *, journaled: bool = False) -> list[str]:
+        """What is wrong after a fault, and after one more plain run; empty when all is well.
+
+        ``journaled``: where no exchange is possible, a kill may leave what the next command repairs before all else.
+        """
         wrong = []
         state = self.state()
-        if state not in ("OLD", "NEW") and not (allow_none and state == "NONE"):
+        if journaled and ending.code < 0:
+            repaired = self.run(options=("recover",))
+            if repaired.code != 0:
+                wrong.append(f"recovery ended with {repaired.code}: {repaired.said[-600:]}")
+            state = self.state()
+        if state not in ("OLD", "NEW"):
             wrong.append(f"the environment is {state}")
         if ending.code == 0 and state != "NEW":
             wrong.append(f"success was claimed, the environment is {state}")
@@ -122,32 +135,37 @@ class Arena:
             wrong.append(f"litter: {self.litter()}")
         return wrong
 
-    def calls(self, *prefix: str, inside_installer: bool = False) -> int:
-        """How many mutating system calls a clean run makes, in envdoctor or in the installer's busiest thread."""
+    def calls(self, *prefix: str, inside_installer: bool = False, options: tuple[str, ...] = ()) -> list[Point]:
+        """Every mutating system call of a clean run, in envdoctor or in the installer, as points to inject a fault at.
+
+        The installer has threads, each with a count of its own: a point is reached by whichever thread gets there
+        first, and there are as many points as the busiest thread makes calls.
+        """
         counts = self.folder / "counts"
         trace = ["strace", "-qq", "-o", str(counts), "-e", f"trace={CALLS}"]
-        self.reset()
         if inside_installer:
-            ending = self.run(*prefix, options=("wrap=" + " ".join([*trace, "-f"]),))
+            ending = self.run(*prefix, options=(*options, "wrap=" + " ".join([*trace, "-f"])))
         else:
-            ending = self.run(*prefix, *trace)
+            ending = self.run(*prefix, *trace, options=options)
         assert ending.code == 0, ending.said
-        lines = counts.read_text(errors="replace").splitlines()
+        threads: dict[str, dict[str, int]] = {}
+        for line in counts.read_text(errors="replace").splitlines():
+            if match := re.match(r"(\d+ +)?(\w+)\(", line):
+                made = threads.setdefault(match[1] or "", {})
+                made[match[2]] = made.get(match[2], 0) + 1
+        counts.unlink()
         self.reset()
-        if not inside_installer:
-            return sum(1 for line in lines if "(" in line)
-        threads: dict[str, int] = {}
-        for line in lines:
-            if match := re.match(r"(\d+) \w+\(", line):
-                threads[match[1]] = threads.get(match[1], 0) + 1
-        return max(threads.values())
+        names = {name for made in threads.values() for name in made}
+        most = {name: max(made.get(name, 0) for made in threads.values()) for name in names}
+        return [(name, number) for name in sorted(most) for number in range(1, most[name] + 1)]
 
 
-def inject(what: str, number: int, *, follow: bool = False, extra: tuple[str, ...] = ()) -> list[str]:
-    """The strace words that do ``what`` ("signal=SIGKILL", "error=ENOSPC") at the ``number``-th mutating call."""
+def inject(what: str, point: Point, *, follow: bool = False, extra: tuple[str, ...] = ()) -> list[str]:
+    """The strace words that do ``what`` ("signal=SIGKILL", "error=ENOSPC") at one call, before it is carried out."""
+    name, number = point
     follows = ["-f"] if follow else []
-    return ["strace", "-qq", "-o", "/dev/null", *follows, *extra, "-e", f"trace={CALLS}", "-e",
-            f"inject={CALLS}:{what}:when={number}"]  # fmt: skip
+    rule = f"inject={name}:{what}:when={number}"
+    return ["strace", "-qq", "-o", "/dev/null", *follows, *extra, "-e", f"trace={CALLS}", "-e", rule]
 
 
 def kill_after(arena: Arena, seconds: float, number: signal.Signals, *, group: bool) -> Ending:

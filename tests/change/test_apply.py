@@ -153,9 +153,7 @@ def test_strict_removes_what_no_pin_asks_for(world: World, healthy: Verify) -> N
     assert not list(world.environment.rglob("gamma*"))
 
 
-@pytest.mark.parametrize(
-    "name", ["my env", "ünïcødé", "quo'te", 'dou"ble', "new\nline", "dollar$x", "a" * 150, "venv-1"]
-)
+@pytest.mark.parametrize("name", ["my env", "quo'te", "new\nline", 'ünïcødé $x "y"', "a" * 150, "venv-1"])
 def test_names_of_every_kind(tmp_path: Path, healthy: Verify, name: str) -> None:
     world = make_world(tmp_path / "some where", name)
     before = snapshot(world.environment)

@@ -63,18 +63,21 @@ def test_many_random_kills(tmp_path: Path, number: signal.Signals, options: tupl
     _random_kills(arena, 100 if options else 500, number, seed=7 + number, seconds=_duration(arena))
 
 
-def _every_call(arena: Arena, what: str, *, installer: bool, extra: tuple[str, ...] = ()) -> None:
-    count = arena.calls(*(("strace", "-qq", "-o", "/dev/null", *extra) if extra else ()), inside_installer=installer)
-    failed: list[tuple[int, str]] = []
+def _every_call(
+    arena: Arena, what: str, *, installer: bool = False, extra: tuple[str, ...] = (), journaled: bool = False
+) -> None:
+    prefix = ("strace", "-qq", "-o", "/dev/null", *extra) if extra else ()
+    points = arena.calls(*prefix, inside_installer=installer)
+    failed: list[tuple[object, str]] = []
     states: dict[str, int] = {}
-    for number in range(1, count + 1):
-        words = inject(what, number, follow=installer, extra=extra)
+    for point in points:
+        words = inject(what, point, follow=installer, extra=extra)
         ending: Ending = arena.run(options=("wrap=" + " ".join(words),)) if installer else arena.run(*words)
         state = arena.state()
         states[state] = states.get(state, 0) + 1
-        failed += [(number, problem) for problem in arena.judge(ending, allow_none=bool(extra))]
+        failed += [(point, problem) for problem in arena.judge(ending, journaled=journaled)]
         arena.reset()
-    print(f"{what} at {count} calls of {'the installer' if installer else 'envdoctor'} {extra}: {states}")
+    print(f"{what} at {len(points)} calls of {'the installer' if installer else 'envdoctor'} {extra}: {states}")
     assert failed == []
 
 
@@ -96,6 +99,34 @@ def test_error_of_every_call(tmp_path: Path, what: str, installer: bool) -> None
 
 @needs_strace
 @pytest.mark.faults
-def test_every_call_of_a_journaled_swap(tmp_path: Path) -> None:
-    """A file system that cannot exchange: for an instant there is no environment, and the next run repairs that."""
-    _every_call(Arena(tmp_path), "signal=SIGKILL", installer=False, extra=NO_EXCHANGE)
+def test_kill_at_every_call_of_a_journaled_swap(tmp_path: Path) -> None:
+    """A file system that cannot exchange: for an instant there is no environment."""
+    _every_call(Arena(tmp_path), "signal=SIGKILL", extra=NO_EXCHANGE, journaled=True)
+
+
+@needs_strace
+@pytest.mark.faults
+@pytest.mark.parametrize("what", ["signal=SIGKILL", "error=ENOSPC"])
+def test_every_call_of_a_change_file_by_file(tmp_path: Path, what: str) -> None:
+    _every_call(Arena(tmp_path, project=True), what, journaled=True)
+
+
+@needs_strace
+@pytest.mark.faults
+def test_kill_at_every_call_of_an_undo(tmp_path: Path) -> None:
+    arena = Arena(tmp_path)
+    failed: list[tuple[object, str]] = []
+    states: dict[str, int] = {}
+    assert arena.run().code == 0
+    points = arena.calls(options=("undo",))
+    for point in points:
+        assert arena.run().code == 0
+        arena.run(*inject("signal=SIGKILL", point), options=("undo",))
+        state = arena.state()
+        states[state] = states.get(state, 0) + 1
+        again = arena.run(options=("undo",))
+        if state not in ("OLD", "NEW") or arena.state() != "OLD":
+            failed.append((point, f"{state}, then {arena.state()} and {again.code}: {again.said}"))
+        arena.reset()
+    print(f"SIGKILL at {len(points)} calls of an undo: {states}")
+    assert failed == []
