@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import tempfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from envdoctor.environment import locate
 from envdoctor.errors import Trouble
 from envdoctor.examination import Examination, Question
 from envdoctor.injection import variables_for
+from envdoctor.speed.outcome import Verdict
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -25,6 +27,7 @@ from envdoctor.injection import variables_for
 @click.option("--measure", is_flag=True, help="Time the training steps, and say what holds them back.")
 @_options.cost
 @click.option("--output", "-o", metavar="json=PATH", help="With --measure: write the JSON of `verify` into a file.")
+@click.option("--repeat-baseline", "own", metavar="NAME", help="Judge it by your earlier runs of this name.")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 def command(
     env: Path | None,
@@ -35,6 +38,7 @@ def command(
     price: float | None,
     steps_: int | None,
     output: str | None,
+    own: str | None,
     argv: tuple[str, ...],
 ) -> int:
     """Run a command in an environment, with the target's flags in force in every Python that it starts.
@@ -48,7 +52,7 @@ def command(
       envdoctor run --measure -- torchrun --nproc-per-node 8 train.py
       envdoctor run --measure --price 2.49/h --steps 3558 -- python train.py
 
-    Exit codes: those of the command; 128 + n when signal n ended it.
+    Exit codes: those of the command; 128 + n when signal n ended it; 1 when it is slower than its own baseline.
     """
     words = list(argv[1:] if argv[:1] == ("--",) else argv)
     if not words:
@@ -64,13 +68,14 @@ def command(
         hook.mkdir()
         records.mkdir()
         surroundings = variables_for(environment, flags, variables, hook)
-        if measure:
+        if measure or own:
             from envdoctor.speed.measured_run import launch
 
             surroundings = launch.variables(records, surroundings)
         code = process.attached(words, deadline=math.inf, env=surroundings)
-        if measure:
-            _tell(records, examination, path, steps_, price)
+        if measure or own:
+            slower = _tell(records, examination, path, steps_, price, own)
+            return code or int(slower)
     return code
 
 
@@ -83,8 +88,13 @@ def _json_path(output: str | None) -> Path | None:
     return Path(path)
 
 
-def _tell(records: Path, examination: Examination, path: Path | None, steps: int | None, price: float | None) -> None:
-    """What the run's own records say, on stderr (stdout is the command's) and into the file asked for."""
+def _tell(
+    records: Path, examination: Examination, path: Path | None, steps: int | None, price: float | None, own: str | None
+) -> bool:
+    """What the run's own records say, on stderr (stdout is the command's) and into the file asked for.
+
+    Answers whether the run is slower than the baseline of the name ``own``.
+    """
     from dataclasses import replace
 
     from envdoctor.render.speed import render
@@ -95,8 +105,10 @@ def _tell(records: Path, examination: Examination, path: Path | None, steps: int
     found = record.read(records)
     if not found:
         console.print("nothing was measured: no optimizer of torch took a step in any process of this command")
-        return
+        return False
     diagnosis = advice.diagnose_run(found, examination.facts)
+    if own is not None:
+        diagnosis = replace(diagnosis, verdict=_by_own_baseline(diagnosis.verdict, own))
     rate = diagnosis.verdict.steps_per_second
     if steps is not None and rate:
         diagnosis = replace(diagnosis, verdict=replace(diagnosis.verdict, cost=cost(steps, rate, price)))
@@ -106,7 +118,22 @@ def _tell(records: Path, examination: Examination, path: Path | None, steps: int
         for line in one.lines:
             console.print(f"      {line}", style="bold cyan", markup=False)
     if path is not None:
-        import json
-
         data: dict[str, Any] = advice.run_json(diagnosis)
         write(path, json.dumps(data, indent=1) + "\n")
+    return diagnosis.verdict.word == "slower"
+
+
+def _by_own_baseline(verdict: Verdict, name: str) -> Verdict:
+    """The run judged by the earlier ones of that name, and kept beside them if it finished."""
+    from dataclasses import replace
+
+    from envdoctor import own_baseline
+
+    file = own_baseline.path_of(name)
+    kept = own_baseline.read(file)
+    run = verdict.reports[0]
+    judged = own_baseline.judged(run, kept, name)
+    if own_baseline.unfit(run) is None:
+        own_baseline.append(file, kept, run)
+    cause = judged.cause if judged.comparison is not None else verdict.cause
+    return replace(judged, cause=cause, reasons=(*judged.reasons, *verdict.reasons[1:]))
