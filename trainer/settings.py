@@ -128,6 +128,18 @@ class Settings:
     lora_targets: str = _option("auto", "auto: every linear layer but the head; or names, separated by commas")
     merge_lora: bool = _option(False, "at the end also write the model with its adapters folded in, in float32")
 
+    # Answers sampled for rejection fine-tuning (rft)
+    samples_per_prompt: int = _option(4, "answers sampled for each prompt")
+    max_new_tokens: int = _option(256, "an answer that has not ended by then is rejected")
+    sampling_temperature: float = _option(1.0, "of the model's probabilities; 0: the likeliest token always")
+    top_p: float = _option(1.0, "sample from the likeliest tokens that together have this probability")
+    sample_batch: int = _option(64, "answers sampled at the same time")
+    checker: str = _option("exact", "exact, numeric, regex, or path/to/file.py:function called with (answer, row)")
+    answer_field: str = _option("answer", "column with the right answer, or the pattern it must match (regex)")
+    numeric_tolerance: float = _option(1e-6, "numbers are equal up to this, relative to the right one")
+    check_seconds: float = _option(5.0, "time limit of regex and of a function, for each answer")
+    max_accepted: int = _option(0, "right answers of one prompt to train on; 0: all different ones")
+
     # Logs and checkpoints
     log_every: int = _option(10, "steps between lines of metrics.jsonl; the loss is read one log late")
     checkpoint_every: int = _option(0, "steps between checkpoints; 0: only when interrupted and at the end")
@@ -169,7 +181,9 @@ _LEAST: Dict[str, Any] = {
     "tokens_per_row": 2, "examples_per_batch": 1, "accumulate": 1, "epochs": 1, "max_steps": 0, "warmup_steps": 0,
     "learning_rate": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "max_bad_steps": 1, "threads": 0, "log_every": 1,
     "checkpoint_every": 0, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
-    "lora_rank": -1, "lora_alpha": 0.0, "lora_dropout": 0.0,
+    "lora_rank": -1, "lora_alpha": 0.0, "lora_dropout": 0.0, "samples_per_prompt": 1, "max_new_tokens": 1,
+    "sampling_temperature": 0.0, "top_p": 0.0, "sample_batch": 1, "numeric_tolerance": 0.0, "check_seconds": 0.01,
+    "max_accepted": 0,
     "pairs_per_batch": 1, "negatives_per_query": 0, "contrastive_weight": 0.0, "generative_weight": 0.0,
     "gradcache_chunk": 0, "temperature": 1e-4, "shard_tokens": 2, "upload_attempts": 1, "upload_wait": 0.0,
 }  # fmt: skip
