@@ -46,7 +46,8 @@ def record(
             if ours != theirs:
                 raise _refused(f"the runs are of different things: {what} {ours} and {theirs}")
     runs = [speeds.process(report.rates, [w.seconds for w in report.windows]) for report in reports if report.windows]
-    obstacles = [*conditions.of_reports(reports, runs), *conditions.of_facts(facts, first.device.type, None)]
+    own = () if first.workload else runs  # a program of the user's own may vary by nature, as long as all runs do
+    obstacles = [*conditions.of_reports(reports, runs, own), *conditions.of_facts(facts, first.device.type, None)]
     if obstacles:
         raise _refused(f"a disturbed run makes no baseline: {obstacles[0].text}")
     digest = lock if lock is not None else (target.choice.digest if target.choice else None)

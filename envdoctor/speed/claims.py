@@ -327,13 +327,30 @@ def evaluate(claim: Claim, measured: Mapping[tuple[str, str], Measured], device:
     if claim.only_on_gpu and device == "cpu":
         return Row(claim=claim, here="; ".join(filter(None, (computed or claim.evidence, "only a GPU can show it"))))
     variant, against = claim.variants[0], (*claim.variants, "default")[1]
-    row = measured.get((variant, against))
-    if row is None or row.ratio is None or row.interval is None:
+    row = _contrast(measured, variant, against)
+    if row is None:
         missing = f"not measured in this run: ablate {variant} against {against}"
         return Row(claim=claim, here="; ".join(filter(None, (computed, missing))))
-    low, high = row.interval
-    here = f"{variant} is {row.ratio:.2f}x {against} [{low:.2f}, {high:.2f}] in trained tokens per second"
+    ratio, (low, high) = row
+    here = f"{variant} is {ratio:.2f}x {against} [{low:.2f}, {high:.2f}] in trained tokens per second"
     return Row(claim=claim, here="; ".join(filter(None, (here, computed))), measured=True)
+
+
+def _contrast(
+    measured: Mapping[tuple[str, str], Measured], variant: str, against: str
+) -> tuple[float, tuple[float, float]] | None:
+    """Ratio and interval of two variants: their own row, or both of their rows against the default.
+
+    The rows of one ablation share their noise, so any two of its variants differ with the same width of interval.
+    """
+    row = measured.get((variant, against))
+    if row is not None and row.ratio is not None and row.interval is not None:
+        return row.ratio, row.interval
+    first, second = measured.get((variant, "default")), measured.get((against, "default"))
+    if first is None or second is None or not first.ratio or not second.ratio or first.interval is None:
+        return None
+    ratio = first.ratio / second.ratio
+    return ratio, (ratio * first.interval[0] / first.ratio, ratio * first.interval[1] / first.ratio)
 
 
 def variants_to_measure(device: str = "cpu") -> tuple[str, ...]:

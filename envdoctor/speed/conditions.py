@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -38,8 +39,16 @@ class Obstacle:
     passing: bool = False
 
 
-def of_reports(reports: Sequence[Report], processes: Sequence[Process]) -> Iterator[Obstacle]:
-    """Obstacles that the runs themselves show, whatever they are compared with."""
+def of_reports(
+    reports: Sequence[Report], processes: Sequence[Process], usual: Sequence[Process] = ()
+) -> Iterator[Obstacle]:
+    """Obstacles that the runs themselves show.
+
+    ``usual`` are processes of the same work on a good day: a program whose batches differ in length may always vary by
+    more than the limits, and is then held against twice what it usually does.
+    """
+    spread_limit = max(SPREAD_LIMIT, 2.0 * statistics.median(p.spread for p in usual)) if usual else SPREAD_LIMIT
+    stall_limit = max(STALL_LIMIT, 2.0 * statistics.median(p.stall for p in usual)) if usual else STALL_LIMIT
     for number, report in enumerate(reports, 1):
         which = f"process {number}: " if len(reports) > 1 else ""
         if report.error is not None or not report.windows:
@@ -57,10 +66,10 @@ def of_reports(reports: Sequence[Report], processes: Sequence[Process]) -> Itera
         if process.windows < FEWEST_WINDOWS:
             text = f"{which}only {process.windows} timed windows; {FEWEST_WINDOWS} are needed"
             yield Obstacle(word="unstable", text=text)
-        if process.spread > SPREAD_LIMIT:
+        if process.spread > spread_limit:
             text = f"{which}the speed of its windows varies by {process.spread:.0%}"
             yield Obstacle(word="unstable", text=text, cause="contention", passing=True)
-        if process.stall > STALL_LIMIT:
+        if process.stall > stall_limit:
             text = f"{which}stalls make the mean step {process.stall:.0%} longer than the median one"
             yield Obstacle(word="unstable", text=text, cause="contention", passing=True)
 
@@ -83,7 +92,7 @@ def of_baseline(reports: Sequence[Report], baseline: Baseline | None) -> Iterato
             f"{FEWEST_BASELINE_PROCESSES} on",
         )
     for report in reports[:1]:
-        if report.workload != baseline.workload:
+        if (report.workload or "") != baseline.workload:
             text = f"the run trained {report.workload or 'its own data'}, the baseline {baseline.workload}"
             yield Obstacle(word="not-comparable", text=text)
         kind = baseline.conditions.get("device")

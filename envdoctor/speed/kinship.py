@@ -29,10 +29,14 @@ class Relation:
     remarks: tuple[str, ...] = ()
 
 
-def relate(report: Report, baseline: Baseline, target: Target | None, facts: Facts | None) -> Relation:
+def relate(
+    report: Report, baseline: Baseline, target: Target | None, facts: Facts | None, *, same_machine: bool = False
+) -> Relation:
     """Compare the conditions of a run with a baseline's. What is not recorded is taken as equal, and not counted."""
     remarks: list[str] = []
     kinship = machine_kinship(report, baseline, facts)
+    if same_machine and kinship == "same-model":
+        kinship = "same-machine"
     evidence: Literal["measured", "derived"] = "derived" if baseline.evidence == "derived" else "measured"
     recorded = baseline.conditions.get("spread", 0.0)
     variance = float(recorded) ** 2 if isinstance(recorded, (int, float)) else 0.0

@@ -54,6 +54,17 @@ def test_a_measured_row_answers_its_claim() -> None:
     assert found.here.startswith("recompute is 0.80x default [0.78, 0.82]")
 
 
+def test_two_variants_of_one_ablation_answer_a_claim_about_both() -> None:
+    def row(name: str, ratio: float) -> Measured:
+        edges = (ratio * 0.98, ratio / 0.98)
+        return Measured(variant=Variant(name=name), against="default", word="slower", ratio=ratio, interval=edges)
+
+    measured = {(name, "default"): row(name, ratio) for name, ratio in (("batch-1", 0.2), ("no-packing", 0.8))}
+    assert "batch-1 is 0.25x no-packing [0.24, 0.26]" in here(8, measured=measured)
+    del measured["no-packing", "default"]
+    assert "not measured" in here(8, measured=measured)
+
+
 def test_what_only_a_gpu_can_show_is_not_measured_on_a_cpu() -> None:
     assert "only a GPU can show it" in here(14)
     assert "ablate cudnn-benchmark against default" in here(14, device="cuda")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.facts import Facts, Gpu, Gpus
+from envdoctor.speed.baseline import record
 from envdoctor.speed.outcome import Verdict, as_json
 from envdoctor.speed.report import Device, Report, Warmup, read
 from envdoctor.speed.verdict import judge
@@ -431,6 +432,17 @@ def test_a_noisy_baseline_promises_only_what_it_can() -> None:
     assert noisy.tolerance > 0.05
     hopeless = judge([cpu_report()] * 3, baseline(1.5, sd=0.10, like=cpu_report()))
     assert hopeless.word == "unstable"
+
+
+def test_a_program_of_ones_own_is_judged_by_its_earlier_runs_on_the_same_machine() -> None:
+    def own(rate: float, spread: float = 0.2) -> Report:
+        return report(rate, workload=None, probes={}, windows=windows(rate, count=40, spread=spread))
+
+    kept = record([own(10.0 + 0.01 * n) for n in range(5)], target(), "own")
+    assert judge([own(10.02)], kept, same_machine=True).word == "as-expected"
+    assert judge([own(8.0)], kept, same_machine=True).word == "slower"
+    assert judge([own(8.0, spread=0.7)], kept, same_machine=True).word == "unstable"
+    assert judge([own(9.2)], kept).word == "unstable", "another card of that model could be that slow"
 
 
 def test_a_judgement_needs_a_report() -> None:
