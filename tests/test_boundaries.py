@@ -14,7 +14,7 @@ DOCTOR = sorted(p for p in (ROOT / "envdoctor").rglob("*.py") if "_bundle" not i
 TRAINER = sorted((ROOT / "trainer").rglob("*.py"))
 RULES = [p for p in DOCTOR if "rules" in p.relative_to(ROOT).parts]
 # Scripts run by path in another interpreter: probes, and what is injected into the user's own process.
-FOREIGN = [p for p in DOCTOR if p.parent.name in ("probe", "injected")]
+FOREIGN = [p for p in DOCTOR if {"probe", "inject"} & set(p.relative_to(ROOT).parts)]
 INSIDE = [p for p in DOCTOR if p not in FOREIGN]
 
 HEAVY = {"torch", "transformers", "accelerate", "datasets", "peft", "trainer", "numpy"}
