@@ -133,7 +133,7 @@ def quick(
     host = machine.build(Host, "host", **tools, **memory)
     if isinstance(host, Host):
         host = dataclasses.replace(host, storage=tuple(storage))
-    return Facts(
+    found = Facts(
         origin=Origin(
             tool=f"envdoctor {__version__}",
             collected=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
@@ -148,10 +148,11 @@ def quick(
         extensions=extensions(inside),
         network=machine.build(Network, "network"),
         launcher=launcher(machine),
-        scripts=tuple(script(path) for path in scripts),
         messages=tuple(notes),
         seconds={**machine.seconds, **inside.seconds},
     )
+    # Scripts keep their paths and lines as they are: findings point into them.
+    return dataclasses.replace(scrub.shortened(found), scripts=tuple(script(path) for path in scripts))
 
 
 def packages(inside: Probe) -> Known[Packages]:
@@ -216,6 +217,8 @@ def graphics(
         driver["cuinit_error"] = cuda["error"]
     if "smi" in outcomes:
         driver["smi"] = smi(outcomes["smi"])
+    if driver.get("cuinit_error"):
+        notes.append(driver["cuinit_error"])
     states = {line["fabric"] for line in lines if line.get("fabric")}
     driver["fabric_manager"] = next(
         (state for state in ("not started", "in progress", "completed") if state in states), None
@@ -224,7 +227,7 @@ def graphics(
     if said.get("driver") and not known.get("kernel_module"):
         driver["kernel_module"] = said["driver"]  # WSL and Windows: no file tells
     if "error" in said:
-        return Unavailable(reason=f"NVML: {said['error']}"), driver, [f"NVML: {said['error']}"]
+        return Unavailable(reason=f"NVML: {said['error']}"), driver, [*notes, f"NVML: {said['error']}"]
     xids = machine.sections.get("kernel-errors") or {}
     devices = []
     for line in lines:
@@ -275,7 +278,7 @@ def with_torch(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variab
     seconds = {**facts.seconds}
     if isinstance(torch, Torch) and torch.import_seconds is not None:
         seconds["torch"] = torch.import_seconds
-    return dataclasses.replace(facts, torch=torch, messages=(*facts.messages, *notes), seconds=seconds)
+    return dataclasses.replace(facts, torch=scrub.shortened(torch), messages=(*facts.messages, *notes), seconds=seconds)
 
 
 def torch_section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:

@@ -1,7 +1,8 @@
 """What is known about an environment: frozen values, each section present or ``Unavailable`` with its reason.
 
 A probe fills every field it can; a pasted report fills few. Inside a section, ``None`` means *not known*, never
-"fine". Sizes are bytes, times are seconds, versions are text as their owner prints them.
+"fine". Sizes are bytes, times are seconds, versions are text as their owner prints them. Paths have the user's home
+shortened to ``~`` in every section alike.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Interpreter:
     headers: str | None = None  # path of Python.h, "" when it is missing
     shadowed: tuple[str, ...] = ()  # files in the working directory or PYTHONPATH that hide a standard or pinned module
     user_site: str | None = None  # the user site directory when it is active and holds packages
-    path_files: tuple[str, ...] = ()  # .pth files that run code or add directories from outside the environment
+    path_files: tuple[str, ...] = ()  # "FILE runs code" (.pth, sitecustomize), "FILE adds FOLDER" from outside
     active_environment: str | None = None  # VIRTUAL_ENV / CONDA_PREFIX, if any, of the calling shell
 
 
@@ -185,7 +186,7 @@ class Driver:
     management_library: str | None = None  # version of libnvidia-ml.so.1
     cuda: str | None = None  # newest CUDA the driver supports, "13.0"
     cuinit: int | None = None  # 0 is success
-    cuinit_error: str | None = None  # what happened instead of an answer: "cuInit: SIGSEGV", "libcuda.so.1: cannot open"
+    cuinit_error: str | None = None  # what came instead of an answer: "cuInit: SIGSEGV", "libcuda.so.1: ..."
     devices: tuple[str, ...] = ()  # /dev/nvidia0 ...
     device_denied: tuple[str, ...] = ()  # device files that this user may not open
     pci: tuple[str, ...] = ()  # NVIDIA display devices on the PCI bus: "0000:01:00.0 10de:2330"

@@ -14,7 +14,7 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 REDACTED = "[redacted]"
@@ -106,10 +106,7 @@ def text(value: str, *, opaque: bool = True) -> str:
 
     ``opaque=False`` leaves long random-looking words alone, where hashes are expected.
     """
-    value = without_secrets(printable(value, keep_lines=True), opaque=opaque)
-    for pattern, replacement in _personal():
-        value = pattern.sub(replacement, value)
-    return value
+    return _impersonal(without_secrets(printable(value, keep_lines=True), opaque=opaque))
 
 
 def without_secrets(value: str, *, opaque: bool = True) -> str:
@@ -135,27 +132,38 @@ def variables(environ: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str
 
 def shareable(value: T) -> T:
     """A copy of frozen facts (any nest of dataclasses, mappings, tuples) in which every text went through `text`."""
-    return _walk(value, opaque=True)  # type: ignore[no-any-return]
+    return _walk(value, lambda text_, exact: text(text_, opaque=not exact))  # type: ignore[no-any-return]
+
+
+def shortened(value: T) -> T:
+    """A copy of frozen facts whose paths name no user: home as ``~``, in every section alike so that they compare."""
+    return _walk(value, lambda text_, _: _impersonal(text_))  # type: ignore[no-any-return]
 
 
 _HASHES = frozenset({"git", "identity", "commit"})  # fields that are hashes by nature and name nobody
 
 
-def _walk(value: Any, *, opaque: bool) -> Any:
+def _walk(value: Any, change: Callable[[str, bool], str], *, exact: bool = False) -> Any:
     if isinstance(value, str):
-        return text(value, opaque=opaque)
+        return change(value, exact)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = {}
         for field in dataclasses.fields(value):
             old = getattr(value, field.name)
-            new = _walk(old, opaque=opaque and field.name not in _HASHES)
+            new = _walk(old, change, exact=exact or field.name in _HASHES)
             if new is not old and new != old:
                 changed[field.name] = new
         return dataclasses.replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
-        return {_walk(key, opaque=opaque): _walk(member, opaque=opaque) for key, member in value.items()}
+        return {_walk(key, change): _walk(member, change, exact=exact) for key, member in value.items()}
     if isinstance(value, tuple):
-        return tuple(_walk(member, opaque=opaque) for member in value)
+        return tuple(_walk(member, change, exact=exact) for member in value)
+    return value
+
+
+def _impersonal(value: str) -> str:
+    for pattern, replacement in _personal():
+        value = pattern.sub(replacement, value)
     return value
 
 
