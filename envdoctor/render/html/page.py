@@ -65,6 +65,10 @@ def _t(value: object) -> str:
     return escape(printable(str(value)))
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _heading(check: Mapping[str, Any], made: str) -> Iterator[str]:
     colour, headline = HEADLINES[check["outcome"]]
     environment, target = check["environment"], check["target"]
@@ -91,11 +95,11 @@ def _findings(check: Mapping[str, Any]) -> Iterator[str]:
     for found in sorted(serious, key=lambda f: not _is_root(f, root)):
         yield _card(found, is_root=_is_root(found, root) and any(f["symptom_of"] for f in findings))
     if notes:
-        yield f"<details><summary>{len(notes)} notes</summary>"
+        yield f"<details><summary>{_count(len(notes), 'note')}</summary>"
         yield from (_card(found, is_root=False) for found in notes)
         yield "</details>"
     if check["skipped"]:
-        yield f"<details><summary>{len(check['skipped'])} rules could not be judged</summary><table>"
+        yield f"<details><summary>{_count(len(check['skipped']), 'rule')} not judged</summary><table>"
         yield from (f"<tr><td>{_t(s['rule'])}</td><td>{_t(s['reason'])}</td></tr>" for s in check["skipped"])
         yield "</table></details>"
 
@@ -126,7 +130,8 @@ def _speed(speed: Mapping[str, Any]) -> Iterator[str]:
     conditions = speed.get("conditions", {})
     yield "<h2>Speed</h2>"
     yield f'<p class="{VERDICTS[speed["verdict"]]}"><b>{_t(conditions.get("sentence", speed["verdict"]))}</b></p>'
-    yield from (f"<p>{_t(reason)}</p>" for reason in conditions.get("reasons", ()))
+    sentence = str(conditions.get("sentence", ""))
+    yield from (f"<p>{_t(reason)}</p>" for reason in conditions.get("reasons", ()) if reason not in sentence)
     yield '<div class="figures">'
     for name, value in _figures(speed):
         yield f'<div class="figure"><b>{_t(value)}</b><span class="soft">{_t(name)}</span></div>'

@@ -29,8 +29,8 @@ th, td { text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px soli
 th { color: var(--soft); font-weight: 600; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; }
-figure { margin: 1rem 0; } figcaption { color: var(--soft); font-size: .85rem; }
-svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+figure { margin: 1rem 0; overflow-x: auto; } figcaption { color: var(--soft); font-size: .85rem; }
+svg { width: 100%; min-width: 34rem; height: auto; display: block; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
 .figures { display: flex; flex-wrap: wrap; gap: .75rem; margin: .75rem 0; }
 .figure { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .5rem .8rem;
   flex: 1 1 8rem; }
