@@ -114,6 +114,12 @@ def test_a_forked_child_that_trains_has_a_record_of_its_own(tmp_path: Path) -> N
     assert all(record.ended == "exit" for record in records)
 
 
+def test_compiled_steps_are_counted_and_not_broken(tmp_path: Path) -> None:
+    outcome, (record,) = script(tmp_path, "compiled.py")
+    assert outcome.out == "True\n", outcome.err
+    assert (record.steps, record.error) == (40, None)
+
+
 def test_an_exception_leaves_the_record_and_the_traceback(tmp_path: Path) -> None:
     outcome, (record,) = script(tmp_path, "ending.py", "exception")
     assert outcome.code == 1
