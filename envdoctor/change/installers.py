@@ -147,7 +147,10 @@ def _words(installer: Installer, python: Path, requirements: Path, turn: _Turn) 
         return (*_pip(python), "install", "--requirement", os.fspath(requirements), *checked, "--no-compile", *quiet)
     target = ("--python", os.fspath(python), "--requirements", os.fspath(requirements))
     quiet = ("--no-config", "--no-sources", "--no-python-downloads", "--color", "never", "--no-progress")
-    return (installer.program, "pip", "install", *target, *checked, *quiet, *turn.words)
+    closed = (
+        ("--no-index",) if turn.variables.get("UV_NO_INDEX") else ()
+    )  # uv 0.13 has no such variable, only the option
+    return (installer.program, "pip", "install", *target, *checked, *quiet, *closed, *turn.words)
 
 
 def _pip(python: Path) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def recover_locked(where: Places) -> tuple[str, ...]:
     pending = journal.pending
     if pending is not None:
         settle(where, pending.slot)
-        if pending.back is not None:
+        if pending.back is not None and where.kept(pending.slot).is_dir():  # gone with an environment that was deleted
             put(where.real, where.kept(pending.slot), pending.back)
         if has_happened(where, pending):
             journal = finished(where, journal)

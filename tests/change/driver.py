@@ -58,12 +58,11 @@ def verify(clone: Path, version: str) -> str | None:
 
 def _wrap(words: list[str]) -> None:
     """Start uv or pip through ``words``, by way of a small script beside the wheels."""
-    plain_words = installers._words
-
-    def wrapped(*arguments: object) -> tuple[str, ...]:
-        return (*words, *plain_words(*arguments))  # type: ignore[arg-type]
-
-    installers._words = wrapped
+    plain = installers._words
+    installers._words = lambda installer, python, requirements, turn: (  # type: ignore[assignment]
+        *words,
+        *plain(installer, python, requirements, turn),
+    )
 
 
 if __name__ == "__main__":

@@ -180,3 +180,13 @@ def test_missing_torch_build_is_asked_for_at_uv_s_backend(
         apply(world.change(install=(torch,)), verify=lambda clone: None, progress=quiet)
     log = next(tmp_path.glob(".envdoctor-*.journal/*.log")).read_text()
     assert "--torch-backend cu128" in log
+
+
+def test_no_index_means_none_for_uv_too(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """uv has no variable for it: an index that is configured beside ``no-index`` must not be asked."""
+    index = _serve(tmp_path / "index", *(world.wheels / pin.wheel for pin in world.new))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index)
+    with pytest.raises(Trouble):
+        apply(world.change(wheels=None), verify=lambda clone: None, progress=quiet)
+    assert world.version("alpha") == "1.0"
