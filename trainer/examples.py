@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 from trainer.errors import TrainerError
 
 Row = Tuple[str, Dict[str, Any]]  # where it stands ("file, line 3"), and its columns
+
+
+def existing(names: Sequence[str]) -> List[Path]:
+    """The data files of the settings; TrainerError when there are none or one is not there."""
+    missing = [name for name in names if not Path(name).is_file()]
+    if missing or not names:
+        message = "no such file: %s" % ", ".join(missing) if missing else "no data"
+        raise TrainerError("no-data", message, "Set data to JSON lines or parquet files.")
+    return [Path(name) for name in names]
 
 
 def read_rows(files: List[Path]) -> Iterator[Row]:

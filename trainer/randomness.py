@@ -29,6 +29,11 @@ def restore(device: torch.device, plain: Dict[str, Any], stored: Dict[str, torch
     random.setstate((version, tuple(inner), gauss))
     name, keys, *rest = plain["numpy"]
     np.random.set_state((name, np.asarray(keys, dtype=np.uint32), *rest))
+    restore_torch(device, stored)
+
+
+def restore_torch(device: torch.device, stored: Dict[str, torch.Tensor]) -> None:
+    """The inverse of `tensors` alone."""
     torch.set_rng_state(stored["cpu"])
     if device.type == "cuda" and "cuda" in stored:
         torch.cuda.set_rng_state(stored["cuda"], device)

@@ -15,4 +15,14 @@ TASKS: Dict[str, Tuple[str, str, str]] = {
         "supervised fine-tuning on prompt/completion pairs or chats",
         "python -m trainer sft --model MODEL_FOLDER --data chats.jsonl --learning_rate 1e-5 --epochs 3",
     ),
+    "gritlm": (
+        "trainer.tasks.gritlm",
+        "one model that embeds and generates: query/passage pairs together with fine-tuning examples",
+        "python -m trainer gritlm --model MODEL_FOLDER --data pairs.jsonl chats.jsonl --learning_rate 2e-5",
+    ),
+    "rft": (
+        "trainer.tasks.rft",
+        "rejection fine-tuning: sample answers, keep the right ones, train adapters on them",
+        "python -m trainer rft --model MODEL_FOLDER --data prompts.jsonl --checker numeric --learning_rate 2e-4",
+    ),
 }

@@ -1,0 +1,131 @@
+"""Which query meets which passages in which step, from the seed alone.
+
+What is drawn (a positive, hard negatives, who shares a batch) follows from (seed, epoch): no data set keeps counters,
+so neither workers nor resuming can change the sampling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+
+from trainer.batches import groups, packed, padded
+from trainer.contrastive import PairBatch, Pooled
+from trainer.pairtexts import Catalogue
+from trainer.settings import Settings
+
+Document = Tuple[Any, Any]  # ids, marks: 1 where a token counts
+Drawn = Tuple[int, Tuple[int, ...]]  # indices of a query, and of its passages, the positive first
+
+
+def draw(found: Catalogue, settings: Settings, epoch: int) -> List[Sequence[Drawn]]:
+    """The contrastive batches of one epoch: every query once, with one positive and some of its negatives."""
+    random = np.random.default_rng([settings.seed, epoch, 1])
+    order = random.permutation(len(found.queries)).tolist()
+    dice = random.random((len(order), 1 + settings.negatives_per_query))
+    by_file: Dict[int, List[Drawn]] = {}
+    for index in order:
+        query = found.queries[index]
+        rest = list(query.negatives)
+        chosen = [query.positives[int(dice[index, 0] * len(query.positives))]]
+        chosen += [rest.pop(int(throw * len(rest))) for throw in dice[index, 1:] if rest]
+        by_file.setdefault(query.file if settings.one_file_per_batch else 0, []).append((query.query, tuple(chosen)))
+    batches = [batch for drawn in by_file.values() for batch in groups(drawn, settings.pairs_per_batch)]
+    return [batches[index] for index in random.permutation(len(batches))]
+
+
+class PairSource:
+    """Steps of contrastive and generative micro-batches, both spread evenly over the epoch, every example once.
+
+    documents: has `examples(indices)`. generative: the rows of an epoch as lists of document indices. pad: the id that
+    fills padded batches; None packs.
+    """
+
+    def __init__(
+        self,
+        documents: Any,
+        found: Catalogue,
+        generative: Callable[[int], List[List[int]]],
+        settings: Settings,
+        pad: Optional[int],
+    ) -> None:
+        self.documents, self.found, self.settings, self.pad = documents, found, settings, pad
+        self._generative = generative
+        self._planned: Tuple[int, List[Sequence[Drawn]], List[List[int]]] = (-1, [], [])
+
+    def plan(self, epoch: int) -> Tuple[List[Sequence[Drawn]], List[List[int]]]:
+        """Contrastive batches and generative rows of the epoch; a part with weight 0 has none."""
+        if self._planned[0] != epoch:
+            pairs = draw(self.found, self.settings, epoch) if self.settings.contrastive_weight else []
+            self._planned = (epoch, pairs, self._generative(epoch) if self.settings.generative_weight else [])
+        return self._planned[1], self._planned[2]
+
+    def steps_in(self, epoch: int) -> int:
+        pairs, rows = self.plan(epoch)
+        return -(-max(len(pairs), len(rows)) // self.settings.accumulate)
+
+    def step(self, epoch: int, index: int) -> List[Any]:
+        steps = self.steps_in(epoch)
+        pairs, rows = self.plan(epoch)
+        pairs = pairs[index * len(pairs) // steps : (index + 1) * len(pairs) // steps]
+        rows = rows[index * len(rows) // steps : (index + 1) * len(rows) // steps]
+        generative = [self._row(row) for row in rows]
+        # The loop divides by the step's trained tokens, or by its pair batches where there are none.
+        divisor = sum(batch.weight for batch in generative) or len(pairs)
+        queries = sum(map(len, pairs))
+        share = self.settings.contrastive_weight * divisor / max(1, queries)
+        contrastive = [replace(self._pairs(batch), factor=share, weight=float(not rows)) for batch in pairs]
+        return [*generative, *contrastive] if self.settings.generative_first else [*contrastive, *generative]
+
+    def _row(self, row: Sequence[int]) -> Any:
+        documents = self.documents.examples(row)
+        if self.pad is not None:
+            return padded(documents, self.pad)
+        return packed(documents, self.settings.tokens_per_row if self.settings.compile else 0)
+
+    def _pairs(self, batch: Sequence[Drawn]) -> PairBatch:
+        order = [query for query, _ in batch] + [one for _, passages in batch for one in passages]
+        documents = self.documents.examples(order)
+        if self.pad is not None:
+            parts = [documents[: len(batch)], documents[len(batch) :]]
+            rows = [pooled(part, self.pad) for part in parts]
+        else:
+            budget = self.settings.gradcache_chunk
+            size = budget if self.settings.compile else 0
+            rows = [pooled(part, None, size) for part in chunks(documents, budget)]
+        sizes = np.array([len(passages) for _, passages in batch])
+        return PairBatch(tuple(rows), len(batch), torch.from_numpy(np.cumsum(sizes) - sizes), 0.0)
+
+
+def chunks(documents: Sequence[Document], budget: int) -> List[Sequence[Document]]:
+    """`documents` in order, cut into runs of at most `budget` tokens (a longer document is alone); 0: one run."""
+    if not budget:
+        return [documents]
+    cuts, size = [0], 0
+    for index, (ids, _) in enumerate(documents):
+        size += len(ids)
+        if size > budget and index > cuts[-1]:
+            cuts.append(index)
+            size = len(ids)
+    return [documents[low:high] for low, high in zip(cuts, [*cuts[1:], len(documents)])]
+
+
+def pooled(documents: Sequence[Document], pad: Optional[int], size: int = 0) -> Pooled:
+    """Documents as one forward pass without targets. Padded ones get the dense mask that lets tokens see both ways."""
+    marks = [np.flatnonzero(mark) for _, mark in documents]
+    plain = [(ids, np.zeros(len(ids), bool)) for ids, _ in documents]
+    if pad is None:
+        batch = packed(plain, size)
+        starts = batch.borders.numpy()
+    else:
+        batch = padded(plain, pad)
+        rows, width = batch.inputs["input_ids"].shape
+        starts = np.arange(rows) * width
+        real = batch.inputs["attention_mask"].bool()
+        mask = real[:, None, None, :].expand(rows, 1, width, width)
+        batch = replace(batch, inputs={**batch.inputs, "attention_mask": mask})
+    places = np.concatenate([start + mark for start, mark in zip(starts, marks)])
+    return Pooled(batch, torch.from_numpy(places), torch.tensor([len(mark) for mark in marks]))
