@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import metadata
+from pathlib import Path
 from typing import Literal
 
 from envdoctor.facts import Facts
@@ -65,23 +67,41 @@ def load_rules() -> tuple[Rule, ...]:
         module = importlib.import_module(info.name)
         (found,) = (value for value in vars(module).values() if isinstance(value, Rule))
         rules.append(found)
-    rules += (_plugin(point) for point in metadata.entry_points(group=PLUGINS))
+    rules += _plugins()
     return tuple(sorted(rules, key=lambda rule: rule.name))
 
 
-def _plugin(point: metadata.EntryPoint) -> Rule:
-    try:
-        loaded = point.load()
-        if not isinstance(loaded, Rule):
-            raise TypeError(f"{point.value} is a {type(loaded).__name__}, not a rule made by @rule")
-    except Exception as error:  # noqa: BLE001 - somebody else's code: its failure is reported, never ours
-        problem = f"{type(error).__name__}: {error}"
+def _plugins() -> Iterator[Rule]:
+    """Rules of other distributions. `importlib.metadata` takes long to import, so it is asked only if there are any."""
+    wanted = f"[{PLUGINS}]"
+    if not any(wanted in file.read_text("utf-8", errors="replace") for file in _entry_point_files()):
+        return
+    from importlib import metadata
 
-        def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
-            raise ImportError(f"plugin {point.value} cannot be loaded: {problem}")
+    for point in metadata.entry_points(group=PLUGINS):
+        try:
+            loaded = point.load()
+            if not isinstance(loaded, Rule):
+                raise TypeError(f"it is a {type(loaded).__name__}, not a rule made by @rule")
+        except Exception as error:  # noqa: BLE001 - somebody else's code: its failure is reported, never ours
+            yield _broken(point.name, f"plugin {point.value} cannot be loaded: {type(error).__name__}: {error}")
+        else:
+            yield replace(loaded, name=f"plugin/{point.name}")
 
-        return Rule(f"plugin/{point.name}", Severity.ERROR, broken, f"The plugin {point.name}")
-    return replace(loaded, name=f"plugin/{point.name}")
+
+def _entry_point_files() -> Iterator[Path]:
+    for folder in dict.fromkeys(sys.path):
+        if folder and os.path.isdir(folder):
+            with os.scandir(folder) as entries:
+                found = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
+            yield from (file for path in found if (file := Path(path, "entry_points.txt")).is_file())
+
+
+def _broken(name: str, problem: str) -> Rule:
+    def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
+        raise ImportError(problem)
+
+    return Rule(f"plugin/{name}", Severity.ERROR, broken, f"The plugin {name}")
 
 
 def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:

@@ -7,13 +7,16 @@ from envdoctor.knowledge import remedies
 from envdoctor.rule import Finding, Pin, Severity, Skip, need, rule
 from envdoctor.target import Target
 
+IMPORTED = frozenset("torch transformers accelerate datasets peft safetensors tokenizers numpy".split())
+"""What the trainer itself imports. The rest of a stack is needed by the locked versions of these, not by older ones."""
+
 
 @rule(Severity.ERROR)
 def missing(facts: Facts, target: Target) -> Iterator[Finding]:
     """A package of the target's stack is not installed.
 
-    Why: the stack is what training needs and nothing more; without one of its packages an import fails, at the
-    latest when the trainer starts. A pasted list that is filtered proves no absence and is not judged.
+    Why: without a package that the trainer imports nothing starts (error). What only the locked versions of others
+    need is a warning: other versions may do without it. A pasted list that is filtered proves no absence.
     Fix: install the locked version.
     Source: the stack's lockfile; https://packaging.python.org/en/latest/specifications/pylock-toml/
     """
@@ -28,6 +31,7 @@ def missing(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         yield Finding(
             kind="package-missing",
+            severity=Severity.ERROR if pin.name in IMPORTED else Severity.WARNING,
             subject=pin.name,
             actual="not installed",
             expected=pin.version,

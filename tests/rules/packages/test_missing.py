@@ -34,3 +34,8 @@ def test_a_filtered_list_proves_no_absence() -> None:
 def test_unknown_is_skipped() -> None:
     assert skipped(missing, Facts(), TARGET)
     assert skipped(missing, Facts(packages=installed()), no_target())
+
+
+def test_what_only_the_locked_versions_need_is_a_warning() -> None:
+    (found,) = findings(missing, Facts(packages=installed(pip="26")), locked(httpx2="2.16.2"))
+    assert found.severity is Severity.WARNING
