@@ -121,6 +121,79 @@ def live(rng: np.random.Generator, world: World, slowdown: float, baseline: Base
     return first, last
 
 
+CPU_PROBES = {"matmul_fp32_gflops": 160.0, "copy_gbs": 20.0, "python_mops": 18.0}
+
+
+def neighbour(rng: np.random.Generator, visible: bool) -> Report:
+    """A run on two shared cores beside a neighbour that comes and goes: 20 s of work, 10 s of rest, on average.
+
+    While it works, two-thread matrix products take 2 to 10 times as long (every product waits for the slower half).
+    ``visible``: the kernel's pressure counters see it; a neighbour outside a virtual machine they do not see.
+    """
+    slow = rng.uniform(2.0, 10.0)
+    clock, busy, until = 0.0, bool(rng.random() < 2 / 3), rng.exponential(20.0)
+    working = 0.0
+
+    def advance(seconds: float) -> bool:
+        nonlocal clock, busy, until, working
+        clock += seconds
+        working += seconds if busy else 0.0
+        while clock > until:
+            busy = not busy
+            until += rng.exponential(20.0 if busy else 10.0)
+        return busy
+
+    def probes() -> dict[str, float]:
+        taken = advance(1.0)
+        factors = {"matmul": 1 / slow, "copy": 0.7, "python": 0.6} if taken else {}
+        return {
+            name: speed * factors.get(name.partition("_")[0], 1.0) * float(np.exp(rng.normal(0.0, 0.01)))
+            for name, speed in CPU_PROBES.items()
+        }
+
+    before = probes()
+    began, working = clock, 0.0
+    windows: list[Window] = []
+    while len(windows) < 20:
+        seconds = 0.0
+        for _ in range(5):
+            step = 0.1 * (slow if busy else 1.0) * float(np.exp(rng.normal(0.0, 0.02)))
+            seconds += step
+            advance(step)
+        windows.append(Window(steps=5, seconds=seconds))
+    share = working / (clock - began)
+    return replace(
+        report(rng, replace(SHARED, device="cpu"), 0.0, 0.0),
+        windows=tuple(windows),
+        settings={"precision": "float32"},
+        reference_probes={"before": before, "after": probes()},
+        contention={"during": share * 0.9 if visible else 0.01, "load": [1.0, 1.0, 1.0]},
+    )
+
+
+def quiet_cpu(rng: np.random.Generator) -> Baseline:
+    """A baseline of the same two cores on a quiet day."""
+    made = recorded(rng, replace(SHARED, device="cpu", bursts=0.0))
+    probes = tuple(
+        {name: speed * float(np.exp(rng.normal(0.0, 0.01))) for name, speed in CPU_PROBES.items()} for _ in made.windows
+    )
+    return replace(made, probes=probes)
+
+
+def disturbed(repetitions: int, seed: int, visible: bool) -> dict[str, float]:
+    """Percent of words when an unchanged environment is judged beside a neighbour."""
+    rng = np.random.default_rng(seed)
+    counts: dict[str, int] = {}
+    for _ in range(repetitions):
+        baseline, reports = quiet_cpu(rng), [neighbour(rng, visible)]
+        verdict = judge(reports, baseline)
+        if verdict.more_processes:
+            reports += [neighbour(rng, visible) for _ in range(verdict.more_processes)]
+            verdict = judge(reports, baseline)
+        counts[verdict.word] = counts.get(verdict.word, 0) + 1
+    return {word: 100.0 * count / repetitions for word, count in counts.items()}
+
+
 def shares(world: World, slowdown: float, repetitions: int, seed: int) -> dict[str, float]:
     """Percent of repetitions that ended in each word; "slower-first" after one process. Each has its own baseline."""
     rng = np.random.default_rng(seed)
@@ -148,6 +221,10 @@ def main() -> None:
                 f"{found['unstable']:>11.1f}{found['not-comparable']:>6.1f}",
                 flush=True,
             )
+    for visible in (True, False):
+        found = disturbed(given.repetitions, given.seed, visible)
+        words = ", ".join(f"{word} {share:.1f}" for word, share in sorted(found.items()))
+        print(f"neighbour on a shared CPU, {'seen' if visible else 'unseen'} by pressure counters: {words}", flush=True)
 
 
 if __name__ == "__main__":

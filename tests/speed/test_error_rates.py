@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.speed.simulation import OTHER_4, QUIET, SHARED, World, live, recorded, shares
+from tests.speed.simulation import OTHER_4, QUIET, SHARED, World, disturbed, live, recorded, shares
 
 REPETITIONS = 40  # 600 in the published table; enough here for what must (almost) always or never happen
 
@@ -31,3 +31,11 @@ def test_three_percent_is_never_passed_with_a_bound_below_three_percent() -> Non
         if last.word == "as-expected":
             assert last.comparison is not None
             assert last.comparison.interval[0] < 1 / 1.03 + 0.005
+
+
+@pytest.mark.parametrize("visible", [True, False])
+def test_an_unchanged_environment_beside_a_neighbour_is_not_called_slower(visible: bool) -> None:
+    found = disturbed(REPETITIONS, 4, visible)
+    assert found.get("slower", 0.0) <= 2.5
+    # The neighbour rests a third of the time: a run that fell into a rest is as fast as ever, and may be called so.
+    assert found.get("unstable", 0.0) + found.get("not-comparable", 0.0) >= 60.0
