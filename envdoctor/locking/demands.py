@@ -16,12 +16,13 @@ from typing import Any
 from packaging.pylock import PackageWheel, Pylock
 
 PACKAGES = 2_000
-WHEELS = 20_000
+WHEELS = 10_000
 NAME = 255  # bytes; the longest file name that Linux file systems hold
-TAGS = 256  # combinations in one wheel's compressed tags; the widest wheel in use has about 20
+TAGS = 64  # combinations in one wheel's compressed tags; the widest wheel in use has about 20
 SIZE = 64 * 2**30  # bytes; the largest torch wheel has 0.9 GB
-MARKER = 32_768  # characters; uv writes some of a few thousand
-PARENTHESES = 100  # depth in one marker; packaging parses them recursively
+MARKER = 8_192  # characters; the longest that uv wrote for the bundled stacks has about 400
+MARKERS = 2**19  # characters of all markers together; evaluating them is most of the work that a lock can ask for
+PARENTHESES = 50  # in one marker; packaging parses them recursively
 
 # C0 without tab and newline, DEL, C1, and the characters that turn the direction of writing around.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -63,13 +64,16 @@ def _name(wheel: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _texts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every text outside of [tool] must be printable: file names and versions end up in terminals."""
     todo: list[tuple[str, Any]] = [(key, value) for key, value in data.items() if key != "tool"]
+    markers = 0
     while todo:
         where, value = todo.pop()
         if isinstance(value, str):
             if CONTROL.search(value):
                 yield where, f"a control character in {value!r}"
-            if where.endswith(("marker", "]")) and (len(value) > MARKER or value.count("(") > PARENTHESES):
-                yield where, "a marker too long or too deep to be read"
+            if where.endswith(("marker", "]")):
+                markers += len(value)
+                if len(value) > MARKER or value.count("(") > PARENTHESES:
+                    yield where, "a marker too long or too deep to be read"
         elif isinstance(value, dict):
             for key, item in value.items():
                 if CONTROL.search(key):
@@ -78,6 +82,8 @@ def _texts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                     todo.append((f"{where}.{key}", item))
         elif isinstance(value, list):
             todo += [(f"{where}[{index}]", item) for index, item in enumerate(value)]
+    if markers > MARKERS:
+        yield "packages", f"markers of {markers} characters; more than {MARKERS} are not a lock"
 
 
 def of_lock(lock: Pylock) -> Iterator[tuple[str, str]]:

@@ -51,8 +51,9 @@ def lint(path: Path) -> tuple[Flaw, ...]:
 
 def _flaws(data: Mapping[str, Any], found: Stack) -> Iterator[Flaw]:
     yield from _unserved(found)
+    names = {package["name"] for package in data["packages"]}
     for index, package in enumerate(data["packages"]):
-        yield from _of_package(package, f"packages[{index}]", {entry["name"] for entry in data["packages"]})
+        yield from _of_package(package, f"packages[{index}]", names)
     if data["lock-version"] != "1.0":
         problem = f"lock-version {data['lock-version']}: only what version 1.0 says is read"
         yield Flaw(where="lock-version", problem=problem, fatal=False)

@@ -91,7 +91,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "wheel name of 300 bytes": (alpha(path=f"wheels/alpha-1.0-py3-none-{'a' * 300}.whl"), "more than 255 bytes"),
     "wheel name of a million tags": (
         alpha(path=f"wheels/alpha-1.0-{'.'.join('a' * 35)}-{'.'.join('b' * 35)}-{'.'.join('c' * 35)}.whl"),
-        "more than 256 combinations",
+        "more than 64 combinations",
     ),
     "the same wheel twice": (one(wheels=[wheel("alpha"), wheel("alpha")]), "twice"),
     "project name not normalised": (one(name="Alpha_"), "not normalized"),
@@ -148,6 +148,10 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "marker with an unknown variable": (one(marker="gpu == 'h100'"), "gpu"),
     "marker of 200 parentheses": (one(marker="(" * 200 + "python_version > '3'" + ")" * 200), "too long or too deep"),
     "marker of 40,000 characters": (one(marker=" or ".join(["python_version > '3'"] * 2000)), "too long or too deep"),
+    "markers of a million characters": (
+        lock(*[package(f"p{n}", marker=" or ".join(["python_version > '3'"] * 300)) for n in range(150)]),
+        "markers of 1079400 characters",
+    ),
     "environment of 200 parentheses": (
         lock(environments=["(" * 200 + "python_version > '3'" + ")" * 200]),
         "too long or too deep",
