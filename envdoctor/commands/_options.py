@@ -76,7 +76,7 @@ def formats(command: F) -> F:
     format_ = click.option(
         "--format",
         "format_",
-        type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown")),
+        type=click.Choice(("text", "json", "junit", "sarif", "github", "markdown", "svg")),
         help="Of the output. Default: text, or annotations under GitHub Actions.",
     )
     return format_(output(command))

@@ -12,10 +12,11 @@ from envdoctor.render.github import github
 from envdoctor.render.junit import junit
 from envdoctor.render.markdown import markdown
 from envdoctor.render.sarif import sarif
+from envdoctor.render.svg import svg
 from envdoctor.rule import Rule, Severity
 
-Format = Literal["text", "json", "junit", "sarif", "github", "markdown"]
-FORMATS = ("text", "json", "junit", "sarif", "github", "markdown")
+Format = Literal["text", "json", "junit", "sarif", "github", "markdown", "svg"]
+FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "svg")
 
 
 def rendered(format_: str, examination: Examination, rules: Sequence[Rule], fail_on: Severity | None) -> str:
@@ -26,6 +27,7 @@ def rendered(format_: str, examination: Examination, rules: Sequence[Rule], fail
         "junit": lambda: junit(examination, rules, fail_on),
         "github": lambda: github(examination),
         "markdown": lambda: markdown(examination),
+        "svg": lambda: svg(examination, rules),
     }
     return makers[format_]()
 

@@ -1,0 +1,26 @@
+"""The text report as a picture of a terminal, for a README: made by rich, without the web font it would load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from io import StringIO
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+
+from envdoctor.examination import Examination
+from envdoctor.render.text import render
+from envdoctor.rule import Rule
+
+WIDTH = 100
+FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+
+
+def svg(examination: Examination, rules: Sequence[Rule], *, title: str = "envdoctor check") -> str:
+    """One self-contained SVG; equal examinations give equal bytes."""
+    console = Console(
+        file=StringIO(), record=True, width=WIDTH, highlight=False, force_terminal=True, color_system="truecolor"
+    )
+    render(examination, console, rules)
+    return console.export_svg(title=title, code_format=FORMAT, unique_id="envdoctor")
