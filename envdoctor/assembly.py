@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import os
-import re
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from envdoctor import __version__, document, scrub, wire
+from envdoctor.endings import ended
 from envdoctor.environment import Environment
 from envdoctor.facts import (
     DamagedFile,
     Driver,
     Extension,
     Facts,
-    Flag,
     Gpu,
     Gpus,
     Host,
@@ -30,16 +28,13 @@ from envdoctor.facts import (
     Packages,
     Script,
     Storage,
-    Torch,
     Unavailable,
-    Why,
 )
 from envdoctor.process import Outcome
 
 Lines = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
 
-NOT_ASKED = Unavailable(reason="torch was not asked (--no-torch)", why="not-asked")
 LANGUAGES: Mapping[str, str] = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".sh": "shell", ".bash": "shell"}
 
 
@@ -53,7 +48,7 @@ class Probe:
         self.seconds: dict[str, float] = {}
         self.outcome = outcome
         self._name = name
-        for line in map(clean, lines):
+        for line in lines:
             section = str(line.get("section"))
             self.seconds[section] = self.seconds.get(section, 0.0) + _number(line.get("seconds"))
             if line.get("result") == "success":
@@ -80,40 +75,6 @@ class Probe:
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def clean(value: Any) -> Any:
-    """A JSON value without control characters in its texts, which come from files that anybody may write."""
-    if isinstance(value, str):
-        return scrub.printable(value, keep_lines=True)
-    if isinstance(value, dict):
-        return {clean(key): clean(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [clean(member) for member in value]
-    return value
-
-
-def ended(what: str, outcome: Outcome) -> Unavailable:
-    """How a process ended that did not answer."""
-    why: Why = "timed-out" if outcome.timed_out else "failed" if outcome.not_started else "crashed"
-    ending = outcome.ending
-    if outcome.code == 0:
-        ending = "the process ended itself (exit code 0) without an answer"
-    elif outcome.code == -signal.SIGKILL:
-        ending = "SIGKILL (killed from outside, perhaps for lack of memory)"
-    said = last_words(outcome.err)
-    return Unavailable(reason=scrub.text(f"{what}: {ending}{': ' + said if said else ''}"), why=why)
-
-
-def last_words(errors: str) -> str:
-    """The end of a process's standard error in one line; of a fatal error the innermost Python frames."""
-    lines = [line.strip() for line in scrub.printable(errors, keep_lines=True).splitlines()]
-    fatal = next((number for number, line in enumerate(lines) if line.startswith("Fatal Python error")), None)
-    if fatal is not None:
-        frames = [line for line in lines[fatal + 1 :] if line.startswith("File ")][:2]
-        before = [line for line in lines[:fatal] if line][-2:]
-        return " | ".join([*before, lines[fatal], *frames])[:600]
-    return " | ".join([line for line in lines if line][-3:])[:600]
 
 
 def quick(
@@ -206,9 +167,9 @@ def graphics(
         return Gpus(count=0), {}, []
     driver: dict[str, Any] = {}
     notes: list[str] = []
-    lines = clean(list(answers["gpu"]))
+    lines = answers["gpu"]
     said = {key: value for line in lines for key, value in line.items()}
-    cuda: dict[str, Any] = next(iter(clean(list(answers["cuinit"]))), {})
+    cuda: Mapping[str, Any] = next(iter(answers["cuinit"]), {})
     driver["cuda"] = cuda.get("cuda") or said.get("cuda")
     driver["cuinit"] = cuda.get("cuinit")
     if not cuda:
@@ -261,70 +222,3 @@ def script(path: Path) -> Script:
     """The user's script as text. Raises `Trouble` naming the file."""
     language = LANGUAGES.get(path.suffix.lower(), "python")
     return Script(path=str(path), source=document.read_text(path), language=language)  # type: ignore[arg-type]
-
-
-def with_torch(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variables: Iterable[str] = ()) -> Facts:
-    """Facts with torch's section, and with the variables that the environment's own start changes."""
-    if outcome is None:
-        return dataclasses.replace(facts, torch=NOT_ASKED)
-    lines = clean(list(lines))
-    changed: dict[str, Any] = next((line["environ"] for line in lines if isinstance(line.get("environ"), dict)), {})
-    if changed and not isinstance(facts.variables, Unavailable):
-        extra = tuple(extra_variables)
-        kept = {name: value for name, value in facts.variables.items() if name not in changed}
-        new = {name: value for name, value in changed.items() if isinstance(value, str)}
-        facts = dataclasses.replace(facts, variables={**kept, **scrub.variables(new, extra)})
-    torch, notes = torch_section(outcome, lines)
-    seconds = {**facts.seconds}
-    if isinstance(torch, Torch) and torch.import_seconds is not None:
-        seconds["torch"] = torch.import_seconds
-    return dataclasses.replace(facts, torch=scrub.shortened(torch), messages=(*facts.messages, *notes), seconds=seconds)
-
-
-def torch_section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
-    """What torch said of itself as far as it came, and the error lines that it left."""
-    stage = ""
-    fields: dict[str, Any] = {}
-    for line in lines:
-        stage = str(line.get("stage", stage))
-        fields.update(line["fields"] if isinstance(line.get("fields"), dict) else {})
-        if line.get("absent"):
-            return Unavailable(reason="torch is not installed in this environment", why="absent"), []
-        if "error" in line:
-            text = scrub.text(str(line["error"]))
-            return Unavailable(reason=f"import torch: {text}", why="crashed"), text.splitlines()[:40]
-    if "version" not in fields:
-        found = ended("import torch", outcome)
-        return found, [scrub.text(row) for row in outcome.err.splitlines()[-40:] if row.strip()]
-    notes = [scrub.text(f"torch: {unread}") for unread in fields.pop("unread", ())]
-    if stage != "done":
-        found = ended(stage, outcome)
-        notes.append(found.reason)
-        if stage == "initialising CUDA":
-            fields.update(cuda_available=False, cuda_error=found.reason)
-    flags = fields.pop("flags", None)
-    flags = flags if isinstance(flags, dict) else {}
-    if isinstance(flags.get("error"), str):
-        notes.append(scrub.text(f"flags table: {flags['error']}"))
-        flags = {}
-    for name in ("warnings", "cuda_error", "numpy"):
-        fields[name] = _scrubbed(fields.get(name))
-    try:
-        fields["warnings"] = [*(fields["warnings"] or []), *_native_warnings(outcome.err)]
-        section = wire.from_json(Torch, fields)
-        rows = {name: wire.from_json(Flag, row) for name, row in flags.items()}
-    except (wire.WireError, TypeError) as error:
-        return Unavailable(reason=f"torch: the probe's answer does not fit: {error}"), notes
-    return dataclasses.replace(section, flags=rows), notes
-
-
-def _scrubbed(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_scrubbed(member) for member in value]
-    return scrub.text(value) if isinstance(value, str) else value
-
-
-def _native_warnings(errors: str) -> list[str]:
-    """Warnings that torch's C++ side prints: ``[W1120 10:00:00.0 file.cpp:1] Warning: ...``."""
-    found = [line for line in errors.splitlines() if re.match(r"\[[WE]\d* |.*Warning: ", line)]
-    return [scrub.text(line.strip())[:500] for line in found[:20]]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envdoctor import process
+from envdoctor import answers, process
 from envdoctor.environment import Environment
 from envdoctor.errors import Trouble
 
@@ -33,14 +33,10 @@ TRACES = (
     "/usr/lib/wsl/lib/libcuda.so.1", "C:\\Windows\\System32\\nvml.dll",
 )  # fmt: skip
 
-PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # for the probes' answers, after TMPDIR and before our cache
-
 SMI = ("/usr/bin/nvidia-smi", "/usr/lib/wsl/lib/nvidia-smi", "/usr/local/nvidia/bin/nvidia-smi", "/opt/bin/nvidia-smi")
 
 # Would change or take over our children; they are taken away from them, and reported among the variables.
 TAKEN = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "__PYVENV_LAUNCHER__")
-
-SIZE_LIMIT = 64 * 1024 * 1024  # bytes of a probe's answer; 1,000 packages make 1 MB
 
 
 class Collection:
@@ -66,20 +62,20 @@ class Collection:
 
         Raises `Trouble` only for a script of the user's that cannot be read.
         """
-        from envdoctor import assembly
+        from envdoctor import assembly, torch_section
 
         try:
             # What is read from files is put together while torch is still being imported.
             torch = self._children.pop("torch", None)
             try:
                 outcomes = {name: child.wait() for name, child in self._children.items()}
-                answers = {name: _lines(self._folder / f"{name}.json") for name in outcomes}
-                if any("error" in line for line in answers.get("gpu", ())):
+                told = {name: answers.read(self._folder / f"{name}.json") for name in outcomes}
+                if any("error" in line for line in told.get("gpu", ())):
                     outcomes.update(_smi())
                 facts = assembly.quick(
                     self.environment,
                     outcomes,
-                    answers,
+                    told,
                     scripts=self._scripts,
                     extra_variables=self._extra_variables,
                 )
@@ -87,7 +83,7 @@ class Collection:
                 if torch is not None:
                     self._children["torch"] = torch
             outcome = torch.wait() if torch is not None else None
-            return assembly.with_torch(facts, outcome, _lines(self._folder / "torch.json"), self._extra_variables)
+            return torch_section.added(facts, outcome, answers.read(self._folder / "torch.json"), self._extra_variables)
         finally:
             self.abandon()
 
@@ -96,7 +92,7 @@ class Collection:
         for child in self._children.values():
             child.kill()
         self._children = {}
-        _remove(self._folder)
+        answers.remove(self._folder)
 
 
 def begin(
@@ -119,7 +115,7 @@ def begin(
     for script in scripts:
         if not os.path.isfile(script):
             raise Trouble("no such file", file=script, remedy="Check the path of the script.")
-    folder = _answer_folder()
+    folder = answers.new_folder()
     children: dict[str, process.Child] = {}
     traces = any(map(os.path.exists, TRACES))
     clean = child_variables(os.environ)
@@ -146,7 +142,7 @@ def begin(
     except BaseException:
         for child in children.values():
             child.kill()
-        _remove(folder)
+        answers.remove(folder)
         raise
     return Collection(
         environment,
@@ -191,55 +187,6 @@ def _smi() -> dict[str, process.Outcome]:
             if status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022:
                 return {"smi": process.run([path], deadline=NVML, env=child_variables(os.environ))}
     return {}
-
-
-def _answer_folder() -> Path:
-    """A new folder that only this user may enter, in the first place that takes one."""
-    problem = ""
-    for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), *PLACES, _cache()):
-        if not place or not os.path.isabs(place):
-            continue
-        folder = Path(place, f"envdoctor-{os.getpid()}-{os.urandom(6).hex()}")
-        try:
-            if place == _cache():
-                os.makedirs(place, mode=0o700, exist_ok=True)
-            folder.mkdir(mode=0o700)
-            # A full disk takes folders, but no files
-            (folder / "probe").write_bytes(b"\n" * 8192)
-        except OSError as error:
-            problem = problem or f"{place}: {error.strerror or error}"
-            _remove(folder)
-            continue
-        return folder
-    remedy = "Set TMPDIR to a directory that you may write to and that has space."
-    raise Trouble(f"no place for temporary files ({problem})", remedy=remedy, exit_code=3)
-
-
-def _cache() -> str:
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "envdoctor")
-
-
-def _remove(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            path.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The answer of a probe, as far as it got: whole lines of JSON objects."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(SIZE_LIMIT)
-    except OSError:
-        return []
-    found = []
-    for line in data.splitlines():
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(line)
-            if isinstance(value, dict):
-                found.append(value)
-    return found
 
 
 def read(path: Path) -> Facts:

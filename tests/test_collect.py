@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor import __version__, assembly, collect, process
+from envdoctor import __version__, answers, assembly, collect, process, torch_section
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
 from envdoctor.facts import (
@@ -268,8 +268,8 @@ def test_from_a_directory_that_was_removed(venv: Venv, tmp_path: Path, monkeypat
 def test_a_temporary_directory_that_takes_nothing(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "not-there"))
     assert isinstance(facts(venv, torch=False).interpreter, Interpreter)
-    monkeypatch.setattr(collect, "PLACES", ())
-    monkeypatch.setattr(collect, "_cache", lambda: "/proc/nowhere")
+    monkeypatch.setattr(answers, "PLACES", ())
+    monkeypatch.setattr(answers, "_cache", lambda: "/proc/nowhere")
     with pytest.raises(Trouble, match="no place for temporary files") as caught:
         facts(venv)
     assert "TMPDIR" in caught.value.remedy
@@ -315,7 +315,7 @@ def test_any_answer_of_the_examined_python_is_survived(data: st.DataObject) -> N
     environment = Environment(path=Path("/env"), python=Path("/env/bin/python"))
     outcomes = {"environment": outcome, "machine": outcome}
     told = assembly.quick(environment, outcomes, {"environment": lines, "machine": machine})
-    assert isinstance(assembly.with_torch(told, outcome, lines), Facts)
+    assert isinstance(torch_section.added(told, outcome, lines), Facts)
 
 
 def test_answers_of_a_lying_probe(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,7 +329,7 @@ def test_answers_of_a_lying_probe(venv: Venv, monkeypatch: pytest.MonkeyPatch) -
         {"fields": {"version": 5}, "stage": "done", "environ": []},
         {"result": "success"},
     ]
-    monkeypatch.setattr(collect, "_lines", lambda path: lies)
+    monkeypatch.setattr(answers, "read", lambda path: answers.clean(lies))
     told = facts(venv)
     for section in (told.interpreter, told.packages, told.extensions, told.host, told.torch):
         assert isinstance(section, Unavailable)

@@ -17,9 +17,9 @@ def main(program, request, answer):  # type: ignore[no-untyped-def]
             stream.write('{"section": "interpreter", "result": "success", "value": %s}\n' % value)
         return
     gc.disable()  # tens of thousands of small tuples are made and none is given back before the end
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    module = __import__(program + ".answer", fromlist=["main"])
-    del sys.path[0]  # nothing in this folder may hide a module of the standard library
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    module = __import__("probe." + program + ".answer", fromlist=["main"])
+    del sys.path[0]  # nothing in that folder may hide a module of the standard library
     module.main(request, answer)
 
 

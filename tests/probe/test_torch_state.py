@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import assembly, collect, process
+from envdoctor import collect, process, torch_section
 from envdoctor.facts import Flag, Torch, Unavailable
 from tests.probe.venvs import Venv
 
@@ -29,7 +29,7 @@ def ask(
     outcome = child.wait()
     child.kill()  # and whatever it has started
     lines = [json.loads(line) for line in answer.read_text().splitlines()] if answer.exists() else []
-    return assembly.torch_section(outcome, lines)
+    return torch_section.section(outcome, lines)
 
 
 @pytest.fixture(scope="module")
