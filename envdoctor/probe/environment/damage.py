@@ -94,22 +94,19 @@ def _entries(text: str) -> List[Entry]:
 
 def _inside(found: Found, entries: List[Entry], places: Places, problems: List[Problem]) -> List[Entry]:
     """Entries inside of the environment. Others are not looked at, and nobody must remove what they name."""
-    record = b"\n" + (found.record or b"")
-    if os.name == "posix" and not any(mark in record for mark in (b"\n/", b"\n.", b'\n"', b"/../", b"\0", b"\n,")):
-        return entries
     base = os.path.join(places.prefix, "")
     if not os.path.join(found.location, "").startswith(base):
         base = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(found.location))), "")
-    kept = []
-    for entry in entries:
-        path = entry[0]
-        if path[:1] in ("", ".", "/", "\\") or "/../" in path or ":" in path[:3] or "\0" in path:
-            target = os.path.normpath(os.path.join(found.location, path))
-            if not path or "\0" in path or not target.startswith(base):
-                problems.append(Problem(found.value["name"], "escaping-record", path.replace("\0", "?")))
-                continue
-        kept.append(entry)
-    return kept
+    strange = ("", ".", "/", "\\")
+    outside = set()
+    for path in [
+        path for path, _, _ in entries if path[:1] in strange or "/../" in path or ":" in path or "\0" in path
+    ]:
+        target = os.path.normpath(os.path.join(found.location, path))
+        if not path or "\0" in path or not target.startswith(base):
+            problems.append(Problem(found.value["name"], "escaping-record", path.replace("\0", "?")))
+            outside.add(path)
+    return [entry for entry in entries if entry[0] not in outside] if outside else entries
 
 
 def _compare(name: str, entries: List[Entry]) -> Iterator[Problem]:
