@@ -59,7 +59,7 @@ def verify(clone: Path, version: str) -> str | None:
 def _wrap(words: list[str]) -> None:
     """Start uv or pip through ``words``, by way of a small script beside the wheels."""
     plain = installers._words
-    installers._words = lambda installer, python, requirements, turn: (  # type: ignore[assignment]
+    installers._words = lambda installer, python, requirements, turn: (
         *words,
         *plain(installer, python, requirements, turn),
     )

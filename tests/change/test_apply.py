@@ -366,3 +366,21 @@ def test_bytecode_made_while_checking_serves_and_names_the_right_file(world: Wor
     named = run(world.environment / "bin" / "python", "-c", code)
     assert named == str(compiled.parents[1] / "__init__.py")
     assert compiled.stat().st_mtime_ns == time_made
+
+
+@pytest.mark.parametrize("installer", ["uv hardlink", "uv copy", pytest.param("pip", marks=pytest.mark.slow)])
+def test_installers_never_write_through_a_hard_link(
+    world: World, healthy: Verify, installer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that nobody owns lies where the new wheel puts one: the clone shares it with the old state by hard link."""
+    name, _, mode = installer.partition(" ")
+    if mode:
+        monkeypatch.setenv("UV_LINK_MODE", mode)
+    wheel = make_wheel(world.wheels, "delta", "1.0", {"delta.py": "version = '1.0'\n"})
+    stray = next(world.environment.glob("lib/python3*/site-packages")) / "delta.py"
+    stray.write_text("version = 'stray'\n")
+    before = snapshot(world.environment)
+    apply(world.change(install=(wheel,), installer=name), verify=healthy, progress=quiet)
+    assert world.version("delta") == "1.0"
+    undo(world.environment)
+    assert snapshot(world.environment) == before
