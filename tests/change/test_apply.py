@@ -372,7 +372,7 @@ def test_bytecode_made_while_checking_serves_and_names_the_right_file(world: Wor
 def test_installers_never_write_through_a_hard_link(
     world: World, healthy: Verify, installer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that nobody owns lies where the new wheel puts one: the clone shares it with the old state by hard link."""
+    """A file that nobody owns lies where the new wheel puts one; the clone shares it with the old state."""
     name, _, mode = installer.partition(" ")
     if mode:
         monkeypatch.setenv("UV_LINK_MODE", mode)
