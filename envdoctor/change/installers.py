@@ -97,7 +97,7 @@ def _install(installer: Installer, pins: Sequence[Locked], python: Path, require
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)
-        requirements.write_text("".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in batch))
+        requirements.write_text("".join(_requirement(pin) for pin in batch))
         outcome = _run(installer, _words(installer, python, requirements, turns[turn]), turns[turn].variables)
         if outcome.ok:
             continue
@@ -110,6 +110,11 @@ def _install(installer: Installer, pins: Sequence[Locked], python: Path, require
         installer.progress(f"{failure.pin.name} {failure.pin.version} is not there; asking elsewhere")
         rest = tuple(pin for pin in batch if pin is not failure.pin)
         batches = [*([(turn, rest)] if rest else []), *batches, (following, (failure.pin,))]
+
+
+def _requirement(pin: Locked) -> str:
+    hashes = "".join(f" --hash=sha256:{digest}" for digest in (pin.sha256, *pin.also))
+    return f"{pin.name}=={pin.version}{hashes}\n"
 
 
 def _turns(installer: Installer) -> list[_Turn]:
