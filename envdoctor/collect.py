@@ -128,7 +128,7 @@ def begin(
             table = "" if flags_table is None else str(flags_table)
             arguments = [str(folder / "torch.json"), table, "device" if traces else ""]
             # As the environment itself would start: with its .pth files and user site, without our shell's PYTHON*.
-            isolation = ["-E", "-B", "-X", "faulthandler"]
+            isolation = ["-E", "-B", "-X", "faulthandler", *(["-s"] if os.environ.get("PYTHONNOUSERSITE") else [])]
             start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], torch_deadline)
         request = folder / "request.json"
         request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")

@@ -318,6 +318,44 @@ def test_any_answer_of_the_examined_python_is_survived(data: st.DataObject) -> N
     assert isinstance(torch_section.added(told, outcome, lines), Facts)
 
 
+@pytest.mark.parametrize("told", range(10))
+def test_what_was_told_before_a_dead_disk_blocked_is_kept(told: int, venv: Venv, tmp_path: Path) -> None:
+    """A dead network share stops the probe of the machine for good; every line it has written counts."""
+    (tmp_path / "request").write_text("{}")
+    main = collect.PROBES / "__main__.py"
+    argv = [sys.executable, "-I", "-S", main, "machine", tmp_path / "request", tmp_path / "answer"]
+    sound = process.run(argv, deadline=30)
+    lines = answers.read(tmp_path / "answer")[:told]
+    late = process.Outcome(argv=("python",), code=None, out="", err="", seconds=20.0, timed_out=True)
+    found = assembly.quick(
+        Environment(path=venv.path, python=venv.python),
+        {"environment": sound, "machine": late},
+        {"environment": [], "machine": lines},
+    )
+    names = [line["section"] for line in lines]
+    assert isinstance(found.driver, Driver) == ("driver" in names)
+    assert isinstance(found.host, Host) == ("host" in names)
+    if isinstance(found.host, Host):
+        assert len(found.host.storage) == names.count("storage")
+    else:
+        assert found.host == Unavailable(reason="the machine probe: no answer within 20 s", why="timed-out")
+
+
+def test_the_user_site_is_left_out_where_the_shell_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    folder = tmp_path / f".local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/torch"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(TORCH)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    system = locate(python)
+    told = collect.begin(system).finish()
+    assert isinstance(told.torch, Torch)
+    assert told.torch.version == "2.9.0"
+    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
+    told = collect.begin(system).finish()
+    assert not isinstance(told.torch, Torch) or told.torch.version != "2.9.0"
+
+
 def test_answers_of_a_lying_probe(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment's Python is examined because it may be sick; what it answers is not believed blindly."""
     lies: list[dict[str, Any]] = [

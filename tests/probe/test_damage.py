@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from envdoctor import process
 from tests.probe.conftest import Ask
 from tests.probe.venvs import Venv
 
@@ -320,3 +321,57 @@ def test_packages_of_conda_and_debian_are_left_to_their_managers(venv: Venv, ask
     (venv.package("listed-elsewhere") / "INSTALLER").write_text("conda")
     (venv.site / "listed_elsewhere-1.0.dist-info" / "RECORD").unlink()
     assert ask(venv.python)["damage"]["problems"] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root; any other user sees this anyway")
+def test_what_may_not_be_read_is_not_called_missing(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The probe as another user, in a world that this user may enter."""
+    import json
+    import tempfile
+
+    from tests.probe.conftest import PROBE
+
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None or shutil.which("setpriv") is None:
+        pytest.skip("needs a system Python and setpriv")
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(PROBE.parent, folder / "envdoctor" / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+        version = process.run(
+            [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], deadline=30
+        ).out.strip()
+        process.run([python, "-m", "venv", "--without-pip", folder / "env"], deadline=60)
+        site = folder / "env" / "lib" / f"python{version}" / "site-packages"
+        for package in ("metadata", "record", "info", "files"):
+            info = site / f"{package}-1.0.dist-info"
+            (site / package).mkdir(parents=True)
+            info.mkdir()
+            (site / package / "m.py").write_text("")
+            (info / "METADATA").write_text(f"Name: {package}\nVersion: 1.0\n")
+            (info / "RECORD").write_text(f"{package}/m.py,,0\n")
+        for path in ("metadata-1.0.dist-info/METADATA", "record-1.0.dist-info/RECORD", "info-1.0.dist-info", "files"):
+            (site / path).chmod(0)
+        (folder / "request").write_text("{}")
+        (folder / "answers").mkdir()
+        (folder / "answers").chmod(0o777)
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        probe = [folder / "env" / "bin" / "python", "-I", "-S", folder / "envdoctor" / "probe" / "__main__.py"]
+        outcome = process.run(
+            [*nobody, *probe, "environment", folder / "request", folder / "answers" / "a"],
+            deadline=60,
+            env={"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"},
+        )
+        assert outcome.ok, outcome.err
+        sections = {
+            line["section"]: line for line in map(json.loads, (folder / "answers" / "a").read_text().splitlines())
+        }
+    told = {(problem["kind"], problem["path"]) for problem in sections["damage"]["value"]["problems"]}
+    assert told == {
+        ("unreadable", "metadata-1.0.dist-info"),
+        ("unreadable", "record-1.0.dist-info/RECORD"),
+        ("unreadable", "info-1.0.dist-info"),
+        ("unreadable", "info-1.0.dist-info/RECORD"),
+        ("unreadable", "files/m.py"),
+    }
+    assert sections["interpreter"]["value"]["writable"] is False

@@ -59,6 +59,8 @@ def _trusted(found: Found) -> bool:
 def _parse(found: Found, problems: List[Problem]) -> Optional[List[Entry]]:
     name, place = found.value["name"], found.folder + "/RECORD"
     if found.record is None:
+        if not found.looked:
+            return None
         if found.location.endswith("/dist-packages") or found.value["installer"] in ("conda", "debian", "rpm"):
             return None  # the system's package manager keeps its own list
         problems.append(Problem(name, "no-record", place))

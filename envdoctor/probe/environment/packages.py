@@ -28,7 +28,7 @@ class Found(NamedTuple):
     folder: str  # name of the .dist-info or .egg-info entry
     value: Dict[str, Any]  # fields of facts.Distribution
     record: Optional[bytes]
-    wheel: str  # text of WHEEL
+    looked: bool  # was RECORD looked for, in vain when `record` is None?
     url: str  # url of direct_url.json
 
 
@@ -141,7 +141,8 @@ def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) 
         "requires_python": _first(header, "requires-python"),
         "tags": re.findall(r"(?m)^Tag:\s*(\S+)", text.get("WHEEL", "")),
     }
-    found = Found(directory, folder, value, _record(path, kind), text.get("WHEEL", ""), direct[2])
+    record, looked = (None, False) if kind == "egg-info" else _record(reading, path, key)
+    found = Found(directory, folder, value, record, looked, direct[2])
     twin = here.setdefault(key, found)
     if twin is not found:
         if kind == "egg-info" or twin.folder.endswith(".egg-info"):
@@ -233,14 +234,17 @@ def _direct_url(text: str) -> Tuple[Optional[str], bool, str]:
     return "file", isinstance(details, dict) and details.get("editable") is True, url
 
 
-def _record(folder: str, kind: str) -> Optional[bytes]:
-    if kind != "dist-info":
-        return None
+def _record(reading: Reading, path: str, name: str) -> Tuple[Optional[bytes], bool]:
+    """RECORD, and whether it was looked at: one that may not be read is told as such, not as missing."""
     try:
-        with open(os.path.join(folder, "RECORD"), "rb") as stream:
-            return stream.read()
+        with open(os.path.join(path, "RECORD"), "rb") as stream:
+            return stream.read(), True
+    except PermissionError as error:
+        place = os.path.basename(path) + "/RECORD"
+        reading.problems.append(Problem(name, "unreadable", place, error.strerror or ""))
+        return None, False
     except OSError:
-        return None
+        return None, True
 
 
 def _conda(prefix: str) -> Dict[str, str]:
