@@ -18,11 +18,14 @@ from trainer.errors import TrainerError
 from trainer.protocol import Protocol
 from trainer.settings import PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
 
+PREPARE = "python -m trainer prepare --data texts.jsonl --tokenizer FOLDER --output SHARDS"
+
 
 def _parser() -> argparse.ArgumentParser:
     lines = ["tasks:"] + [
         "  %-10s %s\n             %s" % (name, title, example) for name, (_, title, example) in tasks.TASKS.items()
     ]
+    lines += ["  prepare    texts to token shards, which pretrain reads\n             " + PREPARE]
     lines += ["", "workloads (bundled; python -m trainer sft --workload chat-5m):"]
     lines += ["  %-10s %s" % (work.name, work.title) for work in workloads.WORKLOADS.values()]
     parser = argparse.ArgumentParser(
@@ -71,6 +74,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     report = orders.empty_report(given.task, None)
     settings = Settings()
     try:
+        if given.task == "prepare" and not given.order:
+            return _prepare(given)
         flags: Dict[str, Any] = {}
         if given.order:
             origin = Path(given.order)
@@ -93,6 +98,16 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: the report and the exit code must still tell
         report["error"] = _unexpected(error)
     return _finish(report, report_path, settings)
+
+
+def _prepare(given: argparse.Namespace) -> int:
+    settings, _ = _from_command_line(given)
+    if settings.output == Settings().output:
+        raise TrainerError("bad-setting", "prepare needs the folder to write to", "For example: " + PREPARE)
+    from trainer.prepare import prepare
+
+    print(json.dumps({**prepare(settings, _say), "output": settings.output}))
+    return 0
 
 
 def _unexpected(error: Exception) -> Dict[str, str]:

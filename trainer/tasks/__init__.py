@@ -25,4 +25,9 @@ TASKS: Dict[str, Tuple[str, str, str]] = {
         "rejection fine-tuning: sample answers, keep the right ones, train adapters on them",
         "python -m trainer rft --model MODEL_FOLDER --data prompts.jsonl --checker numeric --learning_rate 2e-4",
     ),
+    "pretrain": (
+        "trainer.tasks.pretrain",
+        "pretraining on token shards that `prepare` has written",
+        "python -m trainer pretrain --preset production --model_config CONFIG.json --tokenizer FOLDER --data SHARDS",
+    ),
 }
