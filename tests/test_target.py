@@ -192,19 +192,19 @@ def test_no_target_asks_for_nothing() -> None:
     assert (found.flags, found.variables, found.stacks, found.evidence()) == ({}, {}, (), "none")
 
 
-leaves = st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5)
+leaves = st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=5)
 keys = st.sampled_from(
     "schema title gpu names capability stacks flags env sources conditions baseline workload stack evidence windows "
     "lock probes steps_per_second source measured claimed".split()
 )
 things = st.recursive(
-    leaves.filter(lambda leaf: leaf is not None) | st.sampled_from(["measured", "cu130", 1]),
+    leaves | st.sampled_from(["measured", "cu130", 1]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5),
     max_leaves=10,
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(keys, things, max_size=6))
 def test_no_document_raises_anything_else(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "fuzz.toml"

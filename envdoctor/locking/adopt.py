@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from envdoctor.change.sources import Sources
 from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter, Packages
+from envdoctor.locking import demands, trim
 from envdoctor.locking import inputs as files
-from envdoctor.locking import trim
 from envdoctor.locking.inputs import Inputs
 from envdoctor.locking.lock import Written, path_of, write_answer, write_stack
 from envdoctor.locking.platforms import MACHINES, PYTHONS, place, served_by
+from envdoctor.locking.trim import Resolved
 from envdoctor.process import run
 
 EXPORT_SECONDS = 120.0
@@ -56,7 +57,7 @@ def adopt_file(path: Path, name: str, *, folder: Path, interpreter: Interpreter,
     wheels = [file for package in lock.packages for file in package.wheels or ()]
     absent = any(file.path is not None and not (path.parent / file.path).is_file() for file in wheels)
     wanted = Inputs(
-        requirements=tuple(_pins(lock)) if absent else (),
+        requirements=tuple(_pins(trim.read(answer, served), served)) if absent else (),
         pythons=tuple(python for python in PYTHONS if any(place(one)[0] == python for one in served)),
         machines=tuple(machine for machine in MACHINES if any(place(one)[1] == machine for one in served)),
         exact=True,
@@ -71,7 +72,7 @@ def adopt_environment(
 ) -> Adopted:
     """A stack of exactly the versions that an environment holds, hashes and sizes from the user's sources.
 
-    What was installed from a folder, a repository or a single file is left out, and said; so are pip's own remains.
+    What was installed from a folder, a repository or a single file is left out, and said.
     """
     python, machine = _known(interpreter)
     pins, left_out = [], []
@@ -108,9 +109,11 @@ def _known(interpreter: Interpreter) -> tuple[str, str]:
     return python, machine
 
 
-def _pins(lock: Pylock) -> Iterator[str]:
-    for package in lock.packages:
-        yield f"{package.name}=={package.version}" + (f" ; {package.marker}" if package.marker else "")
+def _pins(packages: Iterable[Resolved], served: Iterable[Interpreter]) -> Iterator[str]:
+    whole = frozenset(map(place, served))
+    for package in packages:
+        where = "" if package.places == whole else f" ; {trim.marker(package.places, whole)}"
+        yield f"{package.name}=={package.version}{where}"
 
 
 def _exported(path: Path, sources: Sources) -> dict[str, Any]:
@@ -140,6 +143,10 @@ def _exported(path: Path, sources: Sources) -> dict[str, Any]:
 
 
 def _valid(answer: Mapping[str, Any], path: Path) -> Pylock:
+    for where, problem in demands.of_document(answer):
+        raise Trouble(
+            problem, file=path, where=line_of(path, where), remedy="Write it again with the tool that made it."
+        )
     try:
         return Pylock.from_dict(answer)
     except PylockValidationError as error:

@@ -56,8 +56,10 @@ def place(interpreter: Interpreter) -> tuple[str, str]:
     return interpreter.markers["python_version"], interpreter.markers["platform_machine"]
 
 
-def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",)) -> bool:
+def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",), groups: Iterable[str] = ()) -> bool:
     """Whether a marker is true for the interpreter with any of the extras, in any of its patch releases.
+
+    ``groups`` are the dependency groups that are installed, for the markers of locks (PEP 751).
 
     Some markers name a patch release (``python_full_version < '3.12.4'``): true for one of the first and the last
     conceivable one is enough, because a lock may hold too much but never too little.
@@ -65,7 +67,8 @@ def holds(marker: Marker, interpreter: Interpreter, extras: Iterable[str] = ("",
     for patch in ("0", "99"):
         markers = dict(interpreter.markers)
         markers["python_full_version"] = f"{markers['python_version']}.{patch}"
-        if any(marker.evaluate({**markers, "extra": extra}) for extra in extras):
+        lists = {"extras": frozenset[str](), "dependency_groups": frozenset(groups)}
+        if any(marker.evaluate({**markers, **lists, "extra": extra}, context="lock_file") for extra in extras):
             return True
     return False
 

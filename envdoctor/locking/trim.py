@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Resolved:
     places: frozenset[tuple[str, str]]  # ("3.12", "x86_64")
     wheels: tuple[Wheel, ...]
     requires: tuple[str, ...] = ()  # Requires-Dist of its METADATA
-    dependencies: tuple[str, ...] = field(default=())  # names in the same lock
+    dependencies: tuple[str, ...] = ()  # names in the same lock
 
 
 def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resolved]:
@@ -48,10 +48,11 @@ def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resol
     sha256.
     """
     ranks = {place(one): {tag: rank for rank, tag in reversed(list(enumerate(tags(one))))} for one in served}
+    groups = answer.get("default-groups", ())
     packages = []
     for package in answer.get("packages", ()):
         marker = Marker(package["marker"]) if "marker" in package else None
-        places = frozenset(place(one) for one in served if marker is None or holds(marker, one))
+        places = frozenset(place(one) for one in served if marker is None or holds(marker, one, groups=groups))
         if places:
             wheels = _usable(list(_wheels(package)), [ranks[where] for where in sorted(places)])
             name = str(canonicalize_name(package["name"]))

@@ -60,6 +60,29 @@ def test_a_lock_of_uv_with_addresses(stocked: Path, shelved: Sources, tmp_path: 
     assert [pin.sha256 for pin in pins] == [sha256(stocked / pin.wheel) for pin in pins]
 
 
+def test_groups_and_extras_of_a_lock_are_those_installed_by_default(
+    stocked: Path, shelved: Sources, tmp_path: Path
+) -> None:
+    build_wheel(stocked, "gamma", "1.0")
+    chosen = {"extras": ["gpu"], "dependency-groups": ["dev", "docs"], "default-groups": ["dev"]}
+    packages = [
+        package("alpha", marker="'dev' in dependency_groups"),
+        package("beta", marker="'docs' in dependency_groups"),
+        package("gamma", marker="'gpu' in extras"),
+    ]
+    path = write_lock(tmp_path, lock(*packages, **chosen, **{"requires-python": ">=3.12,<3.13"}))
+    with pytest.raises(Trouble, match="nothing in it"):
+        adopt_file(
+            write_lock(tmp_path, lock(*packages[1:], **chosen), "none"),
+            "own",
+            folder=tmp_path / "none",
+            interpreter=HERE,
+            sources=shelved,
+        )
+    adopted = adopt_file(path, "own", folder=tmp_path, interpreter=HERE, sources=shelved)
+    assert versions(adopted.written.stack.path) == {"alpha": "1.0"}
+
+
 def test_a_lock_with_its_wheels_beside_it(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
     place = tmp_path / "theirs"
     file = build_wheel(place / "wheels", "delta", "1.0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ INPUTS = sorted((ROOT / "inputs").glob("*.in"))
 name_of = {path: path.name for path in (*STACKS, *TARGETS, *INPUTS)}.get
 
 
+@functools.cache
 def stack_of(name: str) -> stack.Stack:
     return stack.load(ROOT / f"pylock.{name}.toml")
 

@@ -357,7 +357,7 @@ def judge(path: Path) -> None:
         assert all(pin.wheel and math.isfinite(len(pin.sha256)) and len(pin.sha256) == 64 for pin in chosen)
 
 
-fuzzing = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzzing = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @fuzzing
