@@ -44,6 +44,7 @@ class Run:
     epochs: int = 1
     interrupted: bool = False
     first_step_done: float = 0.0
+    tokens: int = 0  # real tokens trained on, over all resumptions
 
 
 def train(run: Run, observers: List[Observer], partial: Optional[Dict[str, torch.Tensor]] = None) -> None:
@@ -83,8 +84,11 @@ def train(run: Run, observers: List[Observer], partial: Optional[Dict[str, torch
             step_loss = torch.zeros((), device=device)
             if settings.sync_every_step:
                 run.history.read()
+            run.tokens += sum(batch.real for batch in batches)
             run.position = feed.after(position, source.steps_in(position.epoch))
-            if run.saver and settings.checkpoint_every and run.position.step % settings.checkpoint_every == 0:
+            every = settings.checkpoint_every
+            due = run.position.index == 0 if every < 0 else every > 0 and run.position.step % every == 0
+            if run.saver and due:
                 checkpoint(run, step_loss)
                 watch.mark("checkpoint")
             done = [observer(Counts.of(batches), run) for observer in observers]
@@ -114,6 +118,7 @@ def checkpoint(run: Run, step_loss: torch.Tensor) -> None:
         "schema": 1,
         "identity": run.prepared.identity,
         "position": asdict(run.position),
+        "tokens": run.tokens,
         "random": randomness.state(),
     }
     assert run.saver is not None
@@ -128,6 +133,7 @@ def restore(run: Run, state: Dict[str, Any], tensors: Tensors) -> Optional[Dict[
             parameters[name].copy_(value)
     run.stepper.restore(tensors["optimizer"])
     run.position = Position(**state["position"])
+    run.tokens = state.get("tokens", 0)
     randomness.restore(run.trainee.device, state["random"], tensors["random"])
     return tensors.get("gradients")
 

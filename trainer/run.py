@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
 
-from trainer import flags, flops, loop, lora, reference, save, task, workloads
+from trainer import flags, flops, loop, lora, reference, save, task, upload, workloads
 from trainer.contention import Contention, peak_rss
 from trainer.errors import TrainerError
 from trainer.hardware import Choice, describe, peak_flops
@@ -22,6 +22,7 @@ from trainer.optimizer import Stepper
 from trainer.progress import Progress
 from trainer.protocol import Protocol
 from trainer.settings import Settings
+from trainer.uploading import uploading
 
 FOREVER = 10**6  # epochs of a measured run, which ends by its windows
 
@@ -44,6 +45,8 @@ def execute(
     except ValueError as error:
         raise TrainerError("bad-flag", str(error), "Correct the flags of the order.") from None
     job = task.load(task_name)
+    if settings.upload and not protocol:
+        upload.check(settings.upload, settings.upload_compression)
     prepared = job.prepare(settings, workload)
     report["data"] = prepared.facts
     report["packing_efficiency"] = prepared.facts.get("packing_efficiency")
@@ -80,7 +83,15 @@ def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str
     """Training proper: resume, progress, checkpoints, the model at the end."""
     settings, folder = run.settings, Path(run.settings.output)
     partial = _resume(run, folder / "checkpoints", say)
-    run.saver = save.Saver(folder / "checkpoints", settings.keep_checkpoints)
+    with uploading(run, report, say) as announce:
+        run.saver = save.Saver(
+            folder / "checkpoints", settings.keep_checkpoints, settings.checkpoint_blocking, announce
+        )
+        _to_the_end(run, work, report, partial)
+
+
+def _to_the_end(run: loop.Run, work: flops.Work, report: Report, partial: Any) -> None:
+    settings, folder = run.settings, Path(run.settings.output)
     progress = Progress(folder, settings.log_every, work, peak_flops(run.trainee.device), run.stopwatch)
     seen: Dict[str, Any] = {"counts": Counts(), "steps": 0}
     begun = time.perf_counter()

@@ -22,6 +22,8 @@ import torch
 from trainer.errors import TrainerError
 
 Tensors = Dict[str, Dict[str, torch.Tensor]]  # file stem -> name -> tensor
+# Told of a state that is about to be saved; returns what to do with the folder once it is on the disk.
+Announce = Callable[[Dict[str, Any]], Callable[[Path], None]]
 _FOLDER = re.compile(r"step-\d{8}(\+\d+)?$")
 
 
@@ -116,10 +118,13 @@ def folder_name(step: int, micro: int) -> str:
 
 
 class Saver:
-    """Writes checkpoints in a thread, at most one at a time, from copies taken while training stands still."""
+    """Writes checkpoints in a thread, at most one at a time, from copies taken while training stands still.
 
-    def __init__(self, parent: Path, keep: int) -> None:
-        self.parent, self.keep = parent, keep
+    `blocking`: `save` waits for the disk, as plain loops do.
+    """
+
+    def __init__(self, parent: Path, keep: int, blocking: bool = False, announce: Optional[Announce] = None) -> None:
+        self.parent, self.keep, self.blocking, self.announce = parent, keep, blocking, announce
         self._thread: Optional[threading.Thread] = None
         self._error: Optional[BaseException] = None
 
@@ -130,12 +135,19 @@ class Saver:
             stem: {name: tensor.detach().to("cpu", copy=True) for name, tensor in group.items()}
             for stem, group in tensors.items()
         }
-        self._thread = threading.Thread(target=self._write, args=(name, copies, state), name="checkpoint")
+        then = self.announce(state) if self.announce else None
+        self._thread = threading.Thread(target=self._write, args=(name, copies, state, then), name="checkpoint")
         self._thread.start()
+        if self.blocking:
+            self.wait()
 
-    def _write(self, name: str, tensors: Tensors, state: Dict[str, Any]) -> None:
+    def _write(
+        self, name: str, tensors: Tensors, state: Dict[str, Any], then: Optional[Callable[[Path], None]]
+    ) -> None:
         try:
-            write(self.parent, name, tensors, state, self.keep)
+            folder = write(self.parent, name, tensors, state, self.keep)
+            if then is not None:
+                then(folder)
         except BaseException as error:  # noqa: BLE001 - handed to the training thread by wait()
             self._error = error
 

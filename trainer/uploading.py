@@ -1,0 +1,65 @@
+"""What a run says about a checkpoint that it uploads, and the wait for the last upload at its end."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from trainer.loop import Run
+from trainer.save import Announce
+from trainer.upload import Uploader
+
+Report = Dict[str, Any]
+
+
+@contextmanager
+def uploading(run: Run, report: Report, say: Callable[[str], None]) -> Iterator[Optional[Announce]]:
+    """What a Saver should announce its checkpoints to (None without the setting `upload`). On leaving, also after a
+    failure, waits for what is under way; `report["uploads"]` tells how it ended.
+    """
+    settings = run.settings
+    if not settings.upload:
+        yield None
+        return
+    staging = Path(settings.output) / "uploads"
+    uploader = Uploader(settings.upload, settings.upload_compression, settings.upload_attempts, say, staging)
+    begun = time.perf_counter()
+    first = (run.position.step, run.tokens)
+
+    def announce(state: Dict[str, Any]) -> Callable[[Path], None]:
+        run.history.read()  # the weights were just copied to the host: nothing is in flight that this could wait for
+        described = {**metadata(run, report, state), **_speed(run, first, time.perf_counter() - begun)}
+        return lambda folder: uploader.send(folder, {"name": folder.name, **described})
+
+    try:
+        yield announce
+    finally:
+        if uploader.busy:
+            say("upload: waiting up to %g s for %s" % (settings.upload_wait, uploader.busy))
+        uploader.close(settings.upload_wait)
+        report["uploads"] = uploader.report()
+
+
+def metadata(run: Run, report: Report, state: Dict[str, Any]) -> Dict[str, Any]:
+    """Where the run stands and what it is: everything somebody needs who has only the uploaded copy."""
+    settings = run.settings
+    return {
+        "schema": 1, "written": datetime.now(timezone.utc).isoformat(timespec="seconds"), "task": report["task"],
+        **state["position"], "total_steps": run.total_steps, "tokens": run.tokens, "loss": run.history.last_loss,
+        "skipped_steps": len(run.history.skipped), "model": dict(report["model"]), "device": report["device"],
+        "versions": report["versions"], "settings": {**asdict(settings), "data": list(settings.data)},
+        "data": run.prepared.facts, "config": run.trainee.model.config.to_dict(),
+    }  # fmt: skip
+
+
+def _speed(run: Run, first: Tuple[int, int], seconds: float) -> Dict[str, Any]:
+    """Over this process's share of the run, waits included."""
+    return {
+        "seconds": round(seconds, 3),
+        "steps_per_second": round((run.position.step - first[0]) / seconds, 4),
+        "tokens_per_second": round((run.tokens - first[1]) / seconds, 1),
+    }
