@@ -306,6 +306,22 @@ def test_a_sound_environment_has_no_damage(venv: Venv, ask: Ask) -> None:
     assert ask(venv.python, deep=True)["damage"]["problems"] == []
 
 
+def test_changes_that_people_mean_are_no_damage(venv: Venv, ask: Ask) -> None:
+    info = venv.package(
+        "moved", files={"moved/cacert.pem": "CERTIFICATE\n", "moved/__pycache__/x.cpython-311.pyc": "old"}
+    )
+    (venv.path / "bin" / "tool").write_text(f"#!{venv.python}\nprint(1)\n")
+    with (info / "RECORD").open("a") as stream:
+        stream.write("../../../bin/tool,sha256=ofAnotherPlace,12\n")
+    (venv.site / "moved" / "cacert.pem").write_text("CERTIFICATE\nOF OUR COMPANY\n")
+    (venv.site / "moved" / "__pycache__" / "x.cpython-311.pyc").write_text("compiled again")
+    assert ask(venv.python, deep=True)["damage"]["problems"] == []
+    (venv.site / "moved" / "cacert.pem").write_text("CERT")
+    (venv.path / "bin" / "tool").write_text("#!/gone/bin/python\nprint(1)\n")
+    problems = ask(venv.python)["damage"]["problems"]
+    assert [problem["path"] for problem in problems] == ["moved/cacert.pem", "../../../bin/tool"]
+
+
 def test_many_files_are_counted_not_listed(venv: Venv, ask: Ask) -> None:
     venv.package("large", files={f"large/m{number}.py": "" for number in range(300)})
     shutil.rmtree(venv.site / "large")

@@ -12,6 +12,8 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 from .packages import Found, Problem, Reading
 from .places import Places
 
+DEBIAN = "/usr/lib/python3/dist-packages"  # Debian's own packages; pip's go elsewhere
+OTHERS = ("conda", "debian", "rpm")  # installers that keep a list of their own
 MOST = 20  # files of one kind told per distribution; the rest is counted
 SHARED = ", shared by hard link: the installer's cache may be damaged alike"
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
@@ -52,8 +54,12 @@ def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
 
 
 def _trusted(found: Found) -> bool:
-    """conda rewrites prefixes inside files after RECORD was written, and Debian's own packages carry none."""
-    return found.value["installer"] not in ("conda", "debian") and not found.value["editable"]
+    """Is RECORD what the installer left? conda, Debian and rpm change files (prefixes, debug symbols) afterwards."""
+    return not found.value["editable"] and not _managed(found)
+
+
+def _managed(found: Found) -> bool:
+    return found.value["installer"] in OTHERS or found.location == DEBIAN
 
 
 def _parse(found: Found, problems: List[Problem]) -> Optional[List[Entry]]:
@@ -61,7 +67,7 @@ def _parse(found: Found, problems: List[Problem]) -> Optional[List[Entry]]:
     if found.record is None:
         if not found.looked:
             return None
-        if found.location.endswith("/dist-packages") or found.value["installer"] in ("conda", "debian", "rpm"):
+        if found.location.endswith("/dist-packages") or _managed(found):
             return None  # the system's package manager keeps its own list
         problems.append(Problem(name, "no-record", place))
         return None
@@ -82,13 +88,14 @@ def _entries(text: str) -> List[Entry]:
     if '"' in text:
         import csv
 
-        rows = [row for row in csv.reader(text.splitlines()) if row and not row[0].endswith(".pyc")]
+        rows = [row for row in csv.reader(text.splitlines()) if row]
     else:
         # Nearly all RECORDs: splitting costs a quarter of what the csv module takes, and there are 30,000 lines
         lines = text.replace("\r\n", "\n").split("\n")
-        rows = [line.rsplit(",", 2) for line in lines if line and line[-6:] != ".pyc,,"]
+        rows = [line.rsplit(",", 2) for line in lines if line and ".pyc," not in line]
     try:
-        return [(path, stated, int(size) if size else None) for path, stated, size in rows]
+        # Compiled files are made anew by whoever runs the package, whatever RECORD says of them
+        return [(path, stated, int(size) if size else None) for path, stated, size in rows if path[-4:] != ".pyc"]
     except ValueError:
         number = next(number for number, row in enumerate(rows, 1) if len(row) != 3 or not row[2].isdigit())
         raise ValueError("entry %d" % number) from None
@@ -144,11 +151,24 @@ def _unshared(odd: List[Tuple[Found, Problem]], records: List[Record]) -> Iterat
                 if (found.location, path) in wanted:
                     stated.setdefault((found.location, path), set()).update((size, digest.rstrip("=")))
     for found, problem in odd:
-        real: Any = problem.detail
-        if problem.kind == "wrong-size":
-            real = os.stat(os.path.join(found.location, problem.path)).st_size
-        if real not in stated.get((found.location, problem.path), ()):
+        path = os.path.join(found.location, problem.path)
+        known = stated.get((found.location, problem.path), set())
+        real: Any = os.stat(path).st_size if problem.kind == "wrong-size" else problem.detail
+        if real not in known and not _meant(path, problem, known):
             yield problem
+
+
+def _meant(path: str, problem: Problem, known: Set[Any]) -> bool:
+    """Changes that people make on purpose: an environment moved with its scripts, a company's certificate added."""
+    if problem.kind not in ("wrong-size", "wrong-hash"):
+        return False
+    if path.endswith("/cacert.pem"):
+        return os.stat(path).st_size > max((size for size in known if isinstance(size, int)), default=0)
+    if not problem.path.startswith("../"):
+        return False
+    with open(path, "rb") as stream:
+        line = stream.readline(1024)
+    return line[:2] == b"#!" and os.path.exists(os.fsdecode(line[2:].split()[0] if line[2:].split() else b""))
 
 
 def _altered(name: str, entries: List[Entry]) -> Iterator[Problem]:
@@ -172,8 +192,9 @@ def _strangers(places: Places, records: List[Record]) -> Iterator[Problem]:
                 folder, slash, _ = path.rpartition("/")
                 if slash and folder[0] != "." and not folder.endswith(".dist-info"):
                     owners.setdefault(folder, found.value["name"])
-        if any(found.location == location and entries is None for found, entries in records):
-            continue  # a package without RECORD would make all of its files strangers
+        # A package without RECORD would make all of its files strangers
+        if any(found.location == location and (entries is None or _managed(found)) for found, entries in records):
+            continue
         yield from _ownerless(location, listed)
         for folder, owner in sorted(owners.items()):
             try:
