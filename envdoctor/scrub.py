@@ -65,7 +65,7 @@ _SECRETS = re.compile(
 _URL = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{1,20}://)(?P<rest>[^\s'\"<>]+)")
 _HEADER = re.compile(r"(?i)\b(?P<key>bearer|basic)(?P<gap>\s+)(?P<value>[\w.+/=~-]{8,})")
 _ASSIGNED = re.compile(
-    r"(?i)(?P<key>\b[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
+    r"(?i)(?P<key>(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|credentials?)[\"']?\s*[=:]\s*)(?P<quote>[\"']?)(?P<value>[^\s\"',;&]{6,})"
 )
 _NETRC = re.compile(r"(?i)(?P<key>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+")

@@ -220,7 +220,7 @@ def read(page: Page, draft: Draft) -> None:
             field(draft, value)
             page.take(number)
     if libraries:
-        draft.claim("torch.libraries", tuple(libraries))
+        draft.claim("torch.libraries", tuple(dict.fromkeys(libraries)))
 
 
 def _is_message(value: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,12 +33,14 @@ class Page:
 _PAIR = re.compile(r"(?P<key>[^\s:=|][^:=|\n]{0,78}?)\s*(?:\.{2,}\s+|:\s+|:$|\s:\s?|=\s(?!=))(?P<value>.*)")
 
 
+@functools.lru_cache(maxsize=20_000)
 def pair(text: str) -> tuple[str, str] | None:
     """A ``key: value``, ``key ..... value`` or ``key : value`` line; None for anything else."""
     found = _PAIR.fullmatch(text)
     return (found["key"].strip(), found["value"].strip()) if found else None
 
 
+@functools.lru_cache(maxsize=20_000)
 def normal(key: str) -> str:
     """A key as tables know it: lower case, single spaces, without the question mark and brackets that versions of a
     tool add ("PyTorch version (GPU?)")."""

@@ -79,6 +79,8 @@ def _canonical(name: str) -> str:
 def _pins(page: Page, draft: Draft) -> None:
     """Lines that are pins and nothing else; several on one line are parted by commas or spaces."""
     for number, text in list(page.left()):
+        if "==" not in text and "@" not in text:
+            continue
         parts = [part for part in re.split(r"[,;]?\s+|,", re.sub(r"\s?(===?)\s?", r"\1", text)) if part]
         pins = [_PIN.fullmatch(part) for part in parts[:40]]
         if len(parts) <= 40 and all(pins):

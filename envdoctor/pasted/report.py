@@ -36,7 +36,7 @@ from envdoctor.pasted.unwrap import unwrap
 CHARACTERS = 4 * 1024 * 1024
 """Reports end well below 1 MiB; more is a log or no report at all."""
 
-LINES = 60_000
+LINES = 20_000
 
 _REMEDY = (
     "Paste what one of these prints: python -m torch.utils.collect_env, accelerate env, transformers env, ds_report, "

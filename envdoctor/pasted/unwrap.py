@@ -22,7 +22,6 @@ _TAG = re.compile(
     r"|blockquote|kbd|samp|tt|sub|sup|small|img)(?:\s[^<>\n]{0,400})?/?>",
     re.IGNORECASE,
 )
-_COMMENT = re.compile(r"<!--.{0,20000}?-->", re.DOTALL)
 _BREAK = re.compile(r"<br\s*/?>|</(?:li|tr|p|div|summary|h[1-6])>", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*[\w+-]{0,40}(?:\s*\{[^{}\n]{0,80}\})?\s*")
 _QUOTE = re.compile(r"(?:\s{0,200}>(?![>=]))+\s?")
@@ -42,7 +41,7 @@ _ANSWER = re.compile(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
 def unwrap(text: str) -> list[str]:
     """The report's lines without their wrapping. Lost line breaks of a flattened report are put back."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _COMMENT.sub("", text)
+    text = _without_comments(text)
     text = _CONTROL.sub("", _BARE_COLOUR.sub("", _ANSI.sub("", text)))
     text = _SPACE.sub(" ", text)
     text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
@@ -52,6 +51,15 @@ def unwrap(text: str) -> list[str]:
     for line in _CONTROL.sub("", text).split("\n"):
         lines += _flattened(_line(line[:LINE]))
     return _answered(lines)
+
+
+def _without_comments(text: str) -> str:
+    """The text without ``<!-- ... -->``; a comment that never ends is left alone."""
+    kept, position = [], 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept.append(text[position:start])
+        position = end + 3
+    return "".join([*kept, text[position:]])
 
 
 def _line(line: str) -> str:

@@ -54,7 +54,7 @@ def size(value: str) -> int | None:
 
 def number(value: str) -> int | None:
     """The whole number at the start of the value."""
-    found = re.match(r"\s*(-?\d{1,15})\b", value)
+    found = re.match(r"\s*(-?\d{1,15})(?!\d)", value)
     return int(found[1]) if found else None
 
 

@@ -53,7 +53,7 @@ def extension_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
         subject=subject,
         actual=f"no code for capability {numbers[0]}",
         expected=f"code for capability {numbers[0]}, as torch itself has",
-        message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is one of {subject}: {said.string}",
+        message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {subject}: {said.string}",
         remedy=remedies.choose(
             target,
             (),
