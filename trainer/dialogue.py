@@ -35,6 +35,15 @@ def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iter
     yield from _encode_texts(waiting, tokenizer, settings)
 
 
+def prompt_text(place: str, prompt: Any, tokenizer: Any) -> str:
+    """The text a model is to answer: a prompt as training sees it, or a chat up to where the assistant speaks."""
+    if isinstance(prompt, str):
+        return (tokenizer.bos_token or "") + prompt
+    turns = _messages(place, prompt, tokenizer)
+    text: str = _render(place, turns, tokenizer, tokenize=False, add_generation_prompt=True)
+    return text
+
+
 def _encode_texts(items: List[Tuple[str, str, List[Span]]], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
     if not items:
         return

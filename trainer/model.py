@@ -99,7 +99,9 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
 def load_model(settings: Settings, workload: Optional[Workload], implementation: str) -> Any:
     """The model in float32 on the host, from its folder, or with random weights from torch's present seed."""
     from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
 
+    disable_progress_bar()  # the run has one of its own
     if settings.model:
         folder = Path(settings.model)
         if not (folder / "config.json").is_file():

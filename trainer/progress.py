@@ -96,6 +96,42 @@ class Progress:
         self._file.close()
 
 
+class SamplingProgress:
+    """The same bar while answers are sampled; on a pipe, a line every ten seconds."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self._total, self._done, self._new, self._tokens, self._seconds = total, done, 0, 0, 0.0
+        self._out: TextIO = sys.stderr
+        self._bar, self._shown = self._out.isatty(), time.monotonic()
+        if done:
+            self._out.write("continuing with %d of %d answers sampled\n" % (done, total))
+
+    def add(self, answers: int, tokens: int, seconds: float) -> None:
+        """A batch is done."""
+        self._done, self._new = self._done + answers, self._new + answers
+        self._tokens, self._seconds = self._tokens + tokens, self._seconds + seconds
+        if self._bar or self._done == self._total or time.monotonic() - self._shown > 10:
+            self._show()
+
+    def _show(self) -> None:
+        left = (self._total - self._done) * self._seconds / self._new
+        text = "sampling %d/%d answers  %s tok/s  ETA %d:%02d" % (
+            self._done, self._total, _short(self._tokens / self._seconds), *divmod(int(left), 60),
+        )  # fmt: skip
+        if self._bar:
+            filled = int(20 * self._done / self._total)
+            self._out.write("\r\x1b[2K%s%s %s" % ("━" * filled, "╌" * (20 - filled), text))
+        else:
+            self._out.write(text + "\n")
+        self._out.flush()
+        self._shown = time.monotonic()
+
+    def close(self) -> None:
+        """End the bar's line."""
+        if self._bar:
+            self._out.write("\n")
+
+
 def _number(value: Any) -> Any:
     """None for NaN and infinities, which JSON does not know."""
     return value if value is None or abs(value) < float("inf") else None

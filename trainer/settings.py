@@ -142,7 +142,7 @@ class Settings:
 
     # Logs and checkpoints
     log_every: int = _option(10, "steps between lines of metrics.jsonl; the loss is read one log late")
-    checkpoint_every: int = _option(0, "steps between checkpoints; 0: only when interrupted and at the end")
+    checkpoint_every: int = _option(0, "steps between checkpoints; 0: only at the end or a signal; -1: each epoch")
     keep_checkpoints: int = _option(2, "newest checkpoints that stay; 2 is the least that survives a torn one")
     checkpoint_blocking: bool = _option(False, "training waits until a checkpoint is on the disk, as plain loops do")
     upload: Optional[str] = _option(
@@ -180,7 +180,7 @@ class Settings:
 _LEAST: Dict[str, Any] = {
     "tokens_per_row": 2, "examples_per_batch": 1, "accumulate": 1, "epochs": 1, "max_steps": 0, "warmup_steps": 0,
     "learning_rate": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "max_bad_steps": 1, "threads": 0, "log_every": 1,
-    "checkpoint_every": 0, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
+    "checkpoint_every": -1, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
     "lora_rank": -1, "lora_alpha": 0.0, "lora_dropout": 0.0, "samples_per_prompt": 1, "max_new_tokens": 1,
     "sampling_temperature": 0.0, "top_p": 0.0, "sample_batch": 1, "numeric_tolerance": 0.0, "check_seconds": 0.01,
     "max_accepted": 0,
@@ -191,11 +191,17 @@ _LEAST: Dict[str, Any] = {
 # HF Trainer's own defaults as a person gets them without changing anything: padded batches of 8, float32, every
 # position through the head, an optimizer loop that reads the loss each step, and tokenising in the loader as the
 # usual tutorials' collators do.
+_BEFORE: Dict[str, Any] = {
+    "packing": False, "pretokenize": False, "attention": "model", "head": "all", "optimizer": "foreach",
+    "precision": "float32", "sync_every_step": True, "prefetch": 0,
+}  # fmt: skip
 PRESETS: Dict[str, Dict[str, Any]] = {
     "default": {},
-    "before": {
-        "packing": False, "pretokenize": False, "attention": "model", "head": "all", "optimizer": "foreach",
-        "precision": "float32", "sync_every_step": True, "prefetch": 0,
+    "before": _BEFORE,
+    # As people write rejection fine-tuning by hand: one answer after the other, then a Trainer with padded batches of
+    # 32, activation checkpointing on, and a checkpoint in every epoch.
+    "before-rft": {
+        **_BEFORE, "sample_batch": 1, "examples_per_batch": 32, "recompute": True, "checkpoint_every": -1,
     },
 }  # fmt: skip
 

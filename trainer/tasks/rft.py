@@ -1,0 +1,160 @@
+"""Rejection fine-tuning: the model answers each prompt several times, and is trained on its own right answers.
+
+Sampling, judging and training are one run. Each leaves its result in OUTPUT/rft, and a run that was stopped goes on
+in whichever it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import torch
+
+from trainer import lora, rejection, tokens
+from trainer.batches import Batch
+from trainer.checkers import Checker, checker
+from trainer.errors import TrainerError
+from trainer.examples import Row
+from trainer.model import Trainee
+from trainer.progress import SamplingProgress
+from trainer.prompts import read_prompts
+from trainer.samples import Done, samples
+from trainer.sampling import Answer, Sampler, plan
+from trainer.settings import Settings
+from trainer.task import Prepared
+from trainer.tasks import sft
+from trainer.workloads import DATA, Workload
+
+RANK = 16  # of the adapters unless lora_rank says otherwise: peft's examples and the LoRA paper use 4 to 64
+
+
+def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
+    """Sample and judge what is not yet, then plan the training on what was accepted."""
+    files = [Path(name) for name in settings.data] or ([DATA / "sums.jsonl"] if workload else [])
+    tokenizer = sft.load_tokenizer(settings, workload)
+    folder = Path(settings.output) / "rft"
+    if settings.resume == "never":
+        _move_aside(folder)
+    with checker(settings) as judge:
+        rows, prompts = read_prompts(files, tokenizer, settings, judge)
+        identity = _identity(files, tokenizer, settings, workload)
+        done = _sampled(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
+        summary = _judged(folder, identity, done, rows, judge, settings)
+    training = replace(settings, data=(str(folder / "accepted.jsonl"),), lora_rank=lora.rank_of(settings, RANK))
+    prepared = sft.prepare(training, workload)
+    prepared.facts["rft"] = summary
+    return prepared
+
+
+def adapt(trainee: Trainee, settings: Settings) -> None:
+    """Adapters, unless lora_rank=0 asks to train every weight."""
+    lora.add(trainee, settings, RANK)
+
+
+def loss(trainee: Trainee, batch: Batch, settings: Settings, scale: float) -> torch.Tensor:
+    """That of supervised fine-tuning."""
+    return sft.loss(trainee, batch, settings, scale)
+
+
+def _sampled(
+    path: Path,
+    identity: str,
+    prompts: List[List[int]],
+    tokenizer: Any,
+    settings: Settings,
+    workload: Optional[Workload],
+) -> List[Done]:
+    """Every batch of the plan, from the file as far as it goes, and from the model from there on."""
+    batches = plan(prompts, settings)
+    with samples(path, identity) as (done, append):
+        if len(done) == len(batches):
+            return done
+        sampler = Sampler(settings, workload, tokenizer)
+        need = max(map(len, prompts)) + settings.max_new_tokens
+        if sampler.longest and need > sampler.longest:
+            raise TrainerError(
+                "too-long-for-model",
+                "the longest prompt and max_new_tokens need %d positions, the model has %d" % (need, sampler.longest),
+                "Lower max_new_tokens.",
+            )
+        progress = SamplingProgress(sum(map(len, batches)), sum(len(item.answers) for item in done))
+        for number in range(len(done), len(batches)):
+            begun, cpu = time.perf_counter(), time.process_time()
+            answers = sampler.answers(batches[number])
+            item = Done(number, answers, time.perf_counter() - begun, time.process_time() - cpu)
+            append(item)
+            done.append(item)
+            progress.add(len(answers), sum(answer.tokens for answer in answers), item.seconds)
+        progress.close()
+    return done
+
+
+def _judged(
+    folder: Path, identity: str, done: List[Done], rows: List[Row], judge: Checker, settings: Settings
+) -> Dict[str, Any]:
+    """The summary, written beside accepted.jsonl; nothing is judged twice."""
+    names = ("checker", "answer_field", "numeric_tolerance", "check_seconds", "max_accepted", "completion_field")
+    parts = [identity, *("%s=%s" % (name, getattr(settings, name)) for name in names)]
+    if settings.checker.rpartition(":")[0].endswith(".py"):
+        parts.append(Path(settings.checker.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace"))
+    judged = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    accepted, place = folder / "accepted.jsonl", folder / "summary.json"
+    try:
+        known: Dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        whole = hashlib.sha256(accepted.read_bytes()).hexdigest() == known["accepted_sha256"]
+        if whole and known["identity"] == judged:
+            return known
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # not judged yet, or torn: judge now
+    answers: List[Answer] = list(itertools.chain.from_iterable(item.answers for item in done))
+    kept, fates = rejection.keep(answers, rows, judge, settings)
+    seconds, generated = sum(item.seconds for item in done), sum(answer.tokens for answer in answers)
+    summary: Dict[str, Any] = {
+        "identity": judged, "prompts": len(rows), "answers": len(answers), **fates,
+        "accept_rate": round(fates["accepted"] / len(answers), 4), "generated_tokens": generated,
+        "sampling_seconds": round(seconds, 3), "sampling_cpu_seconds": round(sum(i.cpu_seconds for i in done), 3),
+        "tokens_per_second": round(generated / seconds, 1) if seconds else None,
+        "accepted_sha256": rejection.write_accepted(accepted, kept, rows, settings, identity),
+    }  # fmt: skip
+    sys.stderr.write(
+        "accepted %d of %d answers (%.0f %%), %d of them different; %d of %d prompts have none\n"
+        % (
+            fates["accepted"],
+            len(answers),
+            100 * summary["accept_rate"],
+            len(kept),
+            fates["prompts_without"],
+            len(rows),
+        )
+    )
+    rejection.replace_file(place, json.dumps(summary, indent=1).encode())
+    return summary
+
+
+def _identity(files: List[Path], tokenizer: Any, settings: Settings, workload: Optional[Workload]) -> str:
+    """What the answers depend on: prompts, tokenizer, model, and how they are sampled."""
+    names = (
+        "prompt_field", "seed", "samples_per_prompt", "max_new_tokens", "sampling_temperature", "top_p", "sample_batch",
+    )  # fmt: skip
+    model = [path for path in sorted(Path(settings.model).glob("*")) if path.is_file()] if settings.model else []
+    if settings.model_config and not settings.model and Path(settings.model_config).is_file():
+        model = [Path(settings.model_config)]
+    return tokens.fingerprint(
+        [*files, *model], tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
+        repr(workload.config if workload and not model else None),
+        repr([(name, getattr(settings, name)) for name in names]),
+    )  # fmt: skip
+
+
+def _move_aside(folder: Path) -> None:
+    if folder.exists():
+        names = (folder.with_name("rft.before-%d" % number) for number in itertools.count(1))
+        os.rename(folder, next(path for path in names if not path.exists()))
