@@ -87,7 +87,7 @@ def _built_for(page: Page, draft: Draft) -> None:
     """torch 2.9 and later list what they were built for, one capability a line (torch/cuda/__init__.py)."""
     pattern = re.compile(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
     found = [match for _, text in page.left() if (match := pattern.fullmatch(text))]
-    draft.claim("torch.arch_list", tuple(f"sm_{match[1]}{match[2]}" for match in found) or None)
+    draft.claim("torch.arch_list", tuple(dict.fromkeys(f"sm_{match[1]}{match[2]}" for match in found)) or None)
 
 
 def _facts(message: str, draft: Draft) -> None:

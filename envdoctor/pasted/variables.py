@@ -55,10 +55,10 @@ def allowed(name: str) -> bool:
 
 
 def _assigns(text: str, value: str) -> bool:
-    """``NAME=value`` always does; ``NAME: value`` and ``NAME value`` only with a value of one word."""
-    return (
-        "=" in text.split(" ")[0] or text.startswith(("export ", "set ", "$env:")) or (bool(value) and " " not in value)
-    )
+    """``NAME=value``, ``NAME: value`` or ``NAME value``, and nothing behind it: a command may follow its variables."""
+    if " " in value:
+        return value[0] in "'\"" and value[-1] == value[0]
+    return bool(value) or "=" in text
 
 
 def _set(draft: Draft, name: str, value: str) -> None:
