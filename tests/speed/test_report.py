@@ -12,7 +12,7 @@ from envdoctor.speed.report import Report, parse, read
 from envdoctor.speed.verdict import judge
 
 HERE = Path(__file__).parent
-RECORDED = HERE / "reports" / "chat-5m-cpu.json"
+RECORDED = HERE / "reports" / "chat-5m-cpu-contended.json"
 
 
 def recorded() -> dict[str, Any]:

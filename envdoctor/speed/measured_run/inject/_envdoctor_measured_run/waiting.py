@@ -58,9 +58,9 @@ class AfterTorch:
 
 
 def _begin(torch: Any) -> None:
-    from . import watching
+    from . import hooks
 
-    watching.begin(torch, os.environ[FOLDER])
+    hooks.begin(torch, os.environ[FOLDER])
 
 
 def _tidy() -> None:

@@ -1,24 +1,20 @@
-"""The hooks into torch: waits for a DataLoader's batch, backward passes, optimizer steps; and when to write the record.
-
-Nothing here may ever stop the training: an error inside a hook ends the measuring, and is told in the record.
-"""
+"""What has been seen in one training process: steps, windows, waits; and when to write the record."""
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
+from threading import get_ident
 
 from .batches import Batches
 from .clock import Clock
 from .lines import Lines
-from .process_state import Contention, describe, describe_loader
+from .process_state import Contention, describe
 from .record_file import RecordFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 WINDOW_SECONDS = {"cpu": 0.5, "cuda": 2.0}  # a window's edge waits for the GPU: seldom enough to cost nothing
@@ -54,65 +50,68 @@ class Watcher:
         self._counted: Any = None  # id of the optimizer whose steps are the steps
         self._others: dict[int, int] = {}
         self._window_steps = 0
-        self._longer = 1.0
+        self._window = WINDOW_SECONDS["cpu"]
         self._depth = 0
 
-    # What the hooks call, in the order of a step.
+    # What the hooks call, in the order of a step. All of it together takes about 10 microseconds per step.
 
     def data_begins(self) -> bool:
         """True when this wait counts: the outermost one, in the training thread."""
-        if not self.enabled or threading.get_ident() != self.thread:
+        if not self.enabled or get_ident() != self.thread:
             return False
         self._depth += 1
         if self._depth > 1:
             return False
-        self._enter(self.part, "data")
+        self.clock.mark(self.part)
+        self.part = "data"
         return True
 
     def data_ended(self, counted: bool, batch: Any) -> None:
-        if not self.enabled or threading.get_ident() != self.thread:
+        if not self.enabled or get_ident() != self.thread:
             return
         self._depth = max(self._depth - 1, 0)
         if counted:
-            self._enter("data", "forward")
+            self.clock.mark("data")
+            self.part = "forward"
             if batch is not None:
                 self.waits += 1
                 self.batches.look(batch)
 
     def backward_begins(self) -> None:
-        if self.enabled and threading.get_ident() == self.thread:
-            self._enter("forward", "backward")
+        if self.enabled and get_ident() == self.thread:
+            self.clock.mark("forward")
+            self.part = "backward"
 
     def backward_ended(self) -> None:
-        if self.enabled and threading.get_ident() == self.thread:
-            self._enter("backward", "other")
+        if self.enabled and get_ident() == self.thread:
+            self.clock.mark("backward")
+            self.part = "other"
 
     def step_begins(self) -> None:
-        if self.enabled and threading.get_ident() == self.thread:
+        if self.enabled and get_ident() == self.thread:
             # Between backward and step stand clipping and unscaling: the optimizer's own business.
-            self._enter("optimizer" if self.part == "other" and self.steps else self.part, "optimizer")
+            self.clock.mark("optimizer" if self.part == "other" and self.steps else self.part)
+            self.part = "optimizer"
 
     def step_ended(self, optimizer: Any) -> None:
         if not self.enabled:
             return
         if self.steps == 0 and self._counted is None:
-            self.thread = threading.get_ident()
-        if threading.get_ident() != self.thread:
+            self.thread = get_ident()
+        if get_ident() != self.thread:
             return
-        self._enter("optimizer", "other")
+        self.clock.mark("optimizer")
+        self.part = "other"
         if self._is_counted(id(optimizer)):
             self._step(optimizer)
-
-    def _enter(self, finished: str, begun: str) -> None:
-        self.clock.mark(finished)
-        self.part = begun
 
     def _is_counted(self, optimizer: int) -> bool:
         """One optimizer's steps are the run's steps, however many there are: the first, as long as it is used."""
         if self._counted is None or self._others.get(optimizer, 0) >= FOREIGN_STEPS:
             self._counted = optimizer
         if optimizer == self._counted:
-            self._others.clear()
+            if self._others:
+                self._others.clear()
             return True
         self._others[optimizer] = self._others.get(optimizer, 0) + 1
         return False
@@ -122,6 +121,7 @@ class Watcher:
         if self.steps == 1:
             self.first_step_after = time.perf_counter() - self._began
             self.state = describe(self.torch, optimizer)
+            self._window = WINDOW_SECONDS["cuda" if self.state["device"]["type"] == "cuda" else "cpu"]
             self.contention.begin()
             self.clock.restart()  # the first step holds imports, compilation and first-use costs
             self.file.at_exit(self.record)
@@ -130,8 +130,7 @@ class Watcher:
             self.file.write(self.record(None))
             return
         self._window_steps += 1
-        device = "cuda" if self.state["device"]["type"] == "cuda" else "cpu"
-        if self.clock.age() >= WINDOW_SECONDS[device] * self._longer:
+        if self.clock.age() >= self._window:
             self._close_window()
 
     def _close_window(self) -> None:
@@ -140,7 +139,7 @@ class Watcher:
         self._window_steps = 0
         if len(self.windows) >= MOST_WINDOWS:
             self.windows = [_joined(self.windows[n], self.windows[n + 1]) for n in range(0, MOST_WINDOWS - 1, 2)]
-            self._longer *= 2.0
+            self._window *= 2.0
         if self.file.due():
             self.file.write(self.record(None))
 
@@ -185,94 +184,3 @@ def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     parts = {part: first["breakdown"][part] + second["breakdown"][part] for part in first["breakdown"]}
     steps, seconds = first["steps"] + second["steps"], first["seconds"] + second["seconds"]
     return {"steps": steps, "seconds": seconds, "breakdown": parts}
-
-
-def begin(torch: Any, folder: str) -> None:
-    """Put the hooks into a freshly imported torch."""
-    watcher = Watcher(torch, folder)
-    try:
-        _watch_loaders(watcher)
-        _watch_backward(torch, watcher)
-        _watch_optimizers(watcher)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=watcher.lines.fork_begins,
-                after_in_parent=watcher.lines.fork_ended,
-                after_in_child=watcher.forked,
-            )
-    except Exception as error:  # noqa: BLE001 - a torch of another shape is not measured; the program runs as ever
-        watcher.failed(error)
-
-
-def _guarded(watcher: Watcher, call: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return call(*arguments)
-    except Exception as error:  # noqa: BLE001 - see the head of this module
-        watcher.failed(error)
-        return None
-
-
-def _watch_loaders(watcher: Watcher) -> None:
-    from torch.utils.data import dataloader
-
-    base, loader = dataloader._BaseDataLoaderIter, dataloader.DataLoader
-    next_batch, new_iterator = base.__next__, loader.__iter__
-
-    @functools.wraps(next_batch)
-    def timed_next(self: Any) -> Any:
-        counted = _guarded(watcher, watcher.data_begins)
-        batch = None
-        try:
-            batch = next_batch(self)
-            return batch
-        finally:
-            _guarded(watcher, watcher.data_ended, counted, batch)
-
-    @functools.wraps(new_iterator)
-    def timed_iter(self: Any) -> Any:
-        counted = _guarded(watcher, watcher.data_begins)
-        try:
-            return new_iterator(self)
-        finally:
-            _guarded(watcher, watcher.data_ended, counted, None)
-            if counted:
-                _guarded(watcher, lambda: watcher.loaders.setdefault(id(self), describe_loader(self)))
-
-    _keep_out_of_graphs(timed_next, timed_iter)
-    base.__next__ = timed_next
-    loader.__iter__ = timed_iter
-
-
-def _watch_backward(torch: Any, watcher: Watcher) -> None:
-    backward = torch.autograd.backward
-
-    @functools.wraps(backward)
-    def timed_backward(*arguments: Any, **options: Any) -> Any:
-        _guarded(watcher, watcher.backward_begins)
-        try:
-            return backward(*arguments, **options)
-        finally:
-            _guarded(watcher, watcher.backward_ended)
-
-    _keep_out_of_graphs(timed_backward)
-    torch.autograd.backward = timed_backward
-
-
-def _watch_optimizers(watcher: Watcher) -> None:
-    from torch.optim import optimizer as optimizers
-
-    def before(*_: Any) -> None:
-        _guarded(watcher, watcher.step_begins)
-
-    def after(optimizer: Any, *_: Any) -> None:
-        _guarded(watcher, watcher.step_ended, optimizer)
-
-    _keep_out_of_graphs(before, after)
-    optimizers.register_optimizer_step_pre_hook(before)
-    optimizers.register_optimizer_step_post_hook(after)
-
-
-def _keep_out_of_graphs(*functions: Callable[..., Any]) -> None:
-    """What torch.compile meets of these it calls, and does not trace."""
-    for function in functions:
-        vars(function)["_torchdynamo_disable"] = True
