@@ -120,7 +120,15 @@ def _started(process: int) -> str:
 
 
 def _alive(process: int, started: str) -> bool:
-    return process != os.getpid() and started != "gone" and _started(process) == started
+    if process == os.getpid():
+        return False
+    if started != "gone":
+        return _started(process) == started
+    try:  # written where there is no /proc
+        os.kill(process, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return True
 
 
 def _end_orphans(path: Path) -> None:
@@ -131,9 +139,10 @@ def _end_orphans(path: Path) -> None:
     """
     try:
         wanted = path.stat()
+        processes = list(os.scandir("/proc"))
     except OSError:
         return
-    for entry in os.scandir("/proc"):
+    for entry in processes:
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
         with contextlib.suppress(OSError):

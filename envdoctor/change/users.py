@@ -26,12 +26,15 @@ class User:
 
 
 def users(*folders: Path) -> tuple[User, ...]:
-    """The processes that run from any of these directories; this process and those above it are left out."""
+    """The processes that run from any of these directories; this process and those above it are left out.
+
+    Other users' processes are seen by root only.
+    """
     roots = [os.path.realpath(folder) for folder in folders]
     named = {os.path.abspath(folder) for folder in folders} | set(roots)
     ours = set(_ancestors())
     found = []
-    for entry in os.scandir("/proc"):
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
         if not entry.name.isdigit() or int(entry.name) in ours:
             continue
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
