@@ -10,7 +10,8 @@ from typing import Any, Dict, Iterator, List
 from trainer.errors import TrainerError
 from trainer.shards import sha256
 
-# Weights are noise to a compressor: on float32 checkpoints level 1 saves as much as level 6 and takes half the time.
+# Weights are noise to a compressor. Measured on 27 MB of float32 weights and AdamW moments: gzip saves 8.1 % at level 1
+# and 8.5 % at 6 and 9, each in about 1.9 CPU seconds; zstd saves 8.7 % in 0.1.
 GZIP_LEVEL = 1
 
 

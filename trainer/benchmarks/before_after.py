@@ -1,12 +1,12 @@
 """Preset `before` against the defaults: one workload in fresh processes, taking turns on the same machine.
 
-    python -m trainer.benchmarks.before_after [--workload chat-5m] [--rounds 5] [--python PYTHON] [--set name=value
-    ...]
+    python -m trainer.benchmarks.before_after [--task sft] [--workload chat-5m] [--rounds 5] [--python PYTHON]
+    [--set name=value ...]
 
-Prints one line per run, then the ratio of trained tokens per second with its spread over the rounds, by the clock and
-by the process's CPU time, which a busy machine disturbs less (most of all with --both threads=1). With --python the
-second runs use another interpreter and both use the default settings: that compares two environments. With --set the
-second runs are the defaults with those settings changed: that is the worth of one setting.
+Prints one line per run, then the ratio of trained tokens per second (real tokens for gritlm) with its spread over the
+rounds, by the clock and by the process's CPU time, which a busy machine disturbs less (most of all with --both
+threads=1). With --python the second runs use another interpreter and both use the default settings: that compares two
+environments. With --set the second runs are the defaults with those settings changed: that is the worth of one setting.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List
 
+from trainer import workloads
+from trainer.benchmarks import corpora
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def measured(
-    python: str, workload: str, preset: str, settings: Dict[str, str], folder: Path, seconds: float
+    python: str, task: str, workload: str, preset: str, settings: Dict[str, Any], folder: Path, seconds: float
 ) -> Dict[str, Any]:
     """The report of one measured run; SystemExit with its message when it failed."""
     report = folder / "report.json"
+    data = corpora.data_of(task, workloads.find(workload), preset, folder)
+    settings = {**corpora.SHARED[task], "data": data, **settings}
     order = {
-        "schema": 1, "task": "sft", "workload": workload, "preset": preset, "settings": settings, "flags": {},
+        "schema": 1, "task": task, "workload": workload, "preset": preset, "settings": settings, "flags": {},
         "run_folder": str(folder / "run"), "report": str(report),
         "measure": {"windows": 200, "max_warmup_seconds": seconds, "max_seconds": seconds, "probes": False},
     }  # fmt: skip
@@ -45,12 +50,14 @@ def measured(
 
 
 def speed(report: Dict[str, Any], clock: str) -> float:
-    """Trained tokens per second: the median over windows, which a disturbed window does not move."""
-    return float(statistics.median(window["tokens"]["trained"] / window[clock] for window in report["windows"]))
+    """Tokens per second: the median over windows, which a disturbed window does not move."""
+    unit = corpora.UNIT[report["task"]]
+    return float(statistics.median(window["tokens"][unit] / window[clock] for window in report["windows"]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--task", default="sft", choices=list(corpora.SHARED))
     parser.add_argument("--workload", default="chat-5m")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=12.0, help="measured span of each run")
@@ -72,11 +79,11 @@ def main() -> None:
         for turn in range(given.rounds):
             for side in list(sides) if turn % 2 == 0 else list(sides)[::-1]:
                 python, preset, settings = sides[side]
-                report = measured(python, given.workload, preset, settings, Path(name), given.seconds)
+                report = measured(python, given.task, given.workload, preset, settings, Path(name), given.seconds)
                 reports[side].append(report)
                 padding = 1 - report["tokens_per_step"]["real"] / report["tokens_per_step"]["slots"]
                 stalled = report["contention"]["during"]
-                line = "%-10s %7.0f trained tokens/s  %7.0f per CPU second  padding %2.0f %%  stalled %s"
+                line = "%-10s %7.0f tokens/s  %7.0f per CPU second  padding %2.0f %%  stalled %s"
                 figures = (side, speed(report, "seconds"), speed(report, "cpu_seconds"), 100 * padding, stalled)
                 print(line % figures, flush=True)
     for clock in ("seconds", "cpu_seconds"):
