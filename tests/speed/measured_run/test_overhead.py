@@ -26,7 +26,10 @@ def test_what_measuring_costs_in_steps_of_two_milliseconds(tmp_path: Path) -> No
     logs = [math.log(measured / plain) for measured, plain in found["pairs"]]
     error = t_quantile(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
     cost = statistics.median(logs)
+    # Neighbours only ever lengthen a block, so on a shared machine the quiet quarter of the blocks tells most.
+    measured, plain = (statistics.quantiles(blocks, n=4)[0] for blocks in zip(*found["pairs"], strict=True))
     print(
         f"\nsteps of {1e3 * found['step']:.2f} ms: measured / plain = {math.exp(cost):.4f} +- {error:.4f} of CPU time"
+        f" (pairs), {measured / plain:.4f} (lower quartiles)"
     )
     assert list(tmp_path.glob("run-*.json"))
