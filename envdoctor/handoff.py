@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor import bundle, process
+from envdoctor.change import hook
 from envdoctor.document import read_json
 from envdoctor.environment import Environment
 from envdoctor.errors import Trouble
@@ -92,7 +93,7 @@ def train(
         "task": order.task,
         "workload": order.workload,
         "settings": dict(order.settings),
-        "flags": dict(order.flags),
+        "flags": hook.typed(order.flags),
         "run_folder": str(folder),
         "report": str(report),
         "measure": None if order.measure is None else _as_dict(order.measure),

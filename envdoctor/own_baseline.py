@@ -82,4 +82,4 @@ def judged(run: Report, kept: Sequence[Report], name: str) -> Verdict:
     except Trouble as trouble:
         plain = judge([run], None)
         return replace(plain, workload=name, reasons=(f"the kept runs make no baseline: {trouble.problem}",))
-    return judge([run], replace(baseline, lock=None))
+    return judge([run], replace(baseline, lock=None), same_machine=True)

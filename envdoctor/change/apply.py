@@ -55,7 +55,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             progress(action)
         if not change.force:
             refuse_users(where)
-        strategy = decide(change, where, layout)
+        strategy = decide(change, where, layout, count=False)
         _refuse(strategy)
         task = _begin(change, where, lock, progress)
         before = build.fingerprint(layout)

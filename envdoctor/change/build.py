@@ -1,7 +1,8 @@
-"""Building the new state in the slot: clone, take out, install, hook, correct the paths, compare with the pins."""
+"""Building the new state in the slot: clone what stays, install, hook, correct the paths, compare with the pins."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from envdoctor.change import hook, paths
 from envdoctor.change.clone import Cloned, clone
-from envdoctor.change.distributions import Installed, scan, take_out
+from envdoctor.change.distributions import Installed, going, scan
 from envdoctor.change.installers import Installer, install, new_environment
 from envdoctor.change.journal import Generation, Journal
 from envdoctor.change.layout import Layout, ask
@@ -56,22 +57,25 @@ def changed_clone(task: Task, layout: Layout, *, copy: bool) -> Built:
     change = task.change
     task.progress(f"cloning {task.where.environment}")
     foreign = frozenset(foreign_entries(task.where, layout))
+    installed = scan(layout.libraries)
+    names = {pin.name for pin in change.install}
+    if change.strict:
+        names |= _unasked(installed, change)
+    replaced = going(names, installed, layout.libraries, layout.prefix)
     done = clone(
         task.where.real,
         task.slot,
-        leave_out=lambda name: name in foreign or name.startswith(KEPT_PREFIX),
+        leave_out=lambda path: path in replaced or path in foreign or path.startswith(KEPT_PREFIX),
         links=not copy,
         known_as=task.where.environment,
     )
     task.log.line(f"cloned: {done.directories} folders, {done.linked} links, {len(done.copies)} copies")
     for path in done.left_out:
         task.log.line(f"neither file, folder nor link, left out: {path}")
+    for folder in replaced.emptied():
+        with contextlib.suppress(OSError):  # something else is in it
+            (task.slot / folder).rmdir()
     inside = ask(task.slot)
-    installed = scan(inside.libraries)
-    going = {pin.name for pin in change.install}
-    if change.strict:
-        going |= _unasked(installed, change)
-    take_out(going, installed, inside.libraries, task.slot)
     _install(task, change.install, inside)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
@@ -115,14 +119,14 @@ def _write_hook(task: Task, inside: Layout) -> None:
 
 def _unasked(installed: Sequence[Installed], change: Change) -> set[str]:
     asked = {pin.name for pin in change.wanted} | _INSTALLERS
-    going = {one.name for one in installed} - asked
+    unasked = {one.name for one in installed} - asked
     if os.path.realpath(sys.prefix) == os.path.realpath(change.environment):
         raise Trouble(
             "--strict would remove envdoctor itself, which runs from this environment",
             file=change.environment,
             remedy="Install envdoctor elsewhere, for example: uv tool install gpu-envdoctor",
         )
-    return going
+    return unasked
 
 
 def differences(pins: Sequence[Locked], libraries: Sequence[Path]) -> list[str]:

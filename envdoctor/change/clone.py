@@ -52,7 +52,7 @@ def clone(
 ) -> Cloned:
     """Clone the directory ``source`` as ``target``, which must not exist. Raises OSError; ``target`` is then partial.
 
-    ``leave_out`` says of entries of the top directory whether they stay behind; sockets, pipes and devices always do.
+    ``leave_out`` says of relative paths whether they stay behind; sockets, pipes and devices always do.
     ``links`` False copies everything. ``known_as`` is another path by which the environment's own links may name it.
     """
     run = _Run(roots=(os.fspath(source), os.fspath(known_as or source)), links=links, done=Cloned())
@@ -66,9 +66,9 @@ def _directory(source: str, target: str, where: str, run: _Run, leave_out: Calla
     run.done.directories += 1
     with os.scandir(source) as entries:
         for entry in entries:
-            if not where and leave_out(entry.name):
-                continue
             path = f"{where}/{entry.name}" if where else entry.name
+            if leave_out(path):
+                continue
             new = f"{target}/{entry.name}"
             if entry.is_symlink():
                 _link(entry.path, new, path, run)

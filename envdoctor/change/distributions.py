@@ -1,4 +1,4 @@
-"""The distributions in a folder of packages: what lies there, who owns which file, and how one is taken out whole.
+"""The distributions in a folder of packages: what lies there, who owns which file, and what goes when one goes.
 
 `importlib.metadata` is not used: it hides a second ``.dist-info`` of the same name and answers None for names of
 damaged ones, and both are exactly what a repair has to remove. Paths of files are texts: there are 40,000 of them in an
@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
-
-from envdoctor.change.clone import delete_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,51 +92,62 @@ def _headers(metadata: Path) -> dict[str, str]:
     return headers
 
 
-def take_out(names: Iterable[str], installed: Sequence[Installed], libraries: Sequence[Path], root: Path) -> None:
-    """Remove distributions from a clone with everything that is theirs. Nothing outside ``root`` is touched.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """What a clone leaves out, as paths relative to the environment."""
+
+    files: frozenset[str]
+    folders: frozenset[str]  # with all that is in them
+
+    def __contains__(self, path: object) -> bool:
+        if path in self.folders or path in self.files:
+            return True
+        folder, compiled, name = str(path).rpartition("__pycache__/")
+        return bool(compiled) and f"{folder}{name.partition('.')[0]}.py" in self.files
+
+    def emptied(self) -> list[str]:
+        """Folders that may have nothing left in them, inner ones first; never those at the top."""
+        above = _folders(f"/{file}" for file in self.files)
+        return sorted((folder[1:] for folder in above if "/" in folder[1:]), key=len, reverse=True)
+
+
+def going(names: Iterable[str], installed: Sequence[Installed], libraries: Sequence[Path], root: Path) -> Going:
+    """Everything that belongs to the distributions ``names`` of the environment ``root``, and nothing else.
 
     Theirs are the files of their RECORD with the bytecode beside them, all of their ``.dist-info``, whatever an
-    interrupted pip left of them (``~ame``), and folders in which no other distribution owns a file: there, what no
+    interrupted pip left of any (``~ame``), and folders in which no other distribution owns a file: there, what no
     RECORD lists is the junk of an interrupted installation. Without a RECORD the folders named in ``top_level.txt``
     (or by the distribution) are taken, where no other distribution has files.
     """
-    for library in libraries:
-        for entry in sorted(os.listdir(library)):
-            if entry.startswith("~"):
-                delete_tree(library / entry)
-    going = set(names) & {one.name for one in installed}
-    if not going:
-        return
+    tops = tuple(os.fspath(library) for library in libraries)
+    leaving = set(names) & {one.name for one in installed}
+    files: set[str] = set()
+    folders = {f"{top}/{entry}" for top in tops for entry in os.listdir(top) if entry.startswith("~")}
     others: set[str] = set()
     # A neighbour without RECORD may own files below a namespace folder; only regular packages are taken whole then.
     unknown_neighbour = False
-    for one in installed:
-        if one.name not in going:
-            files = one.files()
-            unknown_neighbour = unknown_neighbour or files is None
-            others.update(files or ())
-    tops = tuple(os.fspath(library) for library in libraries)
+    for one in installed if leaving else ():
+        if one.name not in leaving:
+            owned = one.files()
+            unknown_neighbour = unknown_neighbour or owned is None
+            others.update(owned or ())
     shared = _folders(others) | set(tops)
     inside = _Inside(os.fspath(root))
     for one in installed:
-        if one.name not in going:
+        if one.name not in leaving:
             continue
-        files = one.files()
-        own = [file for file in files or _guess(one) if file not in others and file in inside]
-        folders = sorted(_folders(own), key=len)
-        for folder in folders:
+        own = {file for file in one.files() or _guess(one) if file not in others and file in inside}
+        files |= own
+        folders.add(os.fspath(one.info))
+        for folder in _folders(own):
             if folder in shared or not folder.startswith(tuple(top + "/" for top in tops)):
                 continue
-            regular = os.path.exists(f"{folder}/__init__.py") or folder == os.fspath(one.info)
-            if regular or not unknown_neighbour:
-                delete_tree(folder)
-        for file in own:
-            _unlink(file)
-        for folder in reversed(folders):
-            if folder not in tops and os.path.dirname(folder).startswith(f"{root}/"):
-                with contextlib.suppress(OSError):  # not empty, or gone already
-                    os.rmdir(folder)
-        delete_tree(one.info)
+            if not unknown_neighbour or os.path.exists(f"{folder}/__init__.py"):
+                folders.add(folder)
+    prefix = len(os.fspath(root)) + 1
+    return Going(
+        files=frozenset(file[prefix:] for file in files), folders=frozenset(folder[prefix:] for folder in folders)
+    )
 
 
 class _Inside:
@@ -175,15 +184,3 @@ def _folders(files: Iterable[str]) -> set[str]:
             found.add(folder)
             folder = os.path.dirname(folder)
     return found
-
-
-def _unlink(file: str) -> None:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        os.unlink(file)
-    if file.endswith(".py"):
-        folder, name = os.path.split(file)
-        cache = f"{folder}/__pycache__"
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for compiled in os.listdir(cache):
-                if compiled.startswith(name.removesuffix("py")):
-                    os.unlink(f"{cache}/{compiled}")

@@ -60,7 +60,7 @@ def render(
     """
     table = table or bundle.flags_table()
     all_flags = {**earlier[0], **flags}
-    typed = _typed(all_flags, table)
+    values = typed(all_flags, table)
     all_variables = dict(earlier[1])
     for name, value in variables.items():
         if (why := too_early(name)) is not None:
@@ -68,7 +68,7 @@ def render(
         if "=" in name or "\0" in name + (value or "") or not name:
             raise Trouble(f"{name!r} is not the name of a variable", where="variables")
         all_variables[name] = [value, (present or {}).get(name)]
-    line = f"import _envdoctor_startup as e; e.start({all_variables!a}, {typed!a})"
+    line = f"import _envdoctor_startup as e; e.start({all_variables!a}, {values!a})"
     return {
         PTH: line + "\n",
         _CODE: (Path(__file__).parent / "startup.py").read_text(encoding="utf-8"),
@@ -94,8 +94,9 @@ def precompile(python: Path, library: Path, final: Path) -> bool:
     return run([python, "-I", "-c", code, *pairs], deadline=COMPILE_SECONDS).ok
 
 
-def _typed(flags: Mapping[str, str], table: Path) -> dict[str, Any]:
-    """Flags travel as text; the table says which kind of value each of them takes."""
+def typed(flags: Mapping[str, str], table: Path | None = None) -> dict[str, Any]:
+    """Flags travel as text; the table says which kind of value each of them takes. Raises `Trouble` for other ones."""
+    table = table or bundle.flags_table()
     known = {flag.name: str(flag.values) for flag in runpy.run_path(str(table))["FLAGS"]}
     return {name: _value(name, text, known) for name, text in sorted(flags.items())}
 

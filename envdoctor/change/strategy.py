@@ -26,6 +26,7 @@ _OWN_ENTRIES = frozenset(
     " CACHEDIR.TAG .lock .envdoctor pip.conf pip-selfcheck.json .nonadmin condabin shell x86_64-conda-linux-gnu"
     " aarch64-conda-linux-gnu x86_64-conda_cos6-linux-gnu x86_64-conda_cos7-linux-gnu licenses LICENSE.txt".split()
 )
+_PLENTY = 8 * 2**30  # bytes; two million folders' worth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,11 @@ def outline(change: Change, where: Places) -> Strategy | None:
     return None
 
 
-def decide(change: Change, where: Places, layout: Layout) -> Strategy:
-    """The strategy for an environment that exists."""
+def decide(change: Change, where: Places, layout: Layout, *, count: bool = True) -> Strategy:
+    """The strategy for an environment that exists.
+
+    ``count`` False does not count the folders of a clone made of hard links where there is room for any number.
+    """
     if layout.untouchable:
         return _beside(layout, where)
     foreign = foreign_entries(where, layout)
@@ -80,6 +84,8 @@ def decide(change: Change, where: Places, layout: Layout) -> Strategy:
         )
     kind, reason = _way(trial, foreign)
     strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not trial.links)
+    if trial.links and not count and space.free(where.parent)[0] > _PLENTY:
+        return strategy
     return _with_room(strategy, change, where, trial, foreign)
 
 

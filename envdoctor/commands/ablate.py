@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def command(
     if claims_ and not names:
         names = () if measured is not None else claims.variants_to_measure("cpu")
     if claims_ and measured is not None:
-        _print_claims(_earlier(measured))
+        _print_claims(*_earlier(measured))
         return
     chosen = _chosen(names, envs, ladder_)
     with steps(stderr()) as progress:
@@ -91,7 +91,7 @@ def command(
     if format_ == "json":
         print_json(data)
     elif claims_:
-        _print_claims(ablation)
+        _print_claims(ablation, reports)
     else:
         render(ablation, stdout())
 
@@ -132,7 +132,7 @@ def _run(
     return reports
 
 
-def _earlier(path: Path) -> Ablation:
+def _earlier(path: Path) -> tuple[Ablation, dict[str, list[Report]]]:
     from envdoctor.document import read_json
     from envdoctor.speed.report import parse
 
@@ -141,9 +141,10 @@ def _earlier(path: Path) -> Ablation:
         raise Trouble("not the JSON of an ablation", file=path, remedy="Make one: envdoctor ablate ... --output FILE")
     reports = {name: [parse(report, path) for report in runs] for name, runs in data["reports"].items()}
     known = {variant.name: variant for variant in (variants.DEFAULT, *variants.VARIANTS)}
-    return evaluate([known.get(name, Variant(name=name)) for name in reports], reports)
+    return evaluate([known.get(name, Variant(name=name)) for name in reports], reports), reports
 
 
-def _print_claims(ablation: Ablation) -> None:
+def _print_claims(ablation: Ablation, reports: Mapping[str, Sequence[Report]]) -> None:
     measured = {(row.variant.name, row.against): row for row in ablation.rows}
-    render_claims(claims.table(measured), stdout())
+    device = next((report.device.type for runs in reports.values() for report in runs), "cpu")
+    render_claims(claims.table(measured, device=device), stdout())

@@ -43,8 +43,15 @@ def command() -> None:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="Target file to write into; a copy is made when it is new."
 )
+@click.option("--noisy", is_flag=True, help="On a machine that is never quiet: write disturbances down, do not refuse.")
 def record(
-    env: Path | None, target_name: str, stack: str | None, workload: str | None, processes: int, output: Path | None
+    env: Path | None,
+    target_name: str,
+    stack: str | None,
+    workload: str | None,
+    processes: int,
+    output: Path | None,
+    noisy: bool,
 ) -> None:
     """Time the workload in fresh processes and write the raw windows into a target file.
 
@@ -70,7 +77,9 @@ def record(
         target.choice.stack,
         facts=examination.facts,
         date=time.strftime("%Y-%m-%d"),
-        command=f"envdoctor baseline record --target {target.name} --workload {chosen} --processes {processes}",
+        command=f"envdoctor baseline record --target {target.name} --workload {chosen} --processes {processes}"
+        + (" --noisy" if noisy else ""),
+        noisy=noisy,
     )
     path = _output(output, target)
     baselines.write(found, path)

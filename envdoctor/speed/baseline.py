@@ -13,6 +13,7 @@ from envdoctor.speed import breakdown, conditions, plot, probes, roofline
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.attribution import SPEED_PACKAGES, speed_settings
 from envdoctor.speed.baseline_file import write
+from envdoctor.speed.conditions import Obstacle
 from envdoctor.speed.report import Report
 from envdoctor.target import Baseline, Target
 
@@ -30,12 +31,14 @@ def record(
     lock: str | None = None,
     date: str = "",
     command: str = "",
+    noisy: bool = False,
 ) -> Baseline:
     """A measured baseline of N fresh processes: raw windows, probes, and the conditions they hold under.
 
     ``lock``: digest of the pins installed (default: the target's choice). ``date``: ISO 8601, ``command``: what
     measured it. Raises `Trouble` when the runs may not become a baseline: too few, of different things, disturbed, or
-    faster than the chip can be.
+    faster than the chip can be. With ``noisy`` disturbances are written down instead of refused: on a shared machine
+    that is never quiet, the spread that they cause is part of what later runs are judged by.
     """
     least = speeds.FEWEST_BASELINE_PROCESSES
     if len(reports) < least:
@@ -48,7 +51,7 @@ def record(
     runs = [speeds.process(report.rates, [w.seconds for w in report.windows]) for report in reports if report.windows]
     own = () if first.workload else runs  # a program of the user's own may vary by nature, as long as all runs do
     obstacles = [*conditions.of_reports(reports, runs, own), *conditions.of_facts(facts, first.device.type, None)]
-    if obstacles:
+    if obstacles and not noisy:
         raise _refused(f"a disturbed run makes no baseline: {obstacles[0].text}")
     digest = lock if lock is not None else (target.choice.digest if target.choice else None)
     baseline = Baseline(
@@ -61,7 +64,7 @@ def record(
         probes=tuple(
             {name: _short(speed) for name, speed in probes.flat(report.reference_probes).items()} for report in reports
         ),
-        conditions=_conditions(reports, facts, date),
+        conditions={**_conditions(reports, facts, date), **_disturbances(obstacles)},
         source=command,
     )
     if refused := roofline.refuse_impossible(baseline):
@@ -74,6 +77,10 @@ def device_name(report: Report) -> str:
     if report.device.type != "cpu":
         return report.device.name
     return f"{report.device.cpu_model or report.device.name}, {report.device.cores or report.device.threads} cores"
+
+
+def _disturbances(obstacles: Sequence[Obstacle]) -> dict[str, Any]:
+    return {"disturbed": [obstacle.text for obstacle in obstacles]} if obstacles else {}
 
 
 def _refused(problem: str) -> Trouble:
