@@ -31,6 +31,7 @@ QUICK = {
 """Command -> exit codes that are right for it in the place that the fixture makes."""
 WITH_NETWORK = {
     "envdoctor verify --target cpu --env ./env": (0, 1, 3),
+    "envdoctor baseline record --target cpu --env ./env --output mine.toml": (0, 3),
     "envdoctor lock --from environment --env ./env --output mine --folder ./locks": (0,),
 }
 MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults"}
@@ -101,5 +102,5 @@ def test_the_main_command_and_those_that_need_its_environment(tmp_path: Path) ->
     assert outcome.code == 0, outcome.err
     assert re.search(r"as-expected|faster|slower|unstable|not-comparable", outcome.out)
     for line, codes in WITH_NETWORK.items():
-        found = process.run(["bash", "-c", line], deadline=600, env=env, cwd=checkout)
+        found = process.run(["bash", "-c", line], deadline=1200, env=env, cwd=checkout)
         assert found.code in codes, found.err
