@@ -53,8 +53,8 @@ class Diagnosis:
         return tuple(f for f in self.findings if f.severity is not None and f.severity >= severity)
 
 
-def load_rules() -> tuple[Rule, ...]:
-    """The rules of `envdoctor.rules`, one per file, and those of plugins, by name.
+def load_rules(without: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """The rules of `envdoctor.rules`, one per file, and those of plugins, by name; not the families in ``without``.
 
     A plugin is an entry point of the group ``envdoctor.rules`` that names a `Rule`. A rule that cannot be loaded
     becomes one that crashes when it is run: it is reported, and the others go on.
@@ -62,7 +62,8 @@ def load_rules() -> tuple[Rule, ...]:
     package = importlib.import_module("envdoctor.rules")
     rules = []
     for info in pkgutil.walk_packages(package.__path__, "envdoctor.rules."):
-        if info.ispkg or info.name.rpartition(".")[2].startswith("_"):
+        family, _, name = info.name.removeprefix("envdoctor.rules.").partition(".")
+        if info.ispkg or name.startswith("_") or family in without:
             continue
         module = importlib.import_module(info.name)
         (found,) = (value for value in vars(module).values() if isinstance(value, Rule))

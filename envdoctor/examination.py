@@ -23,6 +23,11 @@ class Question:
     scripts: tuple[Path, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    recorded: bool = False  # facts from a file, which may hold scripts of their own
+
+    @property
+    def with_scripts(self) -> bool:
+        return bool(self.scripts) or self.recorded or any(name.startswith("script") for name in self.select)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envdoctor import stack, target
@@ -12,9 +12,28 @@ from envdoctor.stack import Stack
 from envdoctor.target import Target
 
 
+class Targets(Mapping[str, Target]):
+    """The bundled targets by name, each read when it is first asked for: reading all takes tens of milliseconds."""
+
+    def __init__(self) -> None:
+        self._paths = {path.stem: path for path in sorted((lockfiles() / "targets").glob("*.toml"))}
+        self._read: dict[str, Target] = {}
+
+    def __getitem__(self, name: str) -> Target:
+        if name not in self._read:
+            self._read[name] = target.load(self._paths[name])
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
 def load_targets() -> Mapping[str, Target]:
     """Every bundled target by name."""
-    return {path.stem: target.load(path) for path in sorted((lockfiles() / "targets").glob("*.toml"))}
+    return Targets()
 
 
 def load_stacks(chosen: Target, override: str | None = None) -> Mapping[str, Stack]:

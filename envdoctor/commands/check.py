@@ -76,7 +76,14 @@ def command(
     from envdoctor.commands._show import show
     from envdoctor.examination import Question
 
-    question = Question(target=target_name, stack=stack, select=select, ignore=ignore)
+    question = Question(
+        target=target_name,
+        stack=stack,
+        scripts=scripts,
+        select=select,
+        ignore=ignore,
+        recorded=facts_file is not None,
+    )
     judged = doctor.prepare(question)
     facts = collection.finish() if facts_file is None else collect.read(facts_file)
     examination = doctor.judge(facts, question, prepared=judged)

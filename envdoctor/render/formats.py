@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from envdoctor.examination import Examination
 from envdoctor.render.document import document
-from envdoctor.render.github import github
-from envdoctor.render.junit import junit
-from envdoctor.render.markdown import markdown
-from envdoctor.render.sarif import sarif
-from envdoctor.render.svg import svg
 from envdoctor.rule import Rule, Severity
 
 Format = Literal["text", "json", "junit", "sarif", "github", "markdown", "svg"]
@@ -21,15 +17,13 @@ FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "svg")
 
 def rendered(format_: str, examination: Examination, rules: Sequence[Rule], fail_on: Severity | None) -> str:
     """The examination in a format other than text, ending in a newline. Raises KeyError for an unknown one."""
-    makers: Mapping[str, Callable[[], str]] = {
-        "json": lambda: _json(document(examination)),
-        "sarif": lambda: _json(sarif(examination, rules)),
-        "junit": lambda: junit(examination, rules, fail_on),
-        "github": lambda: github(examination),
-        "markdown": lambda: markdown(examination),
-        "svg": lambda: svg(examination, rules),
-    }
-    return makers[format_]()
+    if format_ == "json":
+        return _json(document(examination))
+    # Each is imported when it is asked for: the text report must not wait for an XML library.
+    maker = getattr(importlib.import_module(f"envdoctor.render.{format_}"), format_)
+    arguments = {"sarif": (rules,), "junit": (rules, fail_on), "svg": (rules,)}.get(format_, ())
+    made = maker(examination, *arguments)
+    return made if isinstance(made, str) else _json(made)
 
 
 def _json(data: object) -> str:
