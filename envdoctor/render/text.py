@@ -22,7 +22,7 @@ SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows a
 
 def render(examination: Examination, console: Console, rules: Sequence[Rule], *, verbose: bool = False) -> None:
     """Print an examination; notes and skipped rules in full only when ``verbose``."""
-    console.print(_heading(examination), soft_wrap=True)
+    console.print(_heading(examination))
     console.print()
     titles = {rule.name: rule.title for rule in rules}
     diagnosis = examination.diagnosis
@@ -39,7 +39,7 @@ def render(examination: Examination, console: Console, rules: Sequence[Rule], *,
     if verbose:
         for skipped in diagnosis.skipped:
             console.print(Text(f"- {skipped.rule}: not judged: {printable(skipped.reason)}", "dim"))
-    console.print(_ending(examination, verbose=verbose), soft_wrap=True)
+    console.print(_ending(examination, verbose=verbose))
 
 
 def _heading(examination: Examination) -> Text:
