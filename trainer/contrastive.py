@@ -132,7 +132,8 @@ class GradCache(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
     it with the gradient that the whole batch's loss gave to its vectors (Gao et al., arXiv 2101.06983).
 
     Random states are put back before each repetition: without that, dropout would draw other masks than those the
-    loss has seen, and the gradients would be wrong.
+    loss has seen, and the gradients would be wrong. A step in three rows took 1.2 times the CPU time of one row (median
+    of 6 interleaved steps of chat-5m on a busy core, 0.95 to 1.48): for batches that do not fit, not for speed.
     """
 
     @staticmethod

@@ -1,7 +1,9 @@
 """One model that embeds and generates (GritLM, arXiv 2402.09906): InfoNCE over mean-pooled vectors of documents read
 both ways, plus the loss of supervised fine-tuning, each with its weight.
 
-The two losses are micro-batches of their own, so that only one graph is alive at a time. With contrastive_weight or
+The two losses are micro-batches of their own, so that only one graph is alive at a time and their order costs nothing:
+on one CPU core the contrastive one first took 1.03 times the CPU time of the generative one first (median of 6
+interleaved steps of chat-5m, 0.89 to 1.26), which is noise. With contrastive_weight or
 generative_weight 0 that part is not computed at all: a plain embedding trainer, or plain fine-tuning.
 """
 
