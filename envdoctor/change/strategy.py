@@ -85,8 +85,8 @@ def decide(change: Change, where: Places, layout: Layout, *, count: bool = True)
     kind, reason = _way(trial, foreign)
     strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not trial.links)
     if trial.links and not count and space.free(where.parent)[0] > _PLENTY:
-        return strategy
-    return _with_room(strategy, change, where, trial, foreign)
+        return _with_room(strategy, change, where, trial, (1, 0, 0))
+    return _with_room(strategy, change, where, trial, space.tree(where.real, foreign))
 
 
 def _way(trial: Trial, foreign: Sequence[str]) -> tuple[Kind, str]:
@@ -111,7 +111,7 @@ def _new(change: Change, where: Places) -> Strategy:
             remedy="Make that folder writable, or name another path.",
         )
     trial = Trial(exchange=True, links=True)
-    return _with_room(strategy, change, where, trial, ())
+    return _with_room(strategy, change, where, trial, (1, 0, 0))
 
 
 def _existing(folder: Path) -> Path:
@@ -138,9 +138,10 @@ def _beside(layout: Layout, where: Places) -> Strategy:
     )
 
 
-def _with_room(strategy: Strategy, change: Change, where: Places, trial: Trial, foreign: Sequence[str]) -> Strategy:
+def _with_room(
+    strategy: Strategy, change: Change, where: Places, trial: Trial, cloned: tuple[int, int, int]
+) -> Strategy:
     wanted = change.wanted if strategy.kind == "create" else change.install
-    cloned = (1, 0, 0) if strategy.kind == "create" else space.tree(where.real, foreign)
     found = sources.read(where.real, variables=os.environ, folder=Path.cwd())
     folders = [*([os.fspath(change.wheels)] if change.wheels else []), *found.find_links]
     shared = change.installer == "uv" and space.same_file_system(space.cache_folder(found.uv), where.parent)

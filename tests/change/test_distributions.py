@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Mapping
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envdoctor.change.distributions import scan, take_out
+from envdoctor.change.clone import clone
+from envdoctor.change.distributions import going, scan
 
 
 @pytest.fixture
@@ -36,9 +38,16 @@ def put(root: Path, name: str, version: str, files: Mapping[str, str], record: s
     return info
 
 
-def remove(root: Path, *names: str) -> None:
+def remove(root: Path, *names: str) -> Path:
+    """A clone without these distributions."""
     libraries = [root / "lib"]
-    take_out(names, scan(libraries), libraries, root)
+    leaving = going(names, scan(libraries), libraries, root)
+    target = root.with_name("clone")
+    clone(root, target, leave_out=leaving.__contains__)
+    for folder in leaving.emptied():
+        with contextlib.suppress(OSError):
+            (target / folder).rmdir()
+    return target
 
 
 def tree(root: Path) -> set[str]:
@@ -54,7 +63,7 @@ def test_files_bytecode_scripts_and_litter_go(root: Path) -> None:
                  "__pycache__/other.cpython-311.pyc", "alpha/.tmpXyz", "alpha/sub/orphan.so"):  # fmt: skip
         (root / "lib" / name).write_text("")
     (root / "lib" / "~eta").mkdir()
-    remove(root, "alpha")
+    root = remove(root, "alpha")
     assert tree(root) == {
         "bin", "lib/beta/__init__.py", "lib/other.py", "lib/__pycache__/other.cpython-311.pyc",
         "lib/beta-1.0.dist-info/METADATA", "lib/beta-1.0.dist-info/RECORD",
@@ -64,7 +73,7 @@ def test_files_bytecode_scripts_and_litter_go(root: Path) -> None:
 def test_a_namespace_keeps_its_other_members(root: Path) -> None:
     put(root, "nvidia-a", "1", {"nvidia/a/lib.so": ""})
     put(root, "nvidia-b", "1", {"nvidia/b/lib.so": ""})
-    remove(root, "nvidia-a")
+    root = remove(root, "nvidia-a")
     assert not (root / "lib" / "nvidia" / "a").exists()
     assert (root / "lib" / "nvidia" / "b" / "lib.so").exists()
 
@@ -72,7 +81,7 @@ def test_a_namespace_keeps_its_other_members(root: Path) -> None:
 def test_a_namespace_keeps_members_that_have_no_record(root: Path) -> None:
     put(root, "nvidia-a", "1", {"nvidia/a/lib.so": ""})
     put(root, "nvidia-b", "1", {"nvidia/b/lib.so": ""}, record=None)
-    remove(root, "nvidia-a")
+    root = remove(root, "nvidia-a")
     assert not (root / "lib" / "nvidia" / "a").exists()
     assert (root / "lib" / "nvidia" / "b" / "lib.so").exists()
 
@@ -80,7 +89,7 @@ def test_a_namespace_keeps_members_that_have_no_record(root: Path) -> None:
 def test_a_file_that_two_own_stays_for_the_other(root: Path) -> None:
     put(root, "opencv", "1", {"cv2/__init__.py": "", "cv2/one.so": ""})
     put(root, "opencv-headless", "1", {"cv2/__init__.py": "", "cv2/two.so": ""})
-    remove(root, "opencv")
+    root = remove(root, "opencv")
     assert {path.name for path in (root / "lib" / "cv2").iterdir()} == {"__init__.py", "two.so"}
 
 
@@ -88,7 +97,7 @@ def test_without_record_the_package_of_that_name_goes(root: Path) -> None:
     info = put(root, "alpha", "1.0", {"alpha/__init__.py": "", "alpha/x.py": ""}, record=None)
     (info / "METADATA").write_text("")
     put(root, "alpha", "2.0", {"alpha/y.py": ""})
-    remove(root, "alpha")
+    root = remove(root, "alpha")
     assert tree(root) == {"bin", "lib"}
 
 
@@ -98,7 +107,7 @@ def test_top_level_is_believed_only_as_a_name(root: Path) -> None:
     (root.parent / "outside").mkdir()
     (root / "lib" / "_alpha").mkdir()
     (root / "lib" / "_alpha" / "__init__.py").write_text("")
-    remove(root, "alpha")
+    root = remove(root, "alpha")
     assert (root.parent / "outside").exists()
     assert not (root / "lib" / "_alpha").exists()
 
@@ -110,7 +119,7 @@ def test_a_record_that_leads_out_removes_nothing_outside(root: Path) -> None:
     (root / "lib" / "link").symlink_to(outside)
     rows = f"../../outside/precious.py,,\n{outside}/precious.py,,\nlink/precious.py,,\n\0,,\n"
     put(root, "alpha", "1.0", {"alpha/__init__.py": ""}, record=rows)
-    remove(root, "alpha")
+    root = remove(root, "alpha")
     assert (outside / "precious.py").exists()
     assert (outside).is_dir()
 
@@ -124,7 +133,7 @@ def test_old_egg_info(root: Path) -> None:
     (root / "lib" / "alpha" / "__init__.py").write_text("")
     (root / "lib" / "beta-2.egg-info").write_text("Name: beta\nVersion: 2\n")
     assert [(one.name, one.version) for one in scan([root / "lib"])] == [("alpha", "1.0"), ("beta", "2")]
-    remove(root, "alpha", "beta")
+    root = remove(root, "alpha", "beta")
     assert tree(root) == {"bin", "lib"}
 
 
@@ -141,11 +150,11 @@ def test_whatever_is_shared_the_others_stay_whole(owned: dict[str, set[str]]) ->
         (root / "lib").mkdir(parents=True)
         for name, folders in owned.items():
             put(root, name, "1", {f"{path}/{name}.py": "" for path in folders} | {"ns/common.py": ""})
-        going, *staying = owned
-        remove(root, going)
+        gone, *staying = owned
+        root = remove(root, gone)
         for name in staying:
             for path in owned[name]:
                 assert (root / "lib" / path / f"{name}.py").exists()
         assert (root / "lib" / "ns" / "common.py").exists()
-        assert not any(going + ".py" in files for _, _, files in os.walk(root))
+        assert not any(gone + ".py" in files for _, _, files in os.walk(root))
         assert {one.name for one in scan([root / "lib"])} == set(staying)

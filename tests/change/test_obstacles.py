@@ -95,7 +95,7 @@ def test_read_only_file_system(small_disk: Path, healthy: Verify) -> None:
     assert snapshot(world.environment) == before
 
 
-@pytest.mark.parametrize("folder", [".", ".venv/lib/python{}.{}/site-packages/alpha".format(*sys.version_info)])
+@pytest.mark.parametrize("folder", [".", ".venv/lib/python{}.{}/site-packages/gamma".format(*sys.version_info)])
 def test_folder_that_may_not_be_written(tmp_path: Path, folder: str) -> None:
     """Without root's power over permissions: nothing can be made beside the environment, or a part cannot be read."""
     world = make_world(tmp_path)
