@@ -193,8 +193,10 @@ def test_an_interrupt_is_left_to_the_attached_program(tmp_path: Path) -> None:
     """Ctrl-C reaches both, and ours must wait while theirs saves. Both run in a group that is interrupted."""
     ready, saved = tmp_path / "ready", tmp_path / "saved"
     theirs = tmp_path / "theirs.py"
+    # A background job of a shell without job control inherits SIGINT ignored: both set it back, as a terminal has it.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     theirs.write_text(
-        "import pathlib, sys, time\n"
+        f"{heard}import pathlib, sys, time\n"
         "try:\n"
         f"    pathlib.Path({str(ready)!r}).touch()\n"
         "    time.sleep(600)\n"
@@ -204,7 +206,7 @@ def test_an_interrupt_is_left_to_the_attached_program(tmp_path: Path) -> None:
         "    sys.exit(5)\n"
     )
     ours = (
-        "import sys; from envdoctor import process\n"
+        f"{heard}import sys; from envdoctor import process\n"
         f"sys.exit(process.attached([sys.executable, {str(theirs)!r}], deadline=60))"
     )
     child = process.Child([sys.executable, "-c", ours], deadline=60, cwd=Path(process.__file__).parent.parent)

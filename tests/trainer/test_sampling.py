@@ -49,7 +49,7 @@ def test_no_choice_leaves_the_nucleus_or_the_vocabulary(rows: list, temperature:
         likely = torch.softmax(row.double() / (temperature or 1.0), -1)
         assert token < 6
         if temperature == 0 or top_p == 0:
-            assert row[token] == row.max()
+            assert row[token] >= row.max() - 1e-5  # closer ones are equal once they are probabilities in float32
         else:  # what is strictly likelier does not reach top_p alone
             assert float(likely[likely > likely[token]].sum()) <= top_p + 1e-5
 
