@@ -12,8 +12,9 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from envdoctor.change.clone import Cloned, copy_file
@@ -120,9 +121,26 @@ def put(environment: Path, kept: Path, side: Side) -> None:
             temporary = target.with_name(_TEMPORARY)
             _place(source, temporary, kind)
             temporary.replace(target)
+    _drop_compiled(environment, other.keys() | wanted.keys(), wanted)
     for folder in folders:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             flush_directory(folder)
+
+
+def _drop_compiled(environment: Path, changed: Iterable[str], wanted: Mapping[str, str]) -> None:
+    """Remove the bytecode that was written meanwhile for sources that are not those any more.
+
+    Python takes bytecode for that of a source with the same size and the same second of modification, which two
+    versions of a small module that were unpacked together share.
+    """
+    for path in changed:
+        folder, name = os.path.split(path)
+        stem, suffix = os.path.splitext(name)
+        if suffix == ".py":
+            compiled = os.path.join(folder, "__pycache__")
+            for file in (environment / compiled).glob(f"{escape(stem)}.*.pyc"):
+                if os.path.join(compiled, file.name) not in wanted:
+                    file.unlink(missing_ok=True)
 
 
 def _read(kept: Path) -> Difference:

@@ -355,6 +355,23 @@ def test_conda_base_keeps_its_other_environments_out_of_it(conda: World, healthy
     assert conda.version("alpha") == "1.0"
 
 
+def test_bytecode_of_a_replaced_module_does_not_survive_a_change_file_by_file(conda: World, healthy: Verify) -> None:
+    """Two versions with one size and one second of modification: Python cannot tell whose bytecode it has."""
+    (conda.environment / "envs").mkdir()
+    package = conda.environment / f"lib/python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages" / "alpha"
+    code = "import alpha; print(alpha.version)"
+
+    def loaded() -> str:
+        return run(conda.environment / "bin" / "python", "-c", code, PYTHONDONTWRITEBYTECODE="")
+
+    os.utime(package / "__init__.py", (1_700_000_000, 1_700_000_000))
+    assert apply(conda.change(), verify=healthy, progress=quiet).strategy.kind == "file-by-file"
+    os.utime(package / "__init__.py", (1_700_000_000, 1_700_000_000))
+    assert loaded() == "2.0"
+    undo(conda.environment)
+    assert loaded() == "1.0"
+
+
 def test_bytecode_made_while_checking_serves_and_names_the_right_file(world: World) -> None:
     def verify(clone: Path) -> None:
         world.version("alpha", clone)
