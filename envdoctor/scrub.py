@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
+from envdoctor.pattern import Pattern
+
 REDACTED = "[redacted]"
 
 # Families whose owners put settings there and nothing else. A name from them that nobody knows is worth reporting:
@@ -48,9 +50,9 @@ NAMES = frozenset(
 )
 """Single names that matter for training, beside the FAMILIES. No name of a credential, a proxy or an address."""
 
-_SECRET_NAME = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|(?:^|_)(?:API_?)?KEY(?:_|$)")
+_SECRET_NAME = Pattern(r"TOKEN(?!IZER)|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|(?:^|_)(?:API_?)?KEY(?:_|$)")
 
-_SECRETS = re.compile(
+_SECRETS = Pattern(
     r"""
     -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
     | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?                               # JSON web token
@@ -62,20 +64,20 @@ _SECRETS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_URL = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{1,20}://)(?P<rest>[^\s'\"<>]+)")
-_HEADER = re.compile(r"(?i)\b(?P<key>bearer|basic)(?P<gap>\s+)(?P<value>[\w.+/=~-]{8,})")
-_ASSIGNED = re.compile(
+_URL = Pattern(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{1,20}://)(?P<rest>[^\s'\"<>]+)")
+_HEADER = Pattern(r"(?i)\b(?P<key>bearer|basic)(?P<gap>\s+)(?P<value>[\w.+/=~-]{8,})")
+_ASSIGNED = Pattern(
     r"(?i)(?P<key>(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key"
     r"|credentials?)[\"']?\s*[=:]\s*)(?P<quote>[\"']?)(?P<value>[^\s\"',;&]{6,})"
 )
-_NETRC = re.compile(r"(?i)(?P<key>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+")
-_OPAQUE = re.compile(r"(?<![\w+=-])[A-Za-z0-9+=_-]{32,}(?![\w+=-])")
-_GPU = re.compile(r"\b(?P<kind>GPU|MIG)-(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
+_NETRC = Pattern(r"(?i)(?P<key>\bmachine\s+\S+\s+login\s+\S+\s+password\s+)\S+")
+_OPAQUE = Pattern(r"(?<![\w+=-])[A-Za-z0-9+=_-]{32,}(?![\w+=-])")
+_GPU = Pattern(r"\b(?P<kind>GPU|MIG)-(?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\b")
 
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[@-Z\\-_]?")
+_ESCAPES = Pattern(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[@-Z\\-_]?")
 # C0 (but not tab and newline), DEL, C1, line separators, directional overrides, lone surrogates of undecodable names.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_CONTROLS = Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_SURROGATES = Pattern("[\ud800-\udfff]")
 
 T = TypeVar("T")
 
@@ -195,17 +197,17 @@ def _entropy(word: str) -> float:
 
 
 @functools.cache
-def _personal() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _personal() -> tuple[tuple[Pattern, str], ...]:
     """Patterns for this user's home directories and this machine's name."""
     found = []
     homes = {os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~")), os.environ.get("HOME", "")}
     for home in sorted(homes, key=len, reverse=True):
         home = home.rstrip("/\\")
         if len(home) > 1 and home != "~":
-            found.append((re.compile(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
-    found.append((re.compile(r"(?<![\w.~-])(/home|/Users)/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
+            found.append((Pattern(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
+    found.append((Pattern(r"(?<![\w.~-])(/home|/Users)/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
     host = socket.gethostname()
     if len(host) >= 4 and host.lower() not in ("localhost", "linux", "debian", "ubuntu"):
         salted = hashlib.blake2b(host.encode(), digest_size=4, key=os.urandom(16)).hexdigest()
-        found.append((re.compile(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{salted}"))
+        found.append((Pattern(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{salted}"))
     return tuple(found)

@@ -6,11 +6,12 @@ import re
 
 from envdoctor.compat.machine import bus_is_ours, driver_version, gpu_names, in_container, texts
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Who, known
 from envdoctor.target import Target
 
 
-def matched(facts: Facts, *patterns: re.Pattern[str]) -> re.Match[str] | None:
+def matched(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
     """The first match of a pattern in anything that was said (messages, torch's error and warnings)."""
     for text in texts(facts):
         for pattern in patterns:

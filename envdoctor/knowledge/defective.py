@@ -10,10 +10,11 @@ from envdoctor.facts import Facts, Packages
 from envdoctor.knowledge import remedies, versions
 from envdoctor.knowledge.defects import Defect
 from envdoctor.knowledge.hardware import capabilities
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, known
 from envdoctor.target import Target
 
-_SLOW = re.compile(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
+_SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
 
 
 def found(rows: Iterable[Defect], facts: Facts, target: Target, kind: str, rank: int) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Severity
 
 
@@ -25,7 +26,7 @@ class Defect(NamedTuple):
     otherwise: Severity | None = Severity.NOTE  # when only the version does; None: not worth a word
     beside: Mapping[str, str] = {}  # packages that must be installed, with specifiers
     capability: tuple[tuple[int, int], tuple[int, int]] | None = None  # least and greatest, of any GPU
-    hint: re.Pattern[str] | None = None  # in messages, remarks or scripts
+    hint: Pattern | None = None  # in messages, remarks or scripts
     cuda: bool = False  # concerns CUDA builds of torch only
 
 
@@ -55,7 +56,7 @@ BROKEN = (
         "torch==2.5.1",
         "https://github.com/huggingface/diffusers/issues/9704 https://github.com/pytorch/pytorch/issues/140930",
         Severity.ERROR,
-        hint=re.compile(r"no (valid )?execution plans? supports? the graph|cudnn[_ ]frontend", re.IGNORECASE),
+        hint=Pattern(r"no (valid )?execution plans? supports? the graph|cudnn[_ ]frontend", re.IGNORECASE),
         cuda=True,
     ),
     Defect(
@@ -96,7 +97,7 @@ BROKEN = (
         "https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py",
         Severity.ERROR,
         otherwise=None,
-        hint=re.compile(r"RecursionError|maximum recursion depth", re.IGNORECASE),
+        hint=Pattern(r"RecursionError|maximum recursion depth", re.IGNORECASE),
     ),
     Defect(
         "sentence-transformers",
@@ -131,7 +132,7 @@ BROKEN = (
     _excluded("peft", "==0.11.0", "peft>=0.11.1", _UNSLOTH, "unsloth"),
 )
 
-_VISION = re.compile(r"conv3d|[-_/ ]vl\b|\bvl[-_]|\bvideo|\bvision|wan2|hunyuan|cosmos|\bomni", re.IGNORECASE)
+_VISION = Pattern(r"conv3d|[-_/ ]vl\b|\bvl[-_]|\bvideo|\bvision|wan2|hunyuan|cosmos|\bomni", re.IGNORECASE)
 
 SLOW = (
     Defect(
@@ -163,7 +164,7 @@ SLOW = (
         "https://github.com/pytorch/pytorch/issues/146096",
         Severity.WARNING,
         otherwise=None,
-        hint=re.compile(r"conv(?:olution)?2d.{0,80}(?:slow|times|longer)|slow.{0,80}conv(?:olution)?2d", re.IGNORECASE),
+        hint=Pattern(r"conv(?:olution)?2d.{0,80}(?:slow|times|longer)|slow.{0,80}conv(?:olution)?2d", re.IGNORECASE),
         cuda=True,
     ),
     Defect(
@@ -175,7 +176,7 @@ SLOW = (
         "https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py",
         Severity.WARNING,
         capability=((6, 0), (7, 9)),
-        hint=re.compile(r"\bslow", re.IGNORECASE),
+        hint=Pattern(r"\bslow", re.IGNORECASE),
     ),
     Defect(
         "flash-attn",

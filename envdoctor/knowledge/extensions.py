@@ -10,6 +10,7 @@ from envdoctor.compat.torch_builds import line_of
 from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.pairs import TORCHAO, XFORMERS
+from envdoctor.pattern import Pattern
 from envdoctor.rule import known
 
 STABLE = frozenset({"torchvision", "torchaudio", "triton", "pytorch-triton", "torch", "torchcodec"})
@@ -135,9 +136,9 @@ def _minor(version: str | None) -> str | None:
 
 
 _TORCH = (
-    re.compile(r"torch[ _=]*(\d+)\.(\d+)"),
-    re.compile(r"pt(\d)(\d{1,2})(?=cu|\.|$)"),  # pt25, pt210: torch 2.5, 2.10
-    re.compile(r"torch(\d)(\d{1,2})\d(?=cu|\.|$)"),  # torch260: torch 2.6.0
+    Pattern(r"torch[ _=]*(\d+)\.(\d+)"),
+    Pattern(r"pt(\d)(\d{1,2})(?=cu|\.|$)"),  # pt25, pt210: torch 2.5, 2.10
+    Pattern(r"torch(\d)(\d{1,2})\d(?=cu|\.|$)"),  # torch260: torch 2.6.0
 )
 
 

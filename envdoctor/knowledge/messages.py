@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 
 
 def said(facts: Facts, *phrases: str) -> str | None:
@@ -16,7 +17,7 @@ def said(facts: Facts, *phrases: str) -> str | None:
     return None
 
 
-def matched(facts: Facts, *patterns: re.Pattern[str]) -> re.Match[str] | None:
+def matched(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
     """The first match of one of the patterns in a message."""
     for line in facts.messages:
         for pattern in patterns:

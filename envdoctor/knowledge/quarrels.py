@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envdoctor.pattern import Pattern
+
 
 class Quarrel(NamedTuple):
     """``one`` (of ``of``) and ``other`` (of ``with_``) must not meet; a matching line proves that they did."""
@@ -20,7 +22,7 @@ class Quarrel(NamedTuple):
     effect: str
     use: str
     source: str
-    said: re.Pattern[str] | None = None
+    said: Pattern | None = None
 
 
 QUARRELS = (
@@ -32,7 +34,7 @@ QUARRELS = (
         "the trainer passes keep_torch_compile to accelerate's unwrap_model, which knows it from 1.3.0 on",
         "accelerate>=1.3",
         "https://github.com/huggingface/transformers/blob/v4.52.3/src/transformers/trainer.py",
-        said=re.compile(r"keep_torch_compile"),
+        said=Pattern(r"keep_torch_compile"),
     ),
     Quarrel(
         "transformers",
@@ -51,7 +53,7 @@ QUARRELS = (
         "deepspeed imports names of torch's elastic agent that 2.4 renamed (log, _get_socket_with_port)",
         "deepspeed>=0.14.4",
         "https://github.com/deepspeedai/DeepSpeed/issues/5337 https://github.com/deepspeedai/DeepSpeed/issues/5603",
-        said=re.compile(r"elastic\.agent\.server\.api|_get_socket_with_port"),
+        said=Pattern(r"elastic\.agent\.server\.api|_get_socket_with_port"),
     ),
     Quarrel(
         "huggingface-hub",
@@ -61,7 +63,7 @@ QUARRELS = (
         "diffusers imports cached_download, which the hub library dropped in 0.26",
         "diffusers>=0.29",
         "https://github.com/easydiffusion/easydiffusion/issues/1851",
-        said=re.compile(r"cached_download"),
+        said=Pattern(r"cached_download"),
     ),
     Quarrel(
         "huggingface-hub",
@@ -80,7 +82,7 @@ QUARRELS = (
         "peft before 0.18 imports names that transformers 5 dropped",
         "peft>=0.18",
         "https://github.com/huggingface/peft/pull/2735 https://github.com/huggingface/trl/pull/4820",
-        said=re.compile(r"HybridCache"),
+        said=Pattern(r"HybridCache"),
     ),
     Quarrel(
         "transformers",
@@ -90,11 +92,11 @@ QUARRELS = (
         "liger-kernel before 0.6.5 imports names that transformers 5 dropped",
         "liger-kernel>=0.6.5",
         "https://github.com/huggingface/trl/pull/4820",
-        said=re.compile(r"HybridCache"),
+        said=Pattern(r"HybridCache"),
     ),
 )
 
-SCRIPTS = re.compile(
+SCRIPTS = Pattern(
     r"dataset scripts (?:are )?no longer supported|trust_remote_code (?:is )?no(?:t| longer) supported", re.IGNORECASE
 )
 """datasets 4 dropped data sets that come as Python scripts (https://github.com/huggingface/datasets/releases/tag/4.0.0)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,8 +10,10 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-_PLAIN = re.compile(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^();@]*)\)?\s*(?:;\s*(.*))?")
-_EXTRA = re.compile(r"\bextra\s*(==|!=|in\b)|==\s*extra\b")
+from envdoctor.pattern import Pattern
+
+_PLAIN = Pattern(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^();@]*)\)?\s*(?:;\s*(.*))?")
+_EXTRA = Pattern(r"\bextra\s*(==|!=|in\b)|==\s*extra\b")
 
 
 class Wanted(NamedTuple):

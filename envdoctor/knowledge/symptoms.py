@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from envdoctor.pattern import Pattern
+
 
 class Symptom(NamedTuple):
     """``said`` means that ``name`` (a release within ``moved``, "" for any) and its caller do not go together."""
 
-    said: re.Pattern[str]
+    said: Pattern
     name: str
     moved: str
     meaning: str
@@ -21,8 +23,8 @@ class Symptom(NamedTuple):
     source: str
 
 
-def _said(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.IGNORECASE)
+def _said(text: str) -> Pattern:
+    return Pattern(text, re.IGNORECASE)
 
 
 SYMPTOMS = (

@@ -15,6 +15,8 @@ from typing import Any
 
 from packaging.pylock import PackageWheel, Pylock
 
+from envdoctor.pattern import Pattern
+
 PACKAGES = 2_000
 WHEELS = 10_000
 NAME = 255  # bytes; the longest file name that Linux file systems hold
@@ -25,7 +27,7 @@ MARKERS = 2**19  # characters of all markers together; evaluating them is most o
 PARENTHESES = 50  # in one marker; packaging parses them recursively
 
 # C0 without tab and newline, DEL, C1, and the characters that turn the direction of writing around.
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+CONTROL = Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def of_document(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
 from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
-    re.compile(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
-    re.compile(r"no available kernel\. aborting execution", re.IGNORECASE),
-    re.compile(r"FlashAttention only supports \w+ GPUs or newer", re.IGNORECASE),
-    re.compile(r"no operator found for `?memory_efficient_attention", re.IGNORECASE),
-    re.compile(r"xformers wasn'?t build with CUDA support", re.IGNORECASE),
+    Pattern(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
+    Pattern(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
+    Pattern(r"no available kernel\. aborting execution", re.IGNORECASE),
+    Pattern(r"FlashAttention only supports \w+ GPUs or newer", re.IGNORECASE),
+    Pattern(r"no operator found for `?memory_efficient_attention", re.IGNORECASE),
+    Pattern(r"xformers wasn'?t build with CUDA support", re.IGNORECASE),
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from envdoctor.compat.evidence import driver_owner, hidden_by, matched
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
 
@@ -117,7 +118,7 @@ _CODES = (
     ),
 )
 _BY_NUMBER = {code.number: code for code in _CODES}
-_NUMBERED = re.compile(r"(?:cudaGetDeviceCount\(\)\D{0,8}|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
+_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,8}|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
 
 
 @rule(Severity.ERROR)
@@ -136,7 +137,7 @@ def cuda_init(facts: Facts, target: Target) -> Iterator[Finding]:
     code, quote = _BY_NUMBER.get(number or -1), ""
     if code is None:
         for candidate in _CODES:
-            if said := matched(facts, re.compile(candidate.words, re.IGNORECASE)):
+            if said := matched(facts, Pattern(candidate.words, re.IGNORECASE)):
                 code, quote = candidate, said[0]
                 break
     if code is None and (numbered := matched(facts, _NUMBERED)) is not None:

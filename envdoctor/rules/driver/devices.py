@@ -7,15 +7,16 @@ from envdoctor.compat.evidence import hidden_by, matched, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"no CUDA-capable device is detected", re.IGNORECASE),
-    re.compile(r"No CUDA GPUs are available"),
-    re.compile(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
+    Pattern(r"no CUDA-capable device is detected", re.IGNORECASE),
+    Pattern(r"No CUDA GPUs are available"),
+    Pattern(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
 )
-_LISTED = re.compile(r"['\"]?\[[\d,\s]*\]['\"]?")
+_LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 
 @rule(Severity.ERROR)

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from envdoctor.compat.evidence import matched
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"nv-fabricmanager: .*", re.IGNORECASE),
-    re.compile(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", re.IGNORECASE),
+    Pattern(r"nv-fabricmanager: .*", re.IGNORECASE),
+    Pattern(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", re.IGNORECASE),
 )
 _GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from envdoctor.compat.evidence import driver_owner, matched
 from envdoctor.compat.numbers import numbers
 from envdoctor.facts import Driver, Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
-_SAYS = re.compile(
+_SAYS = Pattern(
     r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
     r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
     r"|kernel module and .{0,30}librar(?:y|ies) .{0,30}(?:differ|do(?:es)? not match|mismatch)",

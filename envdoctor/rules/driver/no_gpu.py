@@ -7,20 +7,21 @@ from envdoctor.compat.evidence import matched, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
 
-_SMI = re.compile(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
+_SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
 _SAYS = (
-    re.compile(r"Found no NVIDIA driver on your system", re.IGNORECASE),
+    Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     _SMI,
-    re.compile(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
-    re.compile(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE),
-    re.compile(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
-    re.compile(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
-    re.compile(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
-    re.compile(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),
-    re.compile(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE),
+    Pattern(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
+    Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE),
+    Pattern(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
+    Pattern(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
+    Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
+    Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),
+    Pattern(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE),
 )
 
 

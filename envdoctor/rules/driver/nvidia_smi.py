@@ -7,12 +7,13 @@ from envdoctor.compat.evidence import driver_owner
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
-_ELSEWHERE = re.compile(r"version mismatch|couldn't communicate with the NVIDIA driver", re.IGNORECASE)
-_LOST = re.compile(r"GPU is lost|Unable to determine the device handle|fallen off the bus|ERR!", re.IGNORECASE)
-_EMPTY = re.compile(r"No devices were found", re.IGNORECASE)
+_ELSEWHERE = Pattern(r"version mismatch|couldn't communicate with the NVIDIA driver", re.IGNORECASE)
+_LOST = Pattern(r"GPU is lost|Unable to determine the device handle|fallen off the bus|ERR!", re.IGNORECASE)
+_EMPTY = Pattern(r"No devices were found", re.IGNORECASE)
 
 
 @rule(Severity.WARNING)

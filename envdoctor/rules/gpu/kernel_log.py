@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.compat.evidence import matched
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.target import Target
@@ -38,7 +38,7 @@ _SOFTWARE = {
     43: "a process was stopped",
     45: "a process ended",
 }
-_SAYS = re.compile(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
+_SAYS = Pattern(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
 
 
 @rule(Severity.ERROR)

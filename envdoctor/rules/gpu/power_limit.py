@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.target import Target
 
-_SHARES_POWER = re.compile(r"Laptop|Max-Q|Mobile", re.IGNORECASE)
+_SHARES_POWER = Pattern(r"Laptop|Max-Q|Mobile", re.IGNORECASE)
 TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
 
 

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.target import Target
 
-_SHARE = re.compile(r"^GRID |-\d+[QCAB]$")
+_SHARE = Pattern(r"^GRID |-\d+[QCAB]$")
 
 
 @rule(Severity.NOTE)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Storage
 from envdoctor.knowledge import messages
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
@@ -22,9 +23,9 @@ _RUNS_CODE = frozenset({"temporary", "triton-cache", "inductor-cache"})
 _FOLDER = r"(?:triton|inductor|huggingface|HF_HOME|\.cache)\S*"
 _REFUSED = r"(?:permission denied|read-only file system)"
 _SAYS = (
-    re.compile(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", re.IGNORECASE),
-    re.compile(f"{_FOLDER}.*{_REFUSED}", re.IGNORECASE),
-    re.compile(f"{_REFUSED}.*{_FOLDER}", re.IGNORECASE),
+    Pattern(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", re.IGNORECASE),
+    Pattern(f"{_FOLDER}.*{_REFUSED}", re.IGNORECASE),
+    Pattern(f"{_REFUSED}.*{_FOLDER}", re.IGNORECASE),
 )
 
 

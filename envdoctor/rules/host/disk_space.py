@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts, Storage
 from envdoctor.knowledge import messages
 from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
@@ -14,8 +15,8 @@ _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
 _SAYS = (
-    re.compile(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE),
-    re.compile(r"disk quota exceeded", re.IGNORECASE),
+    Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE),
+    Pattern(r"disk quota exceeded", re.IGNORECASE),
 )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
 from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _ENOUGH = 1 << 30  # NCCL's and UCX's guides ask for "unlimited"; a GiB holds their buffers
-_SAYS = (re.compile(r"ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory", re.IGNORECASE),)
+_SAYS = (Pattern(r"ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory", re.IGNORECASE),)
 
 
 @rule(Severity.WARNING)

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
 from envdoctor.knowledge.hardware import mebibytes
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
-    re.compile(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
-    re.compile(r"killed by signal:? (?:9|killed)|exit(?:ed with)?(?: code)?:? ?(?:-9|137)\b", re.IGNORECASE),
-    re.compile(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
+    Pattern(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
+    Pattern(r"killed by signal:? (?:9|killed)|exit(?:ed with)?(?: code)?:? ?(?:-9|137)\b", re.IGNORECASE),
+    Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
 )
 
 

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _ENOUGH = 1024  # threads of one run with loaders, NCCL and compile workers on a large machine; our choice
-_SAYS = (
-    re.compile(r"can't start new thread|pthread_create.*(?:failed|resource temporarily)|fork: retry", re.IGNORECASE),
-)
+_SAYS = (Pattern(r"can't start new thread|pthread_create.*(?:failed|resource temporarily)|fork: retry", re.IGNORECASE),)
 
 
 @rule(Severity.WARNING)

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages, versions
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"Python\.h: No such file", re.IGNORECASE),
-    re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found", re.IGNORECASE),
-    re.compile(r"Failed to find C compiler", re.IGNORECASE),
-    re.compile(r"can'?t find Python\.h", re.IGNORECASE),
+    Pattern(r"Python\.h: No such file", re.IGNORECASE),
+    Pattern(r"InvalidCxxCompiler|No working C\+\+ compiler found", re.IGNORECASE),
+    Pattern(r"Failed to find C compiler", re.IGNORECASE),
+    Pattern(r"can'?t find Python\.h", re.IGNORECASE),
 )
 
 

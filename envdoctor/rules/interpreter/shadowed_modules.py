@@ -5,13 +5,14 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"partially initialized module '([\w.]+)'"),
-    re.compile(r"since it has the same name as the standard library module named '([\w.]+)'"),
-    re.compile(r"since it has the same name as the library you intended to import"),
+    Pattern(r"partially initialized module '([\w.]+)'"),
+    Pattern(r"since it has the same name as the standard library module named '([\w.]+)'"),
+    Pattern(r"since it has the same name as the library you intended to import"),
 )
 
 

@@ -6,30 +6,31 @@ from collections.abc import Iterator
 from envdoctor.compat.torch_builds import release_of
 from envdoctor.facts import Facts, Interpreter
 from envdoctor.knowledge import messages, versions
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"(?:needs|requires|requires a different) (?:another |a different )?python[: ]", re.IGNORECASE),
-    re.compile(r"not in '?[<>=!~][\d.<>=, ]+'?"),
-    re.compile(r"Requires-Python [<>=!~]"),
-    re.compile(r"does not satisfy [<>=!~]=?\s*\d"),
-    re.compile(r"python .* (?:is )?not supported", re.IGNORECASE),
-    re.compile(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
-    re.compile(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
-    re.compile(r"requires?[- ]python\s*[:=]?\s*[<>=!~]", re.IGNORECASE),
+    Pattern(r"(?:needs|requires|requires a different) (?:another |a different )?python[: ]", re.IGNORECASE),
+    Pattern(r"not in '?[<>=!~][\d.<>=, ]+'?"),
+    Pattern(r"Requires-Python [<>=!~]"),
+    Pattern(r"does not satisfy [<>=!~]=?\s*\d"),
+    Pattern(r"python .* (?:is )?not supported", re.IGNORECASE),
+    Pattern(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
+    Pattern(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
+    Pattern(r"requires?[- ]python\s*[:=]?\s*[<>=!~]", re.IGNORECASE),
 )
 _SINCE = (
-    (re.compile(r"No module named '?(?:distutils|imp|asynchat|asyncore)\b"), ">=3.12"),
-    (re.compile(r"module '?pkgutil'? has no attribute '?ImpImporter"), ">=3.12"),
-    (re.compile(r"(?:Mapping|MutableMapping|Iterable|Callable|Sequence)'? from '?collections\b"), ">=3.10"),
-    (re.compile(r"'?collections'? has no attribute '?(?:\w*Mapping|Iterable|Callable|Sequence)"), ">=3.10"),
-    (re.compile(r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias)' and"), "<3.10"),
-    (re.compile(r"No module named '?tomllib\b"), "<3.11"),
-    (re.compile(r"'(?:type|ABCMeta)' object is not subscriptable"), "<3.9"),
+    (Pattern(r"No module named '?(?:distutils|imp|asynchat|asyncore)\b"), ">=3.12"),
+    (Pattern(r"module '?pkgutil'? has no attribute '?ImpImporter"), ">=3.12"),
+    (Pattern(r"(?:Mapping|MutableMapping|Iterable|Callable|Sequence)'? from '?collections\b"), ">=3.10"),
+    (Pattern(r"'?collections'? has no attribute '?(?:\w*Mapping|Iterable|Callable|Sequence)"), ">=3.10"),
+    (Pattern(r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias)' and"), "<3.10"),
+    (Pattern(r"No module named '?tomllib\b"), "<3.11"),
+    (Pattern(r"'(?:type|ABCMeta)' object is not subscriptable"), "<3.9"),
 )
 """Errors that mean this Python is too new or too old for the code, on the Pythons for which they mean it."""
-_NOT_FOUND = re.compile(
+_NOT_FOUND = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
     re.IGNORECASE,

@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
-_SAYS = re.compile(
+_SAYS = Pattern(
     r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
     r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
     r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)",
     re.IGNORECASE,
 )
-_CONSUMER = re.compile(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
+_CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
 
 
 @rule(Severity.WARNING)

@@ -4,16 +4,17 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.network import _joined
 from envdoctor.target import Target
 
-_SAYS = re.compile(
+_SAYS = Pattern(
     r"Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
     r"|(?:num_processes|nproc_per_node).{0,40}(?:exceeds|more than|greater than).{0,40}GPU",
     re.IGNORECASE,
 )
-_AT_START = re.compile(r"cudaGetDeviceCount|CUDA initialization|Error 101", re.IGNORECASE)
+_AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", re.IGNORECASE)
 """An invalid ordinal while CUDA starts is the driver's or the device list's, not the launcher's."""
 
 

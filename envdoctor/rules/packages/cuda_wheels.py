@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 from envdoctor.compat.torch_builds import line_of
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
 from envdoctor.target import Target
 
-_WHEEL = re.compile(r"nvidia-([a-z]+(?:-[a-z]+)*)-cu(\d\d)")
+_WHEEL = Pattern(r"nvidia-([a-z]+(?:-[a-z]+)*)-cu(\d\d)")
 _SAME_FILES = frozenset({"cudnn", "nccl", "cusparselt", "nvshmem"})
 """Libraries whose files bear the same name on every CUDA line: libcudnn.so.9, libnccl.so.2, libcusparseLt.so.0."""
 

@@ -6,24 +6,23 @@ from collections.abc import Iterator, Mapping
 from envdoctor.facts import Facts
 from envdoctor.knowledge import extensions, messages, remedies, versions
 from envdoctor.knowledge.extensions import Built
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"undefined symbol:?\s*_Z\w*(?:3c10|5torch|2at)\w*"),
-    re.compile(r"undefined symbol:?\s*aoti_torch\w*"),
-    re.compile(r"xFormers was built for", re.IGNORECASE),
-    re.compile(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
-    re.compile(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),
-    re.compile(r"skipping import of cpp extensions", re.IGNORECASE),
-    re.compile(r"ops were compiled and installed with a different version", re.IGNORECASE),
-    re.compile(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
-    re.compile(
-        r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE
-    ),
-    re.compile(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|fused_\w+|amp_C)"),
-    re.compile(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
-    re.compile(r"flash_attn\w*.*(?:libcudart|libcublas)\.so\.\d+\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
+    Pattern(r"undefined symbol:?\s*_Z\w*(?:3c10|5torch|2at)\w*"),
+    Pattern(r"undefined symbol:?\s*aoti_torch\w*"),
+    Pattern(r"xFormers was built for", re.IGNORECASE),
+    Pattern(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
+    Pattern(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),
+    Pattern(r"skipping import of cpp extensions", re.IGNORECASE),
+    Pattern(r"ops were compiled and installed with a different version", re.IGNORECASE),
+    Pattern(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
+    Pattern(r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE),
+    Pattern(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|fused_\w+|amp_C)"),
+    Pattern(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
+    Pattern(r"flash_attn\w*.*(?:libcudart|libcublas)\.so\.\d+\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
 )
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower
 

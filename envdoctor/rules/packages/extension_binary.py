@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from envdoctor.compat.torch_builds import line_of
 from envdoctor.facts import Extension, Facts
 from envdoctor.knowledge import messages, remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _NAME = "bitsandbytes"
 _SAYS = (
-    re.compile(r"libbitsandbytes_\w+\.(?:so|dll)"),
-    re.compile(r"bitsandbytes was compiled without GPU support", re.IGNORECASE),
-    re.compile(r"CUDA Setup failed", re.IGNORECASE),
-    re.compile(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", re.IGNORECASE),
-    re.compile(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
+    Pattern(r"libbitsandbytes_\w+\.(?:so|dll)"),
+    Pattern(r"bitsandbytes was compiled without GPU support", re.IGNORECASE),
+    Pattern(r"CUDA Setup failed", re.IGNORECASE),
+    Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", re.IGNORECASE),
+    Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
-_LOADER = re.compile(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d+\S*:? .*(?:no such|cannot open)", re.IGNORECASE)
-_BINARY = re.compile(r"libbitsandbytes_cuda(\d{2,3})")
+_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d+\S*:? .*(?:no such|cannot open)", re.IGNORECASE)
+_BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
 
 @rule(Severity.ERROR)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.compat.architectures import serving
@@ -8,12 +7,13 @@ from envdoctor.compat.gpus import capability_of
 from envdoctor.compat.installed_torch import torch_build
 from envdoctor.facts import Facts
 from envdoctor.knowledge import extensions, messages, remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"no kernel image is available for execution on the device"),
-    re.compile(r"cudaErrorNoKernelImageForDevice|CUDA error: invalid device function"),
+    Pattern(r"no kernel image is available for execution on the device"),
+    Pattern(r"cudaErrorNoKernelImageForDevice|CUDA error: invalid device function"),
 )
 _COMPILED = frozenset(
     "apex bitsandbytes causal-conv1d deepspeed detectron2 flash-attn flash-attn-3 mamba-ssm mmcv mmcv-full natten "

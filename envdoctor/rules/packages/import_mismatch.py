@@ -1,20 +1,20 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
 from envdoctor.knowledge.requirements import normal
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, known, rule
 from envdoctor.target import Target
 
 _LINES = (
-    re.compile(r"cannot import name '?(?P<what>\w+)'? from '?(?P<module>[A-Za-z_][\w.]*)"),
-    re.compile(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
-    re.compile(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
-    re.compile(r"No module named '?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
-    re.compile(r"(?P<module>[A-Za-z_]\w*)\S* got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
+    Pattern(r"cannot import name '?(?P<what>\w+)'? from '?(?P<module>[A-Za-z_][\w.]*)"),
+    Pattern(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
+    Pattern(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
+    Pattern(r"No module named '?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
+    Pattern(r"(?P<module>[A-Za-z_]\w*)\S* got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
 _NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml"}
 

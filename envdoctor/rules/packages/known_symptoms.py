@@ -7,28 +7,29 @@ from collections.abc import Iterator, Mapping
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies, versions
 from envdoctor.knowledge.symptoms import CALLEES, SYMPTOMS
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
-_ARGUMENT = re.compile(
+_ARGUMENT = Pattern(
     r"(?P<callee>[A-Za-z_][\w.]*?)(?:\.__init__)?(?:\(\))? (?:got|has|takes|does not (?:take|know|accept)) "
     r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument '?(?P<what>\w+)"
 )
-_POSITIONS = re.compile(r"(?P<callee>[A-Z]\w+)(?:\.\w+)?\(\) (?:takes|missing) .{0,40}positional argument")
-_ATTRIBUTE = re.compile(
+_POSITIONS = Pattern(r"(?P<callee>[A-Z]\w+)(?:\.\w+)?\(\) (?:takes|missing) .{0,40}positional argument")
+_ATTRIBUTE = Pattern(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
 _OWNERS = (
-    (re.compile(r"(?:Dynamic|Static|Hybrid|EncoderDecoder|Sliding\w*|Quantized)Cache$"), "transformers"),
+    (Pattern(r"(?:Dynamic|Static|Hybrid|EncoderDecoder|Sliding\w*|Quantized)Cache$"), "transformers"),
     (
-        re.compile(r"\w+(?:Config|TokenizerFast|Tokenizer|ForCausalLM|RotaryEmbedding|Attention|ImageProcessor)$"),
+        Pattern(r"\w+(?:Config|TokenizerFast|Tokenizer|ForCausalLM|RotaryEmbedding|Attention|ImageProcessor)$"),
         "transformers",
     ),
-    (re.compile(r"(?:Seq2Seq)?(?:Trainer|TrainingArguments)$"), "transformers"),
-    (re.compile(r"(?:SFT|DPO|PPO|GRPO|KTO|ORPO|CPO|Reward)(?:Trainer|Config)$"), "trl"),
-    (re.compile(r"(?:AcceleratorState|Accelerator|PartialState|GradientState|DataLoaderShard)$"), "accelerate"),
-    (re.compile(r"(?:Lora\w+|Peft\w+)$"), "peft"),
-    (re.compile(r"(?:DeepSpeed\w+)$"), "deepspeed"),
+    (Pattern(r"(?:Seq2Seq)?(?:Trainer|TrainingArguments)$"), "transformers"),
+    (Pattern(r"(?:SFT|DPO|PPO|GRPO|KTO|ORPO|CPO|Reward)(?:Trainer|Config)$"), "trl"),
+    (Pattern(r"(?:AcceleratorState|Accelerator|PartialState|GradientState|DataLoaderShard)$"), "accelerate"),
+    (Pattern(r"(?:Lora\w+|Peft\w+)$"), "peft"),
+    (Pattern(r"(?:DeepSpeed\w+)$"), "deepspeed"),
 )
 
 

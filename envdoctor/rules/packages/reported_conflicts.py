@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies, versions
 from envdoctor.knowledge.requirements import read
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, known, rule
 from envdoctor.target import Target
 
@@ -13,13 +14,13 @@ _ONE = r"(?P<one>[A-Za-z][\w.-]*) \d[\w.+!-]*:? (?:requires|needs|has requiremen
 _WANTED = r"(?P<wanted>[A-Za-z][\w.-]*(?:\[[\w,-]+\])? ?\(?[<>=!~]=?[^ ]+)"
 _LINES = (
     # pip: "a 1.0 requires b<2, but you have b 2.1 which is incompatible."; reports shorten it in many ways
-    re.compile(_ONE + _WANTED),
+    Pattern(_ONE + _WANTED),
     # transformers: "tokenizers>=0.11,<0.14 is required for a normal functioning of this module, but found ..."
-    re.compile(_WANTED + r" is required for a normal functioning of this module"),
+    Pattern(_WANTED + r" is required for a normal functioning of this module"),
     # libraries that check others by themselves: "Using X requires y>=1.2"
-    re.compile(r"\b(?:requires?|needs|depends on) (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
+    Pattern(r"\b(?:requires?|needs|depends on) (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
     # uv: "The package `a` requires `b<2`, but `2.1` is installed"
-    re.compile(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
+    Pattern(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )
 
 

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from envdoctor.compat.torch_builds import line_of
 from envdoctor.facts import Distribution, Facts, Packages
 from envdoctor.knowledge import messages, pairs, remedies, versions
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"operator torchvision::\w+ does not exist"),
-    re.compile(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
-    re.compile(r"compiled with different CUDA major versions"),
-    re.compile(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S+|torchvision/_C|image\.so)\S*:? undefined symbol"),
-    re.compile(r"Failed to load image Python extension"),
+    Pattern(r"operator torchvision::\w+ does not exist"),
+    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
+    Pattern(r"compiled with different CUDA major versions"),
+    Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S+|torchvision/_C|image\.so)\S*:? undefined symbol"),
+    Pattern(r"Failed to load image Python extension"),
 )
-_RELEASE_LABEL = re.compile(r"cpu|cu\d+")
+_RELEASE_LABEL = Pattern(r"cpu|cu\d+")
 
 
 @rule(Severity.ERROR)

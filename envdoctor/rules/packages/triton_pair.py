@@ -7,24 +7,25 @@ from envdoctor.compat.torch_builds import line_of
 from envdoctor.facts import Facts, Packages
 from envdoctor.knowledge import messages, remedies, versions
 from envdoctor.knowledge.pairs import TRITON
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
 _SAYS = (
-    re.compile(r"Value 'sm_\w+' is not defined for option 'gpu-name'"),
-    re.compile(r"Cannot find a working triton installation"),
-    re.compile(r"PTXAS error|ptxas fatal\s*:", re.IGNORECASE),
-    re.compile(r"PassManager::run failed"),
-    re.compile(r"cannot import name '\w+' from 'triton"),
-    re.compile(r"module 'triton[\w.]*' has no attribute"),
-    re.compile(r"triton\.compiler\.errors\.CompilationError"),
-    re.compile(r"too old to be supported by the triton", re.IGNORECASE),
-    re.compile(r"Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE),
-    re.compile(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", re.IGNORECASE),
-    re.compile(r"module triton has no (?:attribute|name)|triton\S* has no name", re.IGNORECASE),
+    Pattern(r"Value 'sm_\w+' is not defined for option 'gpu-name'"),
+    Pattern(r"Cannot find a working triton installation"),
+    Pattern(r"PTXAS error|ptxas fatal\s*:", re.IGNORECASE),
+    Pattern(r"PassManager::run failed"),
+    Pattern(r"cannot import name '\w+' from 'triton"),
+    Pattern(r"module 'triton[\w.]*' has no attribute"),
+    Pattern(r"triton\.compiler\.errors\.CompilationError"),
+    Pattern(r"too old to be supported by the triton", re.IGNORECASE),
+    Pattern(r"Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE),
+    Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", re.IGNORECASE),
+    Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", re.IGNORECASE),
 )
-_MISSING = re.compile(r"No module named '?triton\b", re.IGNORECASE)
+_MISSING = Pattern(r"No module named '?triton\b", re.IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 

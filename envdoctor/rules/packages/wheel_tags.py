@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies, versions
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, need, rule
 from envdoctor.target import Target
 
-_CPYTHON = re.compile(r"cp(\d)(\d+)")
+_CPYTHON = Pattern(r"cp(\d)(\d+)")
 
 
 @rule(Severity.ERROR)

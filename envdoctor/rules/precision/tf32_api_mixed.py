@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Torch
 from envdoctor.knowledge import remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _FLAG = "float32-matmul-precision"
-_SAYS = re.compile(
+_SAYS = Pattern(
     r"(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32|(?:legacy|old) and (?:the )?new .{0,30}TF32"
     r"|mix of the legacy and new APIs|TF32.{0,60}(?:legacy|old) and new|mixed .{0,20}TF32",
     re.IGNORECASE,

@@ -6,11 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from envdoctor.pattern import Pattern
 from envdoctor.rules.script._reading import Tree, assigned, constant, inside, keyword
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "DataLoader", "StatefulDataLoader",
            "torchdata.stateful_dataloader.StatefulDataLoader")  # fmt: skip
-_HEAVY_CALLS = re.compile(
+_HEAVY_CALLS = Pattern(
     r"(?:^|\.)(?:\w*tokenizer\w*|\w*processor\w*|encode|encode_plus|batch_encode_plus|apply_chat_template|tokenize)$"
     r"|^PIL\.Image\.open$|^Image\.open$|^cv2\.imread$|^torchaudio\.load$|^librosa\.load$|^torchvision\.io\.\w+$"
     r"|^soundfile\.read$|^decord\.\w+$|^numpy\.load$|^imageio\.\w+$|^pandas\.read_\w+$",

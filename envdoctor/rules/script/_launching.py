@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from envdoctor.facts import Facts, Script
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Skip
 
-_COMMAND = re.compile(
+_COMMAND = Pattern(
     r"(?:^|\s|&&|;)(?P<tool>torchrun|accelerate\s+launch|deepspeed|python3?\s+-m\s+torch\.distributed\.(?:run|launch)"
     r"|python3?\s+-m\s+accelerate\.commands\.launch)\s(?P<rest>.*)"
 )
-_OPTION = re.compile(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ]\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\s-]\S*))?")
-_YAML = re.compile(r"^(?P<indent>\s*)(?P<key>[A-Za-z_][\w-]*)\s*:\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
+_OPTION = Pattern(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ]\s*(?P<value>\"[^\"]*\"|'[^']*'|[^\s-]\S*))?")
+_YAML = Pattern(r"^(?P<indent>\s*)(?P<key>[A-Za-z_][\w-]*)\s*:\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
 
 
 @dataclass(frozen=True, slots=True)

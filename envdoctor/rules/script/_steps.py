@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from envdoctor.pattern import Pattern
 from envdoctor.rules.script._reading import Tree, inside
 
 Loop = ast.For | ast.While | ast.AsyncFor
@@ -15,7 +16,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _METHODS = frozenset(("training_step", "compute_loss"))
 """Methods that trainers call in every step (Lightning's LightningModule, transformers' Trainer)."""
 
-_RARELY = re.compile(
+_RARELY = Pattern(
     r"%|\b(?:log|print|eval|save|report|display|sync|should|verbose|debug|is_last|last|first)\w*", re.IGNORECASE
 )
 

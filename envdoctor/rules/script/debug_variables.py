@@ -9,19 +9,20 @@ from envdoctor.knowledge.cuda_variables import NCCL, PROFILERS
 from envdoctor.knowledge.debug_variables import CACHES_OFF, COMPILE_OFF, DEBUG
 from envdoctor.knowledge.hardware import trains_on_gpu
 from envdoctor.knowledge.variables import Variable
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.script._reading import assigned, constant, parse
 from envdoctor.target import Target
 
 _ROWS = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL)
-_SHELL = re.compile(
+_SHELL = Pattern(
     r"^\s*(?:#SBATCH\s+--export=\S*?,?|(?:export|declare -x|ENV|set(?=\s))\s+|-\s+)?"
     r"(?P<rest>(?:[A-Z][A-Z0-9_]*=\S*\s+)*[A-Z][A-Z0-9_]*=\S*.*)$"
 )
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = Pattern(
     r"(?:^|\s|,|;)(?:-e\s+|--env[ =])?(?P<name>[A-Z][A-Z0-9_]+)=(?P<value>\"[^\"]*\"|'[^']*'|[^\s;,&|]*)"
 )
-_YAML = re.compile(r"^\s*(?:-\s+)?['\"]?(?P<name>[A-Z][A-Z0-9_]+)['\"]?\s*[:=]\s*['\"]?(?P<value>[^'\"#\s]*)")
+_YAML = Pattern(r"^\s*(?:-\s+)?['\"]?(?P<name>[A-Z][A-Z0-9_]+)['\"]?\s*[:=]\s*['\"]?(?P<value>[^'\"#\s]*)")
 
 
 @rule(Severity.WARNING)

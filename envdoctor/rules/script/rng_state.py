@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, rule
 from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
 from envdoctor.target import Target
 
-_DROPOUT = re.compile(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
+_DROPOUT = Pattern(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
 
 
 @rule(Severity.ERROR)

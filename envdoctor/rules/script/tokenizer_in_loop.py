@@ -5,12 +5,13 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, rule
 from envdoctor.rules.script._reading import found, trees
 from envdoctor.rules.script._steps import each_step
 from envdoctor.target import Target
 
-_TOKENISES = re.compile(
+_TOKENISES = Pattern(
     r"(?:^|\.)\w*tokenizer(?:\.(?:encode|encode_plus|batch_encode_plus|apply_chat_template|__call__))?$|(?:^|\.)tokenize$",
     re.IGNORECASE,
 )

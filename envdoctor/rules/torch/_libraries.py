@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import known
 
-_FILE = re.compile(
+_FILE = Pattern(
     r"(?P<folder>.*/)?(?P<stem>lib[A-Za-z]+[A-Za-z0-9_+-]*?)(?:-[0-9a-f]{8,})?\.so(?:\.(?P<version>[\d.]+))?$"
 )
 

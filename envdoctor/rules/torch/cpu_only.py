@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.compat.evidence import matched, nvidia_gpu, on_cpu
@@ -9,12 +8,13 @@ from envdoctor.compat.machine import driver_version, machine_of
 from envdoctor.compat.solver import best_build
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Pin, Severity, Skip, known, rule
 from envdoctor.stack import by_name
 from envdoctor.target import Target
 
-_SAYS = (re.compile(r"Torch not compiled with CUDA enabled"),)
-_WANTS_CUDA = re.compile(r"cudatoolkit|pytorch-cuda|cuda-version")
+_SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)
+_WANTS_CUDA = Pattern(r"cudatoolkit|pytorch-cuda|cuda-version")
 
 
 @rule(Severity.ERROR)

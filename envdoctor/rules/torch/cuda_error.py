@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from envdoctor.compat.evidence import matched
 from envdoctor.compat.renting import RELIABLE
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Who, rule
 from envdoctor.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class _Error:
-    pattern: re.Pattern[str]
+    pattern: Pattern
     kind: str
     severity: Severity
     meaning: str
@@ -25,7 +26,7 @@ class _Error:
 _E = re.IGNORECASE
 _ERRORS = (
     _Error(
-        re.compile(r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|Error 214", _E),
+        Pattern(r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|Error 214", _E),
         "gpu-unhealthy",
         Severity.ERROR,
         "the GPU's memory has lost data that it could not correct",
@@ -34,7 +35,7 @@ _ERRORS = (
         40,
     ),
     _Error(
-        re.compile(r"GPU has fallen off the bus|Unable to determine the device handle|GPU is lost", _E),
+        Pattern(r"GPU has fallen off the bus|Unable to determine the device handle|GPU is lost", _E),
         "gpu-unhealthy",
         Severity.ERROR,
         "the GPU no longer answers on the PCIe bus",
@@ -43,49 +44,49 @@ _ERRORS = (
         66,
     ),
     _Error(
-        re.compile(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", _E),
+        Pattern(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", _E),
         "script-wrong",
         Severity.NOTE,
         "a kernel crashed; the line that reports it is seldom the line that caused it",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
     ),
     _Error(
-        re.compile(r"an illegal memory access was encountered|misaligned address", _E),
+        Pattern(r"an illegal memory access was encountered|misaligned address", _E),
         "script-wrong",
         Severity.NOTE,
         "a kernel read or wrote outside its memory",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
     ),
     _Error(
-        re.compile(r"device-side assert triggered", _E),
+        Pattern(r"device-side assert triggered", _E),
         "script-wrong",
         Severity.NOTE,
         "a check inside a kernel failed, mostly an index out of range (token, label or position)",
         "Run the same batch on the CPU: there the message names the index.",
     ),
     _Error(
-        re.compile(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY", _E),
+        Pattern(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY", _E),
         "script-wrong",
         Severity.NOTE,
         "the GPU's memory is full",
         "Make batches smaller or switch on gradient checkpointing; look for other processes on the GPU.",
     ),
     _Error(
-        re.compile(r"the launch timed out and was terminated", _E),
+        Pattern(r"the launch timed out and was terminated", _E),
         "gpu-limited",
         Severity.NOTE,
         "the driver's watchdog stopped a kernel, because the GPU also drives a display",
         "Train on a GPU without a display.",
     ),
     _Error(
-        re.compile(r"Cannot re-initialize CUDA in forked subprocess", _E),
+        Pattern(r"Cannot re-initialize CUDA in forked subprocess", _E),
         "script-wrong",
         Severity.NOTE,
         "a process was forked after CUDA had started",
         "Use the start method spawn, and touch no CUDA tensor in the dataset or its workers.",
     ),
     _Error(
-        re.compile(r"provided PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION", _E),
+        Pattern(r"provided PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION", _E),
         "nvcc-mismatch",
         Severity.ERROR,
         "code was left as PTX by a CUDA newer than the driver's own, and the driver cannot compile it",

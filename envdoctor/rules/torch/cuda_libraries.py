@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.compat.evidence import matched
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.rules.torch._libraries import Library, is_environments, mapped, short
 from envdoctor.target import Target
@@ -23,12 +24,12 @@ _STEMS = (
 )
 _NAME = r"lib(?:cublas|cublasLt|cusparse|cusolver|cudart|cufft|curand|nvrtc|nvJitLink|nccl)"
 _SAYS = (
-    re.compile(rf"{_NAME}\S*: undefined symbol:? \S+"),
-    re.compile(r"undefined symbol:? \S*(?:cublas|cusparse|cusolver|nvJitLink|nccl)\w*.*"),
-    re.compile(r"undefined symbol:? cuda[A-Z]\w+,? version libcudart\S+"),
-    re.compile(rf"symbol \S+,? version {_NAME}\S* not defined.*"),
-    re.compile(rf"symbol \S+ .{{0,30}}(?:missing|not found|absent) (?:in|from) .{{0,40}}{_NAME}.*"),
-    re.compile(rf"{_NAME}\S*: version `?\S+' not found.*"),
+    Pattern(rf"{_NAME}\S*: undefined symbol:? \S+"),
+    Pattern(r"undefined symbol:? \S*(?:cublas|cusparse|cusolver|nvJitLink|nccl)\w*.*"),
+    Pattern(r"undefined symbol:? cuda[A-Z]\w+,? version libcudart\S+"),
+    Pattern(rf"symbol \S+,? version {_NAME}\S* not defined.*"),
+    Pattern(rf"symbol \S+ .{{0,30}}(?:missing|not found|absent) (?:in|from) .{{0,40}}{_NAME}.*"),
+    Pattern(rf"{_NAME}\S*: version `?\S+' not found.*"),
 )
 
 

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from envdoctor.compat.evidence import matched
 from envdoctor.compat.numbers import Numbers, numbers
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped, short
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
-    re.compile(r"cuDNN version incompatibility.*", re.IGNORECASE),
-    re.compile(r"Could not load library libcudnn\S*"),
-    re.compile(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
-    re.compile(r"libcudnn\S*: cannot open shared object file"),
-    re.compile(r"Unable to load any of \{?libcudnn\S*"),
-    re.compile(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
-    re.compile(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", re.IGNORECASE),
-    re.compile(
+    Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
+    Pattern(r"cuDNN version incompatibility.*", re.IGNORECASE),
+    Pattern(r"Could not load library libcudnn\S*"),
+    Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
+    Pattern(r"libcudnn\S*: cannot open shared object file"),
+    Pattern(r"Unable to load any of \{?libcudnn\S*"),
+    Pattern(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
+    Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", re.IGNORECASE),
+    Pattern(
         r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*",
         re.IGNORECASE,
     ),

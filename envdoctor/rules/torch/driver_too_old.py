@@ -12,14 +12,15 @@ from envdoctor.compat.renting import for_cuda
 from envdoctor.compat.solver import best_build
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
-    re.compile(r"CUDA driver version is insufficient for CUDA runtime version", re.IGNORECASE),
-    re.compile(r"API call is not supported in the installed CUDA driver", re.IGNORECASE),
-    re.compile(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
+    Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
+    Pattern(r"CUDA driver version is insufficient for CUDA runtime version", re.IGNORECASE),
+    Pattern(r"API call is not supported in the installed CUDA driver", re.IGNORECASE),
+    Pattern(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
 )
 
 

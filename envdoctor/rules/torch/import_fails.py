@@ -1,24 +1,24 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Torch
 from envdoctor.knowledge import remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Pin, Severity, Skip, Who, known, rule
 from envdoctor.stack import by_name
 from envdoctor.target import Target
 
-_CAUSES: tuple[tuple[re.Pattern[str], str, Who], ...] = (
-    (re.compile(r"undefined symbol|version `\S+' not found"), "two libraries of different builds meet", "you"),
-    (re.compile(r"cannot open shared object file: No such file"), "a library that torch needs is missing", "you"),
-    (re.compile(r"failed to map segment|Cannot allocate memory"), "there is not enough memory to load it", "host"),
-    (re.compile(r"GLIBC_\d"), "the system's C library is too old for this build", "image"),
-    (re.compile(r"Illegal instruction|SIGILL"), "the CPU lacks instructions that this build uses", "host"),
-    (re.compile(r"SIGSEGV|Segmentation fault"), "native libraries clash", "you"),
-    (re.compile(r"SIGKILL|Killed"), "it was killed, usually for lack of memory", "host"),
+_CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
+    (Pattern(r"undefined symbol|version `\S+' not found"), "two libraries of different builds meet", "you"),
+    (Pattern(r"cannot open shared object file: No such file"), "a library that torch needs is missing", "you"),
+    (Pattern(r"failed to map segment|Cannot allocate memory"), "there is not enough memory to load it", "host"),
+    (Pattern(r"GLIBC_\d"), "the system's C library is too old for this build", "image"),
+    (Pattern(r"Illegal instruction|SIGILL"), "the CPU lacks instructions that this build uses", "host"),
+    (Pattern(r"SIGSEGV|Segmentation fault"), "native libraries clash", "you"),
+    (Pattern(r"SIGKILL|Killed"), "it was killed, usually for lack of memory", "host"),
     (
-        re.compile(r"partially initialized module|has no attribute|shadow"),
+        Pattern(r"partially initialized module|has no attribute|shadow"),
         "a file of yours hides one of torch's modules",
         "you",
     ),

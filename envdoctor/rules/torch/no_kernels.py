@@ -13,14 +13,15 @@ from envdoctor.compat.solver import best_build, fits, libraries_know
 from envdoctor.compat.torch_builds import Build
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Severity, Skip, known, rule
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"(?P<gpu>.*?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
-    re.compile(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
-    re.compile(r"no kernel image is available for execution on the device"),
-    re.compile(r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid"),
+    Pattern(r"(?P<gpu>.*?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
+    Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
+    Pattern(r"no kernel image is available for execution on the device"),
+    Pattern(r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid"),
 )
 
 

@@ -7,20 +7,21 @@ from envdoctor.compat.evidence import matched
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.numbers import line, numbers
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.target import Target
 
-_SAYS = re.compile(
+_SAYS = Pattern(
     r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
     r"PyTorch \((?P<torch>[\d.]+)\)",
     re.IGNORECASE,
 )
-_DEEPSPEED = re.compile(
+_DEEPSPEED = Pattern(
     r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?"
     r"(?:\(?(?P<early>[\d.]+)\)? )?(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
     re.IGNORECASE,
 )
-_UNNUMBERED = re.compile(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)
+_UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)
 
 
 @rule(Severity.NOTE)

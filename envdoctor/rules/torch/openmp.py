@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.compat.evidence import matched
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.torch._libraries import mapped, short
 from envdoctor.target import Target
 
 _SAYS = (
-    re.compile(r"OMP: Error #15.*"),
-    re.compile(r"Initializing libiomp5\S* but found \S+ already initialized"),
+    Pattern(r"OMP: Error #15.*"),
+    Pattern(r"Initializing libiomp5\S* but found \S+ already initialized"),
 )
 _RUNTIMES = {"libgomp": "GNU", "libiomp5": "Intel", "libomp": "LLVM"}
 

@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Interpreter, Unavailable
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
 from envdoctor.target import Target
 
-_CUDA = re.compile(r"cuda|cudnn|nvidia/(?!lib)|nccl", re.IGNORECASE)
-_CLASH = re.compile(
-    r"undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)", re.IGNORECASE
-)
+_CUDA = Pattern(r"cuda|cudnn|nvidia/(?!lib)|nccl", re.IGNORECASE)
+_CLASH = Pattern(r"undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)", re.IGNORECASE)
 # Where container runtimes mount the driver: that is meant to be found there.
-_DRIVER = re.compile(r"/usr/local/nvidia/lib(?:64)?/?$|/usr/lib/wsl/lib|/compat(?:/|$)|/stubs")
+_DRIVER = Pattern(r"/usr/local/nvidia/lib(?:64)?/?$|/usr/lib/wsl/lib|/compat(?:/|$)|/stubs")
 
 
 @rule(Severity.WARNING)

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.target import Target
 
-_ALLOCATORS = re.compile(r"jemalloc|tcmalloc|mimalloc|libiomp5|libgomp")
-_CHECKERS = re.compile(r"asan|tsan|ubsan|valgrind|vgpreload|memcheck|libefence|libduma|heaptrack|libprofiler")
-_CUDA = re.compile(r"libcu|libnccl|libcudnn|libnv")
+_ALLOCATORS = Pattern(r"jemalloc|tcmalloc|mimalloc|libiomp5|libgomp")
+_CHECKERS = Pattern(r"asan|tsan|ubsan|valgrind|vgpreload|memcheck|libefence|libduma|heaptrack|libprofiler")
+_CUDA = Pattern(r"libcu|libnccl|libcudnn|libnv")
 
 
 @rule(Severity.WARNING)

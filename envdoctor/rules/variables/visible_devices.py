@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from envdoctor.facts import Facts, Gpus
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
 from envdoctor.target import Target
 
 _NAME = "CUDA_VISIBLE_DEVICES"
-_IDENTIFIER = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
+_IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
 
 
 @rule(Severity.ERROR)
