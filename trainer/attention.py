@@ -5,8 +5,8 @@ builds no mask at all. transformers before 4.53 has no such pair; there the mode
 call it makes to `scaled_dot_product_attention` is answered by the same function for the length of the run.
 
 Paths, first that works: torch varlen_attn, the flash-attn package, FlexAttention, per-document SDPA. The first three
-are written against torch 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU; the CPU takes
-the last.
+are written against torch 2.10 to 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU; the CPU
+takes the last.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ class DocumentAttention:
         if query.shape[0] != 1 or query.shape[2] != sum(self.lengths):
             raise ValueError("a row of %s tokens, but its documents have %d" % (tuple(query.shape), sum(self.lengths)))
         scale = float(scaling) if scaling is not None else float(query.shape[-1]) ** -0.5
+        if torch.is_autocast_enabled(query.device.type):
+            # Rotation in float32 leaves queries and keys wider than values. Autocast narrows them for SDPA, but knows
+            # nothing of varlen_attn, flash-attn and FlexAttention, which refuse float32 and mixed inputs.
+            dtype = torch.get_autocast_dtype(query.device.type)
+            query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         return self._path(self, query[0], key[0], value[0], scale)[None], None
 
     @contextmanager
@@ -105,14 +110,29 @@ def _documents(state: DocumentAttention, query: Any, key: Any, value: Any, scale
     return torch.cat([row[0] for row in rows], 1).transpose(0, 1)
 
 
-def _varlen(extra: Callable[[bool], Dict[str, Any]], varlen_attn: Any) -> Path:
+def varlen_path(varlen_attn: Any) -> Path:
+    """`varlen_attn` as a path, called as its own signature wants it.
+
+    By the sources of torch: 2.10 says is_causal and has no scale; 2.11 says scale and that causality is a window of
+    (-1, 0); 2.12 adds enable_gqa.
+    """
+    known = inspect.signature(varlen_attn).parameters
+
     def path(state: DocumentAttention, query: Any, key: Any, value: Any, scale: float) -> torch.Tensor:
-        options = extra(state.causal)
+        options: Dict[str, Any] = {"enable_gqa": True} if "enable_gqa" in known else {}
+        if "window_size" in known:
+            options["window_size"] = (-1, 0) if state.causal else (-1, -1)
+        else:
+            options["is_causal"] = state.causal
+        if "scale" in known:
+            options["scale"] = scale
+        else:
+            query = query * (scale * query.shape[-1] ** 0.5)  # its own factor is 1 / sqrt(width)
         if "enable_gqa" not in options:
             key, value = _repeat(query, key, value)
         longest = max(state.lengths)
         q, k, v = (tensor.transpose(0, 1).contiguous() for tensor in (query, key, value))
-        out: torch.Tensor = varlen_attn(q, k, v, state.borders, state.borders, longest, longest, scale=scale, **options)
+        out: torch.Tensor = varlen_attn(q, k, v, state.borders, state.borders, longest, longest, **options)
         return out
 
     return path
@@ -155,18 +175,7 @@ def _flex(flex_attention: Any, create_block_mask: Any) -> Path:
 def _find_varlen() -> Path:
     from torch.nn.attention.varlen import varlen_attn
 
-    known = inspect.signature(varlen_attn).parameters
-
-    def extra(causal: bool) -> Dict[str, Any]:
-        """torch 2.10 and 2.11 say is_causal; from 2.12 causality is a window of (-1, 0)."""
-        options: Dict[str, Any] = {"enable_gqa": True} if "enable_gqa" in known else {}
-        if "window_size" in known:
-            options["window_size"] = (-1, 0) if causal else (-1, -1)
-        else:
-            options["is_causal"] = causal
-        return options
-
-    return _varlen(extra, varlen_attn)
+    return varlen_path(varlen_attn)
 
 
 def _find_flash() -> Path:

@@ -1,7 +1,8 @@
 """One vector per document, and the loss that pulls a query towards its passage and away from all others of its batch.
 
 InfoNCE over cosines, as GritLM has it (arXiv 2402.09906): every passage of the batch, hard negatives included, is a
-negative for every query but its own. Across processes the batch is the union of theirs.
+negative for every query but its own. Across processes the batch is the union of theirs: each has the loss of its own
+queries against everybody's passages.
 """
 
 from __future__ import annotations
@@ -52,21 +53,25 @@ class PairBatch:
     factor: float
     weight: float = 0.0
     trained: int = 0
+    idle: bool = False  # no query of it counts: it takes part because the other processes compute theirs
 
     @property
     def documents(self) -> Tuple[int, ...]:
+        if self.idle:
+            return ()
         return tuple(length for row in self.rows for length in row.batch.documents)
 
     @property
     def real(self) -> int:
-        return sum(row.batch.real for row in self.rows)
+        return 0 if self.idle else sum(row.batch.real for row in self.rows)
 
     @property
     def slots(self) -> int:
         return sum(row.batch.slots for row in self.rows)
 
     def to(self, device: torch.device) -> "PairBatch":
-        return replace(self, rows=tuple(row.to(device) for row in self.rows), targets=self.targets.to(device))
+        targets = self.targets.to(device, non_blocking=True)
+        return replace(self, rows=tuple(row.to(device) for row in self.rows), targets=targets)
 
     def pinned(self) -> "PairBatch":
         return replace(self, rows=tuple(row.pinned() for row in self.rows), targets=self.targets.pin_memory())
@@ -88,34 +93,58 @@ def info_nce(queries: Any, passages: Any, targets: Any, temperature: float) -> t
 
 
 def joined(local: torch.Tensor) -> torch.Tensor:
-    """The rows of every process, in rank order; the gradient flows to this process's own.
-
-    Every process computes the whole loss from them, so that nothing is communicated in the backward pass: the SUM of
-    the processes' weight gradients is that of one process with the joined batch (a wrapper that averages gradients
-    needs the loss times the number of processes). Row counts may differ between processes.
+    """The rows of every process, in rank order, with gradients: what any process's loss says about a row reaches the
+    process that computed it, summed. Row counts may differ between processes.
     """
+    if processes() == 1:
+        return local
+    rows: torch.Tensor = Joined.apply(local)
+    return rows
+
+
+def processes() -> int:
+    """How many processes compute together."""
     import torch.distributed as dist
 
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
-        return local
-    size = torch.tensor([local.shape[0]], device=local.device)
-    sizes = [torch.zeros_like(size) for _ in range(dist.get_world_size())]
-    dist.all_gather(sizes, size)
-    counts = [int(count) for count in sizes]
-    filled = local.new_zeros((max(counts), *local.shape[1:]))
-    filled[: local.shape[0]] = local.detach()
-    everyone = [torch.empty_like(filled) for _ in counts]
-    dist.all_gather(everyone, filled)
-    pieces = [piece[:count] for piece, count in zip(everyone, counts)]
-    pieces[dist.get_rank()] = local
-    return torch.cat(pieces)
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+class Joined(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
+    """All-gather whose backward pass adds up the processes' gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, local: torch.Tensor) -> torch.Tensor:
+        import torch.distributed as dist
+
+        size = torch.tensor([local.shape[0]], device=local.device)
+        sizes = [torch.zeros_like(size) for _ in range(dist.get_world_size())]
+        dist.all_gather(sizes, size)
+        counts = [int(count) for count in sizes]
+        filled = local.new_zeros((max(counts), *local.shape[1:]))
+        filled[: local.shape[0]] = local
+        everyone = [torch.empty_like(filled) for _ in counts]
+        dist.all_gather(everyone, filled)
+        before = sum(counts[: dist.get_rank()])
+        ctx.mine = slice(before, before + local.shape[0])
+        return torch.cat([piece[:count] for piece, count in zip(everyone, counts)])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        import torch.distributed as dist
+
+        total = gradient.contiguous().clone()
+        dist.all_reduce(total)
+        return total[ctx.mine]
 
 
 def joined_targets(targets: torch.Tensor, passages: int) -> torch.Tensor:
-    """Every process's targets as indices into the joined passages, of which this process has `passages`."""
-    counts = joined(torch.tensor([[passages, len(targets)]], device=targets.device))
-    before = torch.cumsum(counts[:, 0], 0) - counts[:, 0]
-    return joined(targets) + torch.repeat_interleave(before, counts[:, 1])
+    """This process's targets as indices into the joined passages, of which it has `passages`."""
+    if processes() == 1:
+        return targets
+    import torch.distributed as dist
+
+    counts = joined(torch.tensor([passages], device=targets.device))
+    return targets + counts[: dist.get_rank()].sum()
 
 
 def embedded(rows: Sequence[Pooled], embed: Callable[[Pooled], torch.Tensor], again: bool) -> torch.Tensor:

@@ -16,12 +16,12 @@ def probe(device: torch.device) -> Dict[str, float]:
     """Names carry the unit: *_gflops, *_gbs (10^9 bytes/s), *_mops (10^6 operations/s), *_us."""
     results = {"python_mops": _python_loop()}
     size = 1024 if device.type == "cpu" else 8192
-    results["matmul_fp32_gflops"] = _matmul(device, torch.float32, size if device.type == "cpu" else 4096)
+    results["matmul_fp32_gflops"] = _float32(device, size if device.type == "cpu" else 4096, "highest")
     results["matmul_bf16_gflops"] = _matmul(device, torch.bfloat16, size // 2 if device.type == "cpu" else size)
     results["copy_gbs"] = _copy(device)
     if device.type == "cuda":
         results["matmul_fp16_gflops"] = _matmul(device, torch.float16, size)
-        results["matmul_tf32_gflops"] = _tf32(device)
+        results["matmul_tf32_gflops"] = _float32(device, 8192, "high")
         results["pinned_to_device_gbs"] = _to_device(device, pinned=True)
         results["pageable_to_device_gbs"] = _to_device(device, pinned=False)
         results["launch_us"] = _launch(device)
@@ -67,11 +67,12 @@ def _matmul(device: torch.device, dtype: torch.dtype, size: int) -> float:
     return 2 * size**3 / _best(_waited(device, lambda: torch.mm(left, right, out=out))) / 1e9
 
 
-def _tf32(device: torch.device) -> float:
+def _float32(device: torch.device, size: int, precision: str) -> float:
+    """At the given precision, whatever the run's own flag says: a probe must not depend on the settings it explains."""
     before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high")
+    torch.set_float32_matmul_precision(precision)
     try:
-        return _matmul(device, torch.float32, 8192)
+        return _matmul(device, torch.float32, size)
     finally:
         torch.set_float32_matmul_precision(before)
 
