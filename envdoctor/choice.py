@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -42,6 +41,8 @@ def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tup
         if wanted in (_plain(key), *map(_plain, target.gpu_names)):
             return target, "asked for by name"
     known_names = sorted(targets)
+    import difflib  # for a mistake only: it takes a millisecond
+
     near = difflib.get_close_matches(wanted, known_names, n=3, cutoff=0.4)
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     raise Trouble(
@@ -141,6 +142,8 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
     if override is not None and override.endswith(".toml"):
         override = Path(override).name.split(".")[1]  # pylock.<name>.toml, already read under its name
     if override is not None and override not in stacks:
+        import difflib
+
         near = difflib.get_close_matches(override, list(stacks), n=3, cutoff=0.4)
         raise Trouble(
             f"there is no stack {override!r}",

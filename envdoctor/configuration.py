@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,8 @@ def _checked(data: Any, path: Path) -> dict[str, Any]:
     defaults: dict[str, Any] = {}
     for key, value in data.items():
         if key not in PARAMETERS:
+            import difflib  # for a mistake only: it takes a millisecond
+
             near = difflib.get_close_matches(key, PARAMETERS, n=1)
             remedy = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(PARAMETERS)}"
             raise Trouble(f"unknown key {key!r}", file=path, where=line_of(path, key), remedy=remedy)

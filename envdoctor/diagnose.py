@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from envdoctor.rule import KINDS, Finding, Remedy, Rule, Severity, Skip
 from envdoctor.target import Target
 
 PLUGINS = "envdoctor.rules"
+_RULES = os.path.join(os.path.dirname(__file__), "rules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +59,13 @@ def load_rules(without: Sequence[str] = ()) -> tuple[Rule, ...]:
     A plugin is an entry point of the group ``envdoctor.rules`` that names a `Rule`. A rule that cannot be loaded
     becomes one that crashes when it is run: it is reported, and the others go on.
     """
-    package = importlib.import_module("envdoctor.rules")
     rules = []
-    for info in pkgutil.walk_packages(package.__path__, "envdoctor.rules."):
-        family, _, name = info.name.removeprefix("envdoctor.rules.").partition(".")
-        if info.ispkg or name.startswith("_") or family in without:
-            continue
-        module = importlib.import_module(info.name)
-        (found,) = (value for value in vars(module).values() if isinstance(value, Rule))
-        rules.append(found)
+    for family in (entry for entry in os.scandir(_RULES) if entry.is_dir() and entry.name not in without):
+        for name in sorted(os.listdir(family)):
+            if name.endswith(".py") and not name.startswith("_"):
+                module = importlib.import_module(f"envdoctor.rules.{family.name}.{name[:-3]}")
+                (found,) = (value for value in vars(module).values() if isinstance(value, Rule))
+                rules.append(found)
     rules += _plugins()
     return tuple(sorted(rules, key=lambda rule: rule.name))
 

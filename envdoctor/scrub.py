@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import math
 import os
 import re
-import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -100,6 +98,8 @@ def identity(uuid: str) -> str:
 
     The salt is fixed on purpose. A UUID has 122 random bits, so its hash cannot be turned back by trying.
     """
+    import hashlib  # with it comes OpenSSL, for reports that name a card only
+
     return hashlib.blake2b(uuid.encode(), digest_size=8, person=b"envdoctor gpu").hexdigest()
 
 
@@ -206,8 +206,7 @@ def _personal() -> tuple[tuple[Pattern, str], ...]:
         if len(home) > 1 and home != "~":
             found.append((Pattern(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
     found.append((Pattern(r"(?<![\w.~-])(/home|/Users)/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
-    host = socket.gethostname()
+    host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     if len(host) >= 4 and host.lower() not in ("localhost", "linux", "debian", "ubuntu"):
-        salted = hashlib.blake2b(host.encode(), digest_size=4, key=os.urandom(16)).hexdigest()
-        found.append((Pattern(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{salted}"))
+        found.append((Pattern(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{os.urandom(4).hex()}"))
     return tuple(found)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-import socket
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -102,7 +103,7 @@ def test_what_a_reader_needs_stays(text: str) -> None:
 
 def test_home_user_and_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/data/people/alice")
-    monkeypatch.setattr(socket, "gethostname", lambda: "gpu-node-17.cluster")
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(nodename="gpu-node-17.cluster"))
     scrub._personal.cache_clear()
     try:
         assert scrub.text("/data/people/alice/env:/data/people/alice") == "~/env:~"

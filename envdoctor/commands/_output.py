@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from envdoctor.errors import Trouble
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def stdout() -> Console:
     """For reports: colours only on a terminal, the terminal's width, or 100 columns into a file."""
+    from rich.console import Console  # not before it is needed: `check` prints without
+
     return Console(highlight=False, width=None if sys.stdout.isatty() else 100, soft_wrap=False)
 
 
 def stderr() -> Console:
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 

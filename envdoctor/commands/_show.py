@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
-from io import StringIO
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from envdoctor.commands._options import FAIL_ON
-from envdoctor.commands._output import append, stdout, write
+from envdoctor.commands._output import append, write
 from envdoctor.errors import Trouble
 from envdoctor.examination import Examination
 from envdoctor.render.formats import FORMATS, rendered, suited
-from envdoctor.render.text import render
+from envdoctor.render.page import laid_out, terminal
+from envdoctor.render.text import text
 from envdoctor.rule import Rule
 
 
@@ -46,7 +46,10 @@ def show(
     for name, path in wanted:
         write(path, made(name))
     if chosen == "text":
-        render(examination, stdout(), rules, verbose=verbose)
+        width, colour = terminal(sys.stdout, os.environ)
+        click.echo(
+            laid_out(text(examination, rules, verbose=verbose), width=width, colour=colour), nl=False, color=colour
+        )
     else:
         click.echo(made(chosen), nl=False)
 
@@ -63,6 +66,4 @@ def parsed(output: str) -> tuple[str, Path]:
 
 def plain(examination: Examination, rules: Sequence[Rule], *, verbose: bool) -> str:
     """The text report without colours, 100 columns wide."""
-    out = StringIO()
-    render(examination, Console(file=out, width=100, highlight=False), rules, verbose=verbose)
-    return out.getvalue()
+    return laid_out(text(examination, rules, verbose=verbose))

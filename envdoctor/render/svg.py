@@ -8,9 +8,11 @@ from io import StringIO
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from envdoctor.examination import Examination
-from envdoctor.render.text import render
+from envdoctor.render.text import text
 from envdoctor.rule import Rule
 
 WIDTH = 100
@@ -22,5 +24,7 @@ def svg(examination: Examination, rules: Sequence[Rule], *, title: str = "envdoc
     console = Console(
         file=StringIO(), record=True, width=WIDTH, highlight=False, force_terminal=True, color_system="truecolor"
     )
-    render(examination, console, rules)
+    for line in text(examination, rules):
+        # A paragraph without words would vanish in its padding
+        console.print(Padding(Text.assemble(*(line.spans or (" ",))), (0, 0, 0, line.indent), expand=False))
     return console.export_svg(title=title, code_format=FORMAT, unique_id="envdoctor")

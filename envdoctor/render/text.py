@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
 from envdoctor import __version__
 from envdoctor.examination import Examination
 from envdoctor.facts import Interpreter, Torch, Unavailable
+from envdoctor.render.page import Line, line
 from envdoctor.rule import Finding, Rule, Severity
 from envdoctor.scrub import printable
 
@@ -20,29 +17,28 @@ WHO = {"you": "", "image": "who builds the image can mend this", "host": "only w
 SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
 
 
-def render(examination: Examination, console: Console, rules: Sequence[Rule], *, verbose: bool = False) -> None:
-    """Print an examination; notes and skipped rules in full only when ``verbose``."""
-    console.print(_heading(examination))
-    console.print()
+def text(examination: Examination, rules: Sequence[Rule], *, verbose: bool = False) -> Iterator[Line]:
+    """The lines of the report; notes and skipped rules in full only when ``verbose``."""
+    yield from _heading(examination)
+    yield Line()
     titles = {rule.name: rule.title for rule in rules}
     diagnosis = examination.diagnosis
     root = diagnosis.root_cause
     if root is not None and any(found.symptom_of for found in diagnosis.findings):
-        line = Text.assemble(("Root cause: ", "bold"), f"{printable(root.message)} ", (f"({root.rule})", "dim"))
-        console.print(line)
-        console.print()
+        yield Line((("Root cause: ", "bold"), (f"{printable(root.message)} ", ""), (f"({root.rule})", "dim")))
+        yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     for name, group in groupby(shown, key=lambda found: found.rule):
-        _block(list(group), titles.get(name, name), console, verbose=verbose)
+        yield from _block(list(group), titles.get(name, name), verbose=verbose)
     for crashed in diagnosis.crashed:
-        console.print(Text(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta"))
+        yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
     if verbose:
         for skipped in diagnosis.skipped:
-            console.print(Text(f"- {skipped.rule}: not judged: {printable(skipped.reason)}", "dim"))
-    console.print(_ending(examination, verbose=verbose))
+            yield line(f"- {skipped.rule}: not judged: {printable(skipped.reason)}", "dim")
+    yield _ending(examination, verbose=verbose)
 
 
-def _heading(examination: Examination) -> Text:
+def _heading(examination: Examination) -> Iterator[Line]:
     facts, target = examination.facts, examination.target
     parts = [f"envdoctor {__version__}"]
     if facts.origin.environment:
@@ -61,38 +57,34 @@ def _heading(examination: Examination) -> Text:
     speed = {"none": "no baseline for this stack", "measured": "measured baseline"}
     evidence = speed.get(target.evidence(), f"{target.evidence()} baseline only")
     second = f"target {target.name} ({examination.target_reason}), {stack}, {evidence}"
-    return Text(printable(" · ".join(parts)) + "\n", "bold") + Text(printable(second), "dim not bold")
+    yield line(printable(" · ".join(parts)), "bold")
+    yield line(printable(second), "dim")
 
 
-def _block(group: list[Finding], title: str, console: Console, *, verbose: bool) -> None:
+def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]:
     first = group[0]
     mark, style = MARKS[first.severity or Severity.NOTE]
-    console.print(Text.assemble((f"{mark} {title}", style), (f"  {first.rule}", "dim")))
+    yield Line(((f"{mark} {title}", style), (f"  {first.rule}", "dim")))
     shown = group if verbose else group[:SHOWN]
     width = min(max(len(found.subject) for found in shown), 32)
     messages = {found.message for found in group}
     for found in shown:
-        body = Text(printable(found.subject).ljust(width) + "  ")
+        body = [(printable(found.subject).ljust(width) + "  ", "")]
         if found.actual or found.expected:
-            body.append(printable(found.actual or "-"), "red")
+            body.append((printable(found.actual or "-"), "red"))
             if found.expected:
-                body.append(" → ", "dim").append(printable(found.expected), "green")
-        console.print(_indented(body, 4))
+                body += [(" → ", "dim"), (printable(found.expected), "green")]
+        yield Line(tuple(body), 4)
         if found is shown[0] if len(messages) == 1 else _says_more(found):
-            console.print(_indented(Text(printable(found.message)), 6))
+            yield line(printable(found.message), indent=6)
     if len(group) > len(shown):
-        console.print(_indented(Text(f"... and {len(group) - len(shown)} more (--verbose)", "dim"), 4))
+        yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
     if any(found.symptom_of for found in group):
         causes = sorted({found.symptom_of.split()[0] for found in group if found.symptom_of})
-        console.print(_indented(Text(f"follows from {', '.join(causes)}: mend that first", "dim"), 4))
+        yield line(f"follows from {', '.join(causes)}: mend that first", "dim", 4)
     else:
-        for line in _remedies(group):
-            console.print(_indented(line, 4))
-    console.print()
-
-
-def _indented(text: Text, columns: int) -> Padding:
-    return Padding(text, (0, 0, 0, columns), expand=False)
+        yield from _remedies(group)
+    yield Line()
 
 
 def _says_more(found: Finding) -> bool:
@@ -100,30 +92,31 @@ def _says_more(found: Finding) -> bool:
     return not (found.actual and found.expected and found.actual in found.message and found.expected in found.message)
 
 
-def _remedies(group: Sequence[Finding]) -> Iterator[Text]:
+def _remedies(group: Sequence[Finding]) -> Iterator[Line]:
     """What to do about a group: its sentences (one each, unless a command does it all), and each command once."""
     texts = list(dict.fromkeys(found.remedy.text for found in group if found.remedy.text))
     commands = list(dict.fromkeys(command for found in group for command in found.remedy.commands))
     if len(texts) == 1 or not commands:
-        yield from (Text(printable(text)) for text in texts[:SHOWN])
+        yield from (line(printable(text), indent=4) for text in texts[:SHOWN])
     for who in dict.fromkeys(found.who for found in group):
         if WHO[who]:
-            yield Text(f"({WHO[who]})", "dim")
+            yield line(f"({WHO[who]})", "dim", 4)
     if commands:
-        yield Text("You can fix this by running:", "dim")
-        yield from (Text(f"  {printable(command)}", "bold cyan") for command in commands[:SHOWN])
+        yield line("You can fix this by running:", "dim", 4)
+        yield from (line(f"  {printable(command)}", "bold cyan", 4) for command in commands[:SHOWN])
 
 
-def _ending(examination: Examination, *, verbose: bool) -> Text:
+def _ending(examination: Examination, *, verbose: bool) -> Line:
     diagnosis = examination.diagnosis
     counts = [(word, sum(f.severity is severity for f in diagnosis.findings)) for severity, word in _WORDS.items()]
-    parts = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in counts if n]
+    told = counts if verbose or not any(n for _, n in counts[:-1]) else counts[:-1]
+    parts = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in told if n]
     if diagnosis.outcome == "healthy":
-        text = Text(f"✓ Healthy: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
+        said = (f"✓ Healthy: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
     elif diagnosis.outcome == "unknown":
-        return Text("? Not known: rules failed to judge, so this is no clean bill of health", "bold magenta")
+        return line("? Not known: rules failed to judge, so this is no clean bill of health", "bold magenta")
     else:
-        text = Text(f"✗ Found {', '.join(parts)}", "bold red")
+        said = (f"✗ Found {', '.join(parts)}", "bold red")
     notes = counts[-1][1]
     hidden = []
     if notes and not verbose:
@@ -132,7 +125,7 @@ def _ending(examination: Examination, *, verbose: bool) -> Text:
         many = len(diagnosis.skipped)
         hidden.append(f"{many} rule{'s' if many != 1 else ''} not judged")
     tail = f"; {', '.join(hidden)} (--verbose)" if hidden else ""
-    return text + Text(f"{tail} · {examination.seconds:.1f} s", "dim not bold")
+    return Line((said, (f"{tail} · {examination.seconds:.1f} s", "dim")))
 
 
 _WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}

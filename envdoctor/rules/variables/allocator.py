@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 
@@ -69,6 +68,8 @@ def _problems(value: str) -> Iterator[tuple[str, bool]]:
         if not colon or not setting:
             yield f"{pair!r} is not option:value", True
         elif key not in _KEYS:
+            import difflib  # for a mistake only: it takes a millisecond
+
             near = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8)
             yield f"{key!r} is not a known option" + (f"; {near[0]!r} is" if near else ""), bool(near)
         given[key] = setting
