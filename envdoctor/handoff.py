@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Order:
     settings: Mapping[str, Any] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()  # variables of the caller that the training must not see
     measure: Measure | None = None
 
 
@@ -100,7 +101,7 @@ def train(
     }
     (folder / "order.json").write_text(json.dumps(data, indent=1) + "\n", "utf-8")
     argv = [str(environment.python), "-m", "trainer", "--order", str(folder / "order.json")]
-    env = child_environment(order.variables)
+    env = child_environment(order.variables, order.without)
     code: int | None
     if on_line is None:
         code = process.attached(argv, deadline=deadline, env=env, cwd=stage, stdout_to_stderr=True)
@@ -125,12 +126,13 @@ def train(
     return result
 
 
-def child_environment(variables: Mapping[str, str]) -> dict[str, str]:
+def child_environment(variables: Mapping[str, str], without: Sequence[str] = ()) -> dict[str, str]:
     """The caller's variables with the target's on top, so that a run is judged under what it will really have.
 
     Bytecode may be written: compiling transformers at every start takes longer than the workload.
     """
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    gone = {"PYTHONDONTWRITEBYTECODE", *without}
+    own = {name: value for name, value in os.environ.items() if name not in gone}
     return {**own, **variables, "PYTHONUNBUFFERED": "1"}
 
 

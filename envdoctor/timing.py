@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,18 @@ from typing import Any
 from envdoctor import handoff
 from envdoctor.environment import Environment
 from envdoctor.errors import Trouble
-from envdoctor.facts import Facts
+from envdoctor.facts import Facts, Gpu, Unavailable
 from envdoctor.handoff import Measure, Order
+from envdoctor.library import load_targets
+from envdoctor.speed import chips, gpu_watch
 from envdoctor.speed import report as reports
+from envdoctor.speed.derive import derive
 from envdoctor.speed.interleaving import Variant
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
 from envdoctor.speed.verdict import judge
-from envdoctor.target import Target
+from envdoctor.target import Baseline, Target
+from envdoctor.watching import watched
 
 DEADLINE = 300.0  # seconds for one process: start-up, warm-up (20 s at most), timed span (60 s at most) and a margin
 MOST_PROCESSES = 3
@@ -25,9 +29,13 @@ MOST_PROCESSES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """What to time and how; ``measure`` can be shortened for trying out, at the price of a wider interval."""
+    """What to time and how; ``measure`` can be shortened for trying out, at the price of a wider interval.
+
+    ``settings`` go to the trainer on top of the workload's own.
+    """
 
     workload: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
     processes: int = MOST_PROCESSES
     measure: Measure = field(default_factory=Measure)
     steps: int | None = None
@@ -51,7 +59,7 @@ def run_once(
     workload: str,
     measure: Measure,
     *,
-    settings: dict[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> Report:
@@ -83,14 +91,19 @@ def run_variant(
     measure: Measure,
     variant: Variant,
     *,
+    without: Sequence[str] = (),
     on_line: Callable[[str], None] | None = None,
 ) -> Report:
-    """Time one arm of an ablation in a fresh process. A run that fails is a report with its error, not an exception."""
+    """Time one arm of an ablation in a fresh process. A run that fails is a report with its error, not an exception.
+
+    ``without``: variables of the caller that it must not see.
+    """
     order = Order(
         workload=workload,
         settings=variant.settings,
         flags={**target.flags, **variant.flags},
         variables={**target.variables, **variant.variables},
+        without=tuple(without),
         measure=measure,
     )
     folder = handoff.new_run_folder("ablate")
@@ -112,15 +125,36 @@ def time_and_judge(
     """Time the workload; run further fresh processes while the verdict asks for them."""
     workload = workload_of(target, timing.workload)
     stack = target.choice.stack if target.choice else ""
-    baseline = target.baseline(workload, stack)
+    baseline = expected(target, workload, stack, facts)
     done: list[Report] = []
+    looks: list[Gpu] = []
     while True:
         progress(f"timing {workload}, process {len(done) + 1}")
-        done.append(run_once(environment, target, workload, timing.measure, on_line=on_line))
-        verdict = _judged(done, baseline, target, facts, timing)
+        with watched(facts) as seen:
+            done.append(
+                run_once(environment, target, workload, timing.measure, settings=timing.settings, on_line=on_line)
+            )
+        looks += seen
+        verdict = judge(
+            done,
+            baseline,
+            target=target,
+            facts=gpu_watch.merged(facts, looks) if facts is not None else None,
+            steps=timing.steps,
+            price_per_hour=timing.price,
+            clock_spread=gpu_watch.unsteady_clock(looks),
+        )
         if not verdict.more_processes or len(done) >= timing.processes:
             return verdict
 
 
-def _judged(done: Sequence[Report], baseline: Any, target: Target, facts: Facts | None, timing: Timing) -> Verdict:
-    return judge(done, baseline, target=target, facts=facts, steps=timing.steps, price_per_hour=timing.price)
+def expected(target: Target, workload: str, stack: str, facts: Facts | None) -> Baseline | None:
+    """The target's baseline of this workload and stack; else one derived from the nearest measured chip, else None."""
+    own = target.baseline(workload, stack)
+    if own is not None or target.is_cpu or facts is None or isinstance(facts.gpus, Unavailable):
+        return own
+    chip = chips.find(facts.gpus.devices[0].name) if facts.gpus.devices else None
+    if chip is None:
+        return None
+    known = (*target.baselines, *(b for other in load_targets().values() for b in other.baselines))
+    return derive(chip, known, workload, stack)

@@ -9,7 +9,10 @@ from rich.text import Text
 
 from envdoctor.scrub import printable
 from envdoctor.speed import breakdown
+from envdoctor.speed.cost import Cost, duration
 from envdoctor.speed.outcome import Verdict, as_json
+from envdoctor.speed.why import Inquiry
+from envdoctor.speed.why import as_json as why_as_json
 
 STYLES = {
     "as-expected": ("✓", "bold green"),
@@ -21,12 +24,13 @@ STYLES = {
 BAR = 40  # characters of the widest breakdown bar
 
 
-def document(verdict: Verdict) -> dict[str, Any]:
-    """``verify --format json``."""
-    return as_json(verdict)
+def document(verdict: Verdict, inquiry: Inquiry | None = None) -> dict[str, Any]:
+    """``verify --format json``; with what ``--why`` tried, where it did."""
+    found = as_json(verdict)
+    return found if inquiry is None else found | {"why": why_as_json(inquiry)}
 
 
-def render(verdict: Verdict, console: Console) -> None:
+def render(verdict: Verdict, console: Console, inquiry: Inquiry | None = None) -> None:
     """Print a verdict. Never a word without its interval, never a number without its condition."""
     mark, style = STYLES[verdict.word]
     console.print(Text(f"{mark} {printable(verdict.sentence)}", style))
@@ -44,8 +48,27 @@ def render(verdict: Verdict, console: Console) -> None:
             console.print(Text(f"      {name:<11}{share:6.1%}  {'━' * max(round(share * BAR), 1)}"))
         console.print(Text(f"      {printable(breakdown.diagnose(spent))}", "dim"))
     if verdict.cost is not None:
-        console.print(Text(f"    your run: {_duration(verdict.cost.seconds)}{_money(verdict)}"))
+        console.print(Text(f"    your run: {_cost(verdict.cost)}{_after(verdict)}"))
     console.print(Text(f"    {_conditions(verdict)}", "dim"))
+    if inquiry is not None:
+        _render_why(inquiry, console)
+
+
+def _render_why(inquiry: Inquiry, console: Console) -> None:
+    """What was tried, one suspect a line, and what it showed."""
+    console.print(Text("    why? Each suspect taken away, interleaved with runs as they are:", "bold"))
+    for suspect, row in inquiry.rows:
+        style = "bold green" if suspect is inquiry.suspect else ""
+        if row.ratio is None or row.interval is None:
+            said = f"failed: {row.remark}"
+        else:
+            said = f"{row.ratio:.2f}x [{row.interval[0]:.2f}, {row.interval[1]:.2f}] {row.word}"
+        console.print(Text(f"      {said:<34} {printable(row.variant.name)}  ({printable(suspect.what)})", style))
+    for text in inquiry.untried:
+        console.print(Text(f"      not tried: {printable(text)}", "dim"))
+    console.print(Text(f"    {printable(inquiry.sentence)}", "bold"))
+    if inquiry.suspect is not None:
+        console.print(Text(f"    {printable(inquiry.suspect.remedy)}"))
 
 
 def _speed(verdict: Verdict) -> str:
@@ -72,12 +95,9 @@ def _conditions(verdict: Verdict) -> str:
     return printable(f"{about}, {first.precision}, {first.device.name}; baseline: {verdict.evidence}")
 
 
-def _duration(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {left:02d} s"
+def _cost(cost: Cost) -> str:
+    return duration(cost.seconds) + ("" if cost.money is None else f", {cost.money:.2f} at your price")
 
 
-def _money(verdict: Verdict) -> str:
-    cost = verdict.cost
-    return "" if cost is None or cost.money is None else f", {cost.money:.2f} at your price"
+def _after(verdict: Verdict) -> str:
+    return "" if verdict.fixed is None else f"; mended: {_cost(verdict.fixed)}"

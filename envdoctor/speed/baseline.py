@@ -108,6 +108,7 @@ def _conditions(reports: Sequence[Report], facts: Facts | None, date: str) -> di
         "cpu_model": first.device.cpu_model,
         "cores": first.device.cores,
         "threads": first.device.threads,
+        "machine": first.device.machine,
         "precision": first.precision,
         "tokens_per_step": _short(first.tokens_per_step.get("real", 0.0)),
         "flops_per_step": _short(first.model.flops_per_step),

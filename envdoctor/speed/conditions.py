@@ -26,6 +26,8 @@ USUAL_RANGE = {"cpu": 0.25, "cuda": 0.16}
 """Log range of machines of one model: SC22 saw GPUs at most 22 % apart, so 16 % from the middle is no longer chance."""
 TRANSFER_LIMIT = 0.15
 """Log-sd of the machine factor beyond which comparing two machines says nothing."""
+CLOCK_LIMIT = 0.05
+"""Log-sd of the SM clock while the chip works; badly cooled H100s wander by a fifth (bee benchmark notes, 2026-04)."""
 THROTTLING = {"hw-slowdown", "hw-thermal", "sw-thermal", "power-brake"}
 
 
@@ -203,3 +205,10 @@ def _of_gpu(gpu: Gpu, baseline: Baseline | None) -> Iterator[Obstacle]:
     if gpu.processes:
         text = f"{gpu.processes} other process{'es' if gpu.processes > 1 else ''} used the same GPU"
         yield Obstacle(word="unstable", text=text, cause="contention", passing=True)
+
+
+def of_clock(spread: float | None) -> Iterator[Obstacle]:
+    """A chip whose clock wanders while it works: no two windows are of the same machine."""
+    if spread is not None and spread > CLOCK_LIMIT:
+        text = f"the GPU's clock varied by {spread:.0%} while it worked"
+        yield Obstacle(word="unstable", text=text, cause="machine", passing=True)

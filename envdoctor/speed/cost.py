@@ -21,27 +21,11 @@ def cost(steps: int, steps_per_second: float, price_per_hour: float | None = Non
     return Cost(seconds=seconds, money=None if price_per_hour is None else seconds / 3600.0 * price_per_hour)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
-    """The same work now and after the fix; ``gain`` counts the seconds the fix and the measuring themselves take."""
-
-    now: Cost
-    fixed: Cost
-    gain: Cost
-
-    @property
-    def pays(self) -> bool:
-        return self.gain.seconds > 0.0
-
-
-def saving(
-    steps: int, now: float, fixed: float, *, price_per_hour: float | None = None, overhead_seconds: float = 0.0
-) -> Saving:
-    """What going from ``now`` to ``fixed`` steps per second is worth over ``steps`` steps."""
-    before, after = cost(steps, now, price_per_hour), cost(steps, fixed, price_per_hour)
-    seconds = before.seconds - after.seconds - overhead_seconds
-    money = None if price_per_hour is None else seconds / 3600.0 * price_per_hour
-    return Saving(now=before, fixed=after, gain=Cost(seconds=seconds, money=money))
+def at_speed(now: Cost, factor: float) -> Cost:
+    """The same work ``factor`` times as fast. Raises ValueError for a factor that is not positive."""
+    if factor <= 0.0:
+        raise ValueError("the same work cannot be done at no speed")
+    return Cost(seconds=now.seconds / factor, money=None if now.money is None else now.money / factor)
 
 
 def duration(seconds: float) -> str:

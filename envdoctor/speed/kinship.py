@@ -69,6 +69,9 @@ def relate(
 
 def machine_kinship(report: Report, baseline: Baseline, facts: Facts | None) -> Kinship:
     """Is this the machine of the baseline, one of its model, or another?"""
+    machine = baseline.conditions.get("machine")
+    if machine is not None and machine == report.device.machine and report.device.name in str(baseline.gpu):
+        return "same-machine"
     if report.device.type == "cpu":
         same_model = _same(report.device.cpu_model, baseline.conditions.get("cpu_model"))
         same_size = _same(report.device.cores, baseline.conditions.get("cores"))

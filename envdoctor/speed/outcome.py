@@ -45,6 +45,7 @@ class Verdict:
     baseline: Baseline | None = None
     evidence: str = "none"
     cost: Cost | None = None
+    fixed: Cost | None = None  # the same steps at the speed that mending what is wrong would bring
 
     @property
     def sentence(self) -> str:
@@ -85,10 +86,14 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         else {},
         "conditions": _conditions(verdict),
         "baseline": to_json(verdict.baseline) if verdict.baseline else {"evidence": "none"},
-        "cost": {"seconds": _rounded(verdict.cost.seconds), "money": _rounded(verdict.cost.money)}
+        "cost": {**_cost(verdict.cost), "fixed": _cost(verdict.fixed) if verdict.fixed else None}
         if verdict.cost
         else None,
     }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    return {"seconds": _rounded(cost.seconds), "money": _rounded(cost.money)}
 
 
 def _conditions(verdict: Verdict) -> dict[str, Any]:

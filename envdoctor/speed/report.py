@@ -45,6 +45,7 @@ class Device:
     cpu_model: str | None = None
     threads: int | None = None
     cores: int | None = None
+    machine: str | None = None  # hash of the kernel's boot: the same for runs on one machine since its last start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from envdoctor.speed import attribution, breakdown, conditions, kinship, probes,
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.breakdown import Breakdown
 from envdoctor.speed.conditions import Cause, Obstacle
-from envdoctor.speed.cost import cost
+from envdoctor.speed.cost import at_speed, cost
 from envdoctor.speed.kinship import Relation
 from envdoctor.speed.outcome import Verdict, Word
 from envdoctor.speed.probes import Kinship, Machine
@@ -42,12 +42,14 @@ def judge(
     same_machine: bool = False,
     steps: int | None = None,
     price_per_hour: float | None = None,
+    clock_spread: float | None = None,
 ) -> Verdict:
     """Judge the runs of q fresh processes against a recorded baseline. Raises ValueError without a report.
 
     ``target`` tells the chosen stack, its pins and flags; ``facts`` the state of the GPU; ``steps`` and
-    ``price_per_hour`` only make the cost. ``same_machine``: the baseline is known to be of this very machine (GPUs are
-    recognised by themselves, through ``facts``).
+    ``price_per_hour`` only make the cost. ``clock_spread``: log-sd of the GPU's clock while it worked.
+    ``same_machine``: the baseline is known to be of this very machine (GPUs are recognised by themselves, through
+    ``facts``).
     """
     if not reports:
         raise ValueError("there is no report to judge")
@@ -70,6 +72,7 @@ def judge(
         *conditions.of_reports(reports, runs, recorded),
         *conditions.of_baseline(reports, baseline),
         *conditions.of_facts(facts, reports[0].device.type, baseline),
+        *conditions.of_clock(clock_spread),
         *_above_roofline(common["roofline"]),
         *_impossible_baseline(baseline, timed),
     ]
@@ -144,6 +147,8 @@ def _compared(
             reasons.append(found.sentence)
     elif machine.known and abs(machine.log_factor) > LEAST_EFFECT:
         reasons.append(f"by its probes this machine is {math.exp(machine.log_factor):.2f}x the baseline's")
+    if word == "slower" and common["cost"] is not None:
+        common["fixed"] = at_speed(common["cost"], 1.0 / comparison.ratio)
     return Verdict(
         word=word,
         cause=cause,

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.speed.cost import cost, duration, saving
+from envdoctor.speed.cost import at_speed, cost, duration
 
 
 def test_the_misread_log_of_1_25_steps_per_second_is_47_minutes() -> None:
@@ -13,14 +13,13 @@ def test_without_a_price_there_is_no_money() -> None:
     assert cost(10, 1.0).money is None
 
 
-def test_a_fix_pays_when_it_saves_more_than_it_takes() -> None:
-    worth = saving(10_000, 1.0, 2.0, price_per_hour=3.6, overhead_seconds=60)
-    assert worth.now.seconds == 10_000
-    assert worth.fixed.seconds == 5_000
-    assert worth.gain.seconds == 4_940
-    assert worth.gain.money == pytest.approx(4.94)
-    assert worth.pays
-    assert not saving(100, 1.0, 2.0, overhead_seconds=60).pays
+def test_the_same_work_faster_costs_less_in_proportion() -> None:
+    mended = at_speed(cost(10_000, 1.0, price_per_hour=3.6), 2.0)
+    assert mended.seconds == 5_000
+    assert mended.money == pytest.approx(5.0)
+    assert at_speed(cost(10_000, 1.0), 2.0).money is None
+    with pytest.raises(ValueError, match="no speed"):
+        at_speed(mended, 0.0)
 
 
 @pytest.mark.parametrize(("steps", "speed"), [(1, 0.0), (1, -1.0), (-1, 1.0)])

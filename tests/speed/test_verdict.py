@@ -399,6 +399,18 @@ def check_json(verdict: Verdict) -> dict[str, Any]:
     return again
 
 
+def test_a_slower_run_says_what_mending_it_saves() -> None:
+    found = judge([report(8.0)] * 3, baseline(), target=target(), steps=36_000, price_per_hour=2.5)
+    assert found.word == "slower"
+    assert found.cost is not None
+    assert found.fixed is not None
+    assert found.cost.seconds == pytest.approx(4500, rel=1e-2)
+    assert found.fixed.seconds == pytest.approx(3600, rel=1e-2)
+    assert found.fixed.money == pytest.approx(2.5, rel=1e-2)
+    data = check_json(found)
+    assert data["cost"]["fixed"]["seconds"] == pytest.approx(3600, rel=1e-2)
+
+
 def test_the_json_of_a_good_run() -> None:
     found = check_json(judge([report()], baseline(), steps=36_000, price_per_hour=2.5))
     assert found["steps_per_second"] == pytest.approx(10.0, rel=1e-3)
@@ -410,7 +422,11 @@ def test_the_json_of_a_good_run() -> None:
     assert found["mfu"] == pytest.approx(2e13 * 10 / 989.5e12, rel=1e-3)
     assert found["of_achievable"] == pytest.approx(2e13 * 10 / 700e12, rel=1e-3)
     assert sum(found["breakdown"].values()) == pytest.approx(1.0, abs=1e-4)
-    assert found["cost"] == {"seconds": pytest.approx(3600, rel=1e-3), "money": pytest.approx(2.5, rel=1e-3)}
+    assert found["cost"] == {
+        "seconds": pytest.approx(3600, rel=1e-3),
+        "money": pytest.approx(2.5, rel=1e-3),
+        "fixed": None,
+    }
     assert len(found["windows"]) == 1
     assert len(found["windows"][0]) == 20
     assert found["baseline"]["windows"]
