@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
 
-from trainer import flags, flops, loop, lora, reference, save, task, upload, workloads
+from trainer import flags, flops, idle, loop, lora, reference, save, task, upload, workloads
 from trainer.contention import Contention, peak_rss
 from trainer.errors import TrainerError
 from trainer.hardware import Choice, describe, peak_flops
@@ -145,6 +145,8 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
         contention=contention.report(now),
         reference_probes={"before": before, "after": after} if protocol.probes else None,
     )  # fmt: skip
+    if whole["steps"] and not run.interrupted:
+        report["gpu_idle"] = idle.profiled(lambda n: _more(run, n), whole["seconds"] / whole["steps"], device)
     tokens = whole["tokens"]
     _per_step(
         report, Counts(tokens["trained"], tokens["real"], tokens["slots"], 0, whole["squares"]), whole["steps"], work
@@ -155,6 +157,17 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
             "no window was complete after %.0f s" % protocol.max_seconds,
             "Raise max_seconds or take a smaller workload.",
         )
+
+
+def _more(run: loop.Run, count: int) -> int:
+    """Train up to `count` further steps; how many there were."""
+    begun = run.position.step
+
+    def enough(counts: Counts, current: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
+        return current.position.step - begun >= count
+
+    loop.train(run, [enough])
+    return run.position.step - begun
 
 
 def _resume(run: loop.Run, folder: Path, say: Callable[[str], None]) -> Any:

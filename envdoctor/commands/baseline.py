@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -19,7 +20,12 @@ from envdoctor.examination import Question
 from envdoctor.handoff import Measure, new_run_folder
 from envdoctor.library import load_targets
 from envdoctor.speed import baseline as baselines
-from envdoctor.target import Target, load
+from envdoctor.speed import chips
+from envdoctor.speed.baseline_shown import shown
+from envdoctor.speed.derive import derive
+from envdoctor.speed.limit import Question as Claim
+from envdoctor.speed.limit import answer
+from envdoctor.target import Baseline, Target, load
 from envdoctor.timing import run_once, workload_of
 from envdoctor.wire import to_json
 
@@ -32,6 +38,7 @@ def command() -> None:
     Examples:
       envdoctor baseline record --target cpu --processes 10 --output my-cpu.toml
       envdoctor baseline show --target cpu
+      envdoctor baseline limit --gpu H100 --weights 7.5e9 --tokens 8000 --claim 5
     """
 
 
@@ -114,6 +121,69 @@ def show(target_name: str, format_: str) -> None:
     console = stdout()
     if not target.baselines:
         console.print(f"{target.name} has no baseline. Record one: envdoctor baseline record --target {target.name}")
-    for found in target.baselines:
-        for line in baselines.shown(found):
-            console.print(line, markup=False)
+    for found in (*target.baselines, *_derived(target, targets.values())):
+        for line in shown(found):
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def _derived(target: Target, known: Iterable[Target]) -> list[Baseline]:
+    """What would be expected of a GPU without a baseline of its own, from the nearest chip that was measured."""
+    chip = chips.find(target.gpu_names[0]) if target.gpu_names and not target.baselines else None
+    if chip is None:
+        return []
+    measured = [b for other in known for b in other.baselines if b.evidence == "measured"]
+    pairs = dict.fromkeys((b.workload, b.stack) for b in measured)
+    found = [derive(chip, measured, workload, stack) for workload, stack in pairs]
+    return [baseline for baseline in found if baseline is not None]
+
+
+@command.command("limit")
+@click.option("--gpu", required=True, metavar="NAME", help="H100, A100, RTX 4090, ...")
+@click.option("--weights", type=click.FloatRange(min=1), required=True, metavar="N", help="Parameters, like 7.5e9.")
+@click.option(
+    "--tokens",
+    type=click.FloatRange(min=1),
+    required=True,
+    metavar="N",
+    help="Of one optimizer step: examples x length x accumulation, of one GPU.",
+)
+@click.option("--precision", type=click.Choice(("bfloat16", "float16", "tf32", "float32")), default="bfloat16")
+@click.option("--lora", is_flag=True, help="The weights are frozen: 4 instead of 6 operations per weight and token.")
+@click.option("--claim", type=click.FloatRange(min=0, min_open=True), metavar="X", help="Claimed steps per second.")
+@_options.cost
+def limit(
+    gpu: str,
+    weights: float,
+    tokens: float,
+    precision: str,
+    lora: bool,
+    claim: float | None,
+    price: float | None,
+    steps_: int | None,
+) -> int:
+    """How fast can it be at all? The arithmetic, with a claim held against it.
+
+    \b
+    Examples:
+      envdoctor baseline limit --gpu H100 --weights 7.5e9 --tokens 8000 --claim 5
+      envdoctor baseline limit --gpu A100 --weights 7e9 --tokens 16384 --lora --steps 3558 --price 2.49/h
+
+    Exit codes: 0 possible, 1 the claim is above the chip's peak.
+    """
+    question = Claim(
+        weights=weights,
+        tokens=tokens,
+        gpu=gpu,
+        precision=precision,
+        frozen=lora,
+        claim=claim,
+        steps=steps_,
+        price=price,
+    )
+    try:
+        found = answer(question)
+    except ValueError as error:
+        raise Trouble(str(error), where="--gpu", remedy="Name one of them, or another --precision.") from error
+    for line in found.lines:
+        stdout().print(line, markup=False, soft_wrap=True)
+    return 1 if found.possible is False else 0

@@ -10,7 +10,7 @@ from rich.text import Text
 from envdoctor.scrub import printable
 from envdoctor.speed import breakdown
 from envdoctor.speed.cost import Cost, duration
-from envdoctor.speed.outcome import Verdict, as_json
+from envdoctor.speed.outcome import Verdict, as_json, idle_share
 from envdoctor.speed.why import Inquiry
 from envdoctor.speed.why import as_json as why_as_json
 
@@ -47,6 +47,9 @@ def render(verdict: Verdict, console: Console, inquiry: Inquiry | None = None) -
         for name, share in shares.items():
             console.print(Text(f"      {name:<11}{share:6.1%}  {'━' * max(round(share * BAR), 1)}"))
         console.print(Text(f"      {printable(breakdown.diagnose(spent))}", "dim"))
+    idle = idle_share(verdict.reports)
+    if idle is not None:
+        console.print(Text(f"    the GPU ran nothing in {idle:.0%} of the time (kernels of a profiled window)"))
     if verdict.cost is not None:
         console.print(Text(f"    your run: {_cost(verdict.cost)}{_after(verdict)}"))
     console.print(Text(f"    {_conditions(verdict)}", "dim"))

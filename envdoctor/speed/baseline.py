@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.facts import Facts, Unavailable
-from envdoctor.speed import breakdown, conditions, plot, probes, roofline
+from envdoctor.speed import breakdown, conditions, probes, roofline
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.attribution import SPEED_PACKAGES, speed_settings
 from envdoctor.speed.baseline_file import write
@@ -17,7 +16,7 @@ from envdoctor.speed.conditions import Obstacle
 from envdoctor.speed.report import Report
 from envdoctor.target import Baseline, Target
 
-__all__ = ["record", "shown", "write"]
+__all__ = ["record", "write"]
 
 DIGITS = 4  # significant; the windows of one process differ in the third
 
@@ -132,43 +131,3 @@ def _conditions(reports: Sequence[Report], facts: Facts | None, date: str) -> di
 
 def _short(number: float | None) -> Any:
     return None if number is None else float(f"{number:.{DIGITS}g}")
-
-
-def shown(baseline: Baseline) -> list[str]:
-    """What is recorded, as lines for a terminal: who measured what where, each process's windows, and their spread."""
-    speed = baseline.steps_per_second
-    lines = [f"{baseline.workload} on {baseline.stack}: {baseline.evidence}, {baseline.gpu or 'device not recorded'}"]
-    if baseline.windows:
-        runs = [speeds.process(row) for row in baseline.windows]
-        rates = [run.rate for run in runs]
-        speed = statistics.median(rates)
-        every = [rate for row in baseline.windows for rate in row]
-        between = statistics.stdev(math.log(rate) for rate in rates) if len(rates) > 1 else 0.0
-        within = statistics.median(run.spread for run in runs)
-        lines += [
-            f"  {speed:.4g} steps per second, median of {len(runs)} processes "
-            f"(between processes {between:.1%}, between windows {within:.1%})",
-            *(
-                f"  {plot.sparkline(row, min(every), max(every))}  {run.rate:.4g}"
-                for row, run in zip(baseline.windows, runs, strict=True)
-            ),
-            *(f"  {line}" for line in plot.histogram(every)),
-        ]
-    elif speed is not None:
-        lines.append(f"  {speed:.4g} steps per second, no raw numbers")
-    known = baseline.conditions
-    about = [
-        f"{name.replace('_', ' ')} {known[name]}"
-        for name in ("date", "driver", "power_limit", "precision", "threads")
-        if name in known
-    ]
-    versions = known.get("versions")
-    if isinstance(versions, dict):
-        about += [f"{name} {version}" for name, version in versions.items()]
-    if about:
-        lines.append(f"  {', '.join(about)}")
-    if refused := roofline.refuse_impossible(baseline):
-        lines.append(f"  impossible: {refused.arithmetic}")
-    if baseline.source:
-        lines.append(f"  source: {baseline.source}")
-    return lines

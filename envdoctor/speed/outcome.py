@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -80,6 +81,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "mfu": _rounded(line.mfu) if line else None,
         "of_achievable": _rounded(line.of_achievable) if line else None,
         "breakdown": {part: _rounded(share) for part, share in verdict.breakdown.shares.items()},
+        "gpu_idle": _rounded(idle_share(verdict.reports)),
         "windows": [[_rounded(rate) for rate in report.rates] for report in verdict.reports],
         "reference_probes": {moment: dict(speeds) for moment, speeds in verdict.reports[0].reference_probes.items()}
         if verdict.reports
@@ -90,6 +92,12 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         if verdict.cost
         else None,
     }
+
+
+def idle_share(reports: Sequence[Report]) -> float | None:
+    """Median share of the time in which the GPU ran nothing; None where none was profiled (CPU, no CUPTI)."""
+    known = [share for report in reports if isinstance(share := report.gpu_idle.get("share"), (int, float))]
+    return statistics.median(known) if known else None
 
 
 def _cost(cost: Cost) -> dict[str, Any]:

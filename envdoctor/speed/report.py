@@ -107,6 +107,7 @@ class Report:
     reference_probes: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     contention: Mapping[str, Any] = field(default_factory=dict)
     memory: Mapping[str, Any] = field(default_factory=dict)
+    gpu_idle: Mapping[str, Any] = field(default_factory=dict)  # share of the time without any kernel, and how known
 
     @property
     def rates(self) -> tuple[float, ...]:

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.speed.baseline import shown
+from envdoctor.speed.baseline_shown import shown
 from envdoctor.speed.plot import BLOCKS, histogram, sparkline
 from envdoctor.target import Baseline
 from tests.speed.making import baseline
@@ -47,3 +49,14 @@ def test_a_claim_is_shown_as_one_and_refused_where_impossible() -> None:
 
 def test_a_baseline_without_anything_is_still_a_line() -> None:
     assert shown(Baseline(workload="w", stack="s", evidence="claimed")) == ["w on s: claimed, device not recorded"]
+
+
+def test_a_baseline_says_what_a_verdict_would_catch_and_how_quiet_it_was() -> None:
+    quiet = "\n".join(shown(baseline(processes=10, sd=0.004)))
+    assert "called slower from 4.3% on, of three from 4.2% on" in quiet
+    assert "not quiet" not in quiet
+    loud = baseline(processes=10, sd=0.1)
+    loud = replace(loud, conditions={**loud.conditions, "disturbed": ["process 2: stalls", "process 3: stalls"]})
+    text = "\n".join(shown(loud))
+    assert "not quiet (2 disturbances, the first: process 2: stalls)" in text
+    assert "called slower from 3" in text  # tens of percent

@@ -380,7 +380,7 @@ def test_verdicts(
 
 KEYS = (
     "schema verdict workload ratio interval alpha detectable cause steps_per_second tokens_per_second mfu "
-    "of_achievable breakdown windows reference_probes conditions baseline cost"
+    "of_achievable breakdown gpu_idle windows reference_probes conditions baseline cost"
 ).split()
 
 

@@ -69,8 +69,8 @@ def test_versions_are_tried_where_there_is_an_environment_to_try_them_in(tmp_pat
     assert (found[0].cause, found[0].mended.environment) == ("stack", tmp_path)
 
 
-def runs(rate: float, count: int = 3, **changes: Any) -> list[Report]:
-    return [cpu_report(rate * (1.0 + 0.002 * number), **changes) for number in range(count)]
+def runs(rate: float, **changes: Any) -> list[Report]:
+    return [cpu_report(rate * (1.0 + 0.002 * number), **changes) for number in range(3)]
 
 
 def tried(**rates: float) -> tuple[Inquiry, tuple[Suspect, ...]]:
@@ -107,7 +107,7 @@ def test_without_a_guilty_suspect_the_machines_probes_are_asked() -> None:
 
 def test_runs_that_had_to_wait_name_the_neighbour_not_a_suspect() -> None:
     found, untried = suspects(verdict(), LIKE, {"MKL_CBWR": "1"})
-    busy = {"contention": {"during": 0.5, "load": [4.0, 4.0, 4.0]}}
+    busy: dict[str, Any] = {"contention": {"during": 0.5, "load": [4.0, 4.0, 4.0]}}
     reports = {AS_IT_IS.name: runs(1.2, **busy), "without MKL_CBWR": runs(1.2, **busy)}
     assert conclude(found, untried, reports, verdict()).cause == "contention"
 
