@@ -6,11 +6,12 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from envdoctor.facts import Facts
+from envdoctor.frozen import dataclass
 from envdoctor.rule import KINDS, Finding, Remedy, Rule, Severity, Skip
 from envdoctor.target import Target
 
@@ -100,7 +101,7 @@ def _broken(name: str, problem: str) -> Rule:
     def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
         raise ImportError(problem)
 
-    return Rule(f"plugin/{name}", Severity.ERROR, broken, f"The plugin {name}")
+    return Rule(name=f"plugin/{name}", severity=Severity.ERROR, judge=broken, doc=f"The plugin {name}")
 
 
 def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:

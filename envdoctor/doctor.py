@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from envdoctor import bundle, collect, library
 from envdoctor.choice import choose_stack, choose_target
@@ -11,6 +10,7 @@ from envdoctor.diagnose import diagnose, load_rules
 from envdoctor.environment import Environment
 from envdoctor.examination import Examination, Question
 from envdoctor.facts import Facts
+from envdoctor.frozen import dataclass
 from envdoctor.plan import plan
 from envdoctor.rule import Rule
 from envdoctor.target import Target, no_target

@@ -6,12 +6,12 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from envdoctor import process
 from envdoctor.errors import Trouble
+from envdoctor.frozen import dataclass
 
 Kind = Literal["venv", "conda", "system"]
 Chosen = Literal["argument", "VIRTUAL_ENV", "CONDA_PREFIX", "PATH"]

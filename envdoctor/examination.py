@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.diagnose import Diagnosis
 from envdoctor.facts import Facts
+from envdoctor.frozen import dataclass
 from envdoctor.plan import Plan
 from envdoctor.target import Target
 

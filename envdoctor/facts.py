@@ -8,8 +8,10 @@ shortened to ``~`` in every section alike.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias, TypeVar
+
+from envdoctor.frozen import dataclass
 
 SCHEMA = 1
 

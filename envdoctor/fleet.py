@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from envdoctor.facts import Driver, Facts, Gpus, Host, Interpreter, Packages, Torch
+from envdoctor.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

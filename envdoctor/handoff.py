@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from envdoctor.change import hook
 from envdoctor.document import read_json
 from envdoctor.environment import Environment
 from envdoctor.errors import Trouble
+from envdoctor.frozen import dataclass
 
 SCHEMA = 1
 KEPT_RUNS = 20  # older run folders of measured workloads are removed; the user's own trainings never are

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from envdoctor.diagnose import Diagnosis
 from envdoctor.facts import Facts, Packages
+from envdoctor.frozen import dataclass
 from envdoctor.rule import Finding, Pin, SetFlag, SetVariable, Severity
 from envdoctor.stack import Locked, by_name
 from envdoctor.target import Target

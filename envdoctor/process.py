@@ -14,9 +14,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from envdoctor.frozen import dataclass
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes kept of each stream; a child that prints more is read on, but not remembered
 REAP_SECONDS = 1.0  # how long a killed child may take to disappear before it is abandoned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +15,7 @@ from envdoctor.diagnose import Diagnosis
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
 from envdoctor.examination import Examination, Question
+from envdoctor.frozen import dataclass
 from envdoctor.rule import Severity
 from envdoctor.target import Target
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from envdoctor.facts import Facts, Known, Unavailable
+from envdoctor.frozen import dataclass
 
 if TYPE_CHECKING:
     from envdoctor.target import Target
@@ -38,6 +39,10 @@ class Severity(enum.IntEnum):
     @property
     def word(self) -> str:
         return self.name.lower()
+
+
+FAIL_ON: Mapping[str, Severity | None] = {**{severity.word: severity for severity in Severity}, "never": None}
+"""``--fail-on`` -> the severity from which on a check fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +126,7 @@ def known(section: Known[Known_]) -> Known_ | None:
 Judge = Callable[[Facts, "Target"], Iterator[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A judge with its identity (``family/name`` from its file), severity and documentation."""
 
@@ -152,7 +157,8 @@ def rule(severity: Severity) -> Callable[[Judge], Rule]:
 
     def make(judge: Judge) -> Rule:
         family, _, name = judge.__module__.removeprefix("envdoctor.rules.").rpartition(".")
-        return Rule(f"{family or 'user'}/{name.replace('_', '-')}", severity, judge, judge.__doc__ or "")
+        name = f"{family or 'user'}/{name.replace('_', '-')}"
+        return Rule(name=name, severity=severity, judge=judge, doc=judge.__doc__ or "")
 
     return make
 

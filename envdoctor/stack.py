@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.markers import Environment
@@ -19,6 +18,7 @@ from packaging.utils import parse_wheel_filename
 from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter, Unavailable
+from envdoctor.frozen import dataclass
 from envdoctor.locking import demands
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
+from envdoctor.frozen import dataclass
 from envdoctor.locking.demands import CONTROL
 from envdoctor.stack import Locked
 

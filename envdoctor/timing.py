@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from envdoctor import handoff
 from envdoctor.environment import Environment
 from envdoctor.errors import Trouble
 from envdoctor.facts import Facts, Gpu, Unavailable
+from envdoctor.frozen import dataclass
 from envdoctor.handoff import Measure, Order
 from envdoctor.library import load_targets
 from envdoctor.speed import chips, gpu_watch

@@ -33,7 +33,7 @@ def planned(*findings: Finding, severity: Severity = Severity.ERROR):
     def judge(facts: Facts, target: Target) -> Iterator[Finding]:
         yield from findings
 
-    rule = Rule("packages/any", severity, judge, "Any.")
+    rule = Rule(name="packages/any", severity=severity, judge=judge, doc="Any.")
     return plan(FACTS, TARGET, diagnose(FACTS, TARGET, [rule]))
 
 

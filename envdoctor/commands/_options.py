@@ -8,11 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
-from envdoctor.rule import Severity
-
 F = TypeVar("F", bound=Callable[..., Any])
 
-FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "note": Severity.NOTE, "never": None}
+FAIL_ON = ("error", "warning", "note", "never")
 
 
 def environment(command: F) -> F:
@@ -49,7 +47,7 @@ def selection(command: F) -> F:
 def fail_on(command: F) -> F:
     return click.option(
         "--fail-on",
-        type=click.Choice(tuple(FAIL_ON)),
+        type=click.Choice(FAIL_ON),
         default="warning",
         show_default=True,
         help="Exit 1 from this severity on.",

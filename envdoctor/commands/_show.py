@@ -9,14 +9,13 @@ from pathlib import Path
 
 import click
 
-from envdoctor.commands._options import FAIL_ON
 from envdoctor.commands._output import append, write
 from envdoctor.errors import Trouble
 from envdoctor.examination import Examination
 from envdoctor.render.formats import FORMATS, rendered, suited
 from envdoctor.render.page import laid_out, terminal
 from envdoctor.render.text import text
-from envdoctor.rule import Rule
+from envdoctor.rule import FAIL_ON, Rule
 
 
 def show(

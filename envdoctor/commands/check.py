@@ -94,7 +94,9 @@ def command(
 
 def exit_code(examination: Examination, fail_on: str) -> int:
     """0 healthy; 1 findings at or above ``fail_on``; 3 when rules crashed and nothing worse was found."""
-    severity = _options.FAIL_ON[fail_on]
+    from envdoctor.rule import FAIL_ON
+
+    severity = FAIL_ON[fail_on]
     if severity is not None and examination.diagnosis.at_least(severity):
         return 1
     return 3 if examination.diagnosis.outcome == "unknown" else 0

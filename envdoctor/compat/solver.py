@@ -7,7 +7,6 @@ the build has code for the GPU; wheels exist for the Python, the platform and th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.compat.architectures import serving, spelled
@@ -15,6 +14,7 @@ from envdoctor.compat.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.compat.generations import driver_knows, driver_range, generation
 from envdoctor.compat.numbers import at_least, capability, numbers
 from envdoctor.compat.torch_builds import Build, published
+from envdoctor.frozen import dataclass
 
 What = Literal["driver", "gpu-driver", "kernels", "python", "platform", "libc"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from envdoctor.compat.numbers import at_least, line, numbers
 from envdoctor.compat.torch_releases import KERNELS, RELEASES, Release
+from envdoctor.frozen import dataclass
 
 GLIBC_NEW, GLIBC_OLD = "2.28", "2.17"
 

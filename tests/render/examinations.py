@@ -103,7 +103,7 @@ def _crashes(facts: Facts, target: Target) -> Iterator[Finding]:
 
 
 RULES = tuple(
-    Rule(name, severity, judge, judge.__doc__ or "")
+    Rule(name=name, severity=severity, judge=judge, doc=judge.__doc__ or "")
     for name, severity, judge in (
         ("driver/cuda-line", Severity.ERROR, _driver),
         ("host/skips", Severity.ERROR, _skips),
