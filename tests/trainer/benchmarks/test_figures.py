@@ -1,0 +1,79 @@
+"""Speeds, ratios and curves from slices whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from trainer.benchmarks import figures, peertables
+from trainer.benchmarks.seeds import key
+from trainer.benchmarks.seedtable import SEEDS, Seed
+from trainer.settings import from_mapping
+
+
+def side(name: str, *slices: tuple, losses: tuple = (), tokens: tuple = ()) -> SimpleNamespace:
+    """A side whose slices are (wall, cpu, real tokens)."""
+    pieces = [
+        {"wall": wall, "cpu": cpu, "steps": 1, "real": real, "slots": 2.0 * real, "trained": real / 2, "squares": 0.0}
+        for wall, cpu, real in slices
+    ]
+    return SimpleNamespace(name=name, slices=pieces, facts={"losses": list(losses), "tokens": list(tokens)})
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([4.0], (4.0, 4.0, 4.0)), ([1.0, 3.0], (1.5, 2.0, 2.5)), ([5.0, 1.0, 2.0, 4.0, 3.0], (2.0, 3.0, 4.0))],
+)
+def test_spread_is_quartiles(values: list, expected: tuple) -> None:
+    assert figures.spread(values) == expected
+
+
+def test_ratios_pair_the_slices_of_a_round() -> None:
+    # The machine halves its speed in the second round: the ratio does not see it.
+    ours, other = side("a", (1.0, 2.0, 300.0), (2.0, 4.0, 300.0)), side("b", (1.0, 1.0, 100.0), (2.0, 2.0, 100.0))
+    assert figures.ratios(ours, other, "wall", "real") == (3.0, 3.0, 3.0)
+    assert figures.ratios(ours, other, "cpu", "real") == (1.5, 1.5, 1.5)
+
+
+def test_whole_weighs_slices_by_their_time() -> None:
+    assert figures.whole(side("a", (1.0, 1.0, 100.0), (3.0, 3.0, 100.0)), "wall", "real") == 50.0
+
+
+def test_padding_and_arithmetic() -> None:
+    one = side("a", (2.0, 2.0, 10.0))
+    assert figures.padding(one) == 0.5
+    assert figures.flops(one, [6.0, 4.0, 1.0]) == (6 * 10 + 4 * 5) / 2
+
+
+def test_curve_weighs_losses_by_tokens_and_stops_where_the_shortest_run_did() -> None:
+    run = side("a", losses=(4.0, 2.0, 1.0, 9.0), tokens=(10.0, 30.0, 40.0, 10.0))
+    assert figures.curve(run, 80.0, parts=2) == [(4 * 10 + 2 * 30) / 40, 1.0]
+
+
+def test_distances_are_relative_to_the_first_side() -> None:
+    assert peertables.same_distance({"ours": [2.0, 1.0], "b": [2.0, 1.1]}) == pytest.approx(0.1)
+    assert peertables.curve_distance({"ours": [9.0, 2.0], "b": [5.0, 2.5]}) == pytest.approx(0.25)
+
+
+def test_goals_say_met_and_missed() -> None:
+    ratio = {"wall": {"quartiles": [1.0, 1.5, 2.0]}}
+    sizes = {"30m": {"ratios": {"HF defaults": {"wall": {"quartiles": [5.0, 6.0, 7.0]}}, "TRL packed": ratio},
+                     "share": {"ours": 0.71}, "overhead": {"wall": [0.0, 0.03, 0.04]}}}  # fmt: skip
+    verdicts = [line.rsplit(None, 1)[-1] for line in peertables.goals_text(sizes).splitlines()[2:]]
+    assert verdicts == ["met", "missed", "met", "missed"]
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
+def test_every_run_of_the_seeds_table_has_valid_settings(seed: Seed) -> None:
+    from_mapping(dict(seed.before), "test", seed.preset, seed.task)
+    for step in seed.steps:
+        assert key(step.on) != key(step.off), step.name
+        for values in (step.on, step.off):
+            from_mapping({n: v for n, v in {**seed.both, **values}.items() if n != "flags"}, "test", task=seed.task)
+
+
+def test_runs_with_equal_settings_are_one() -> None:
+    assert key({}) == "after"
+    assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1}) == json.dumps({"a": 1, "b": 2})

@@ -1,0 +1,178 @@
+"""The five write-ups in one table: claim, before, after, the ratio here, and what each of their steps is worth.
+
+    python -m trainer.benchmarks.seeds [--seeds 000 001 002 003 004] [--output seeds.json] [--compile]
+
+Every run is this trainer on the bundled data (chat-5m unless --workload says otherwise); the runs of a seed are
+processes that take turns. "Before" is the preset for that write-up's starting point, "after" our defaults. A step's
+worth is the speed with it over the speed without it, all else equal: below 1 it costs time. --compile adds
+torch.compile, which needs half a minute of warming up in each seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from trainer import workloads
+from trainer.benchmarks import corpora, figures
+from trainer.benchmarks.seedtable import COMPILE, RFT, SEEDS, Seed, Step, Values
+from trainer.benchmarks.turns import Side, Slice, interleave
+
+SAMPLING = {  # the first half of rejection fine-tuning: one answer after the other is how it is written by hand
+    "before": (1, True), "after": (16, True), "no cache": (16, False),
+}  # fmt: skip
+
+
+def sides_of(seed: Seed, steps: List[Step], given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
+    """One process per different run, by its settings: what several steps share is run once."""
+    wanted: Dict[str, Tuple[str, Values]] = {"before": (seed.preset, seed.before), "after": ("default", {})}
+    wanted.update({key(values): ("default", values) for step in steps for values in (step.on, step.off) if values})
+    return {
+        name: _side(seed, name, preset, values, given, folder / str(number))
+        for number, (name, (preset, values)) in enumerate(wanted.items())
+    }
+
+
+def key(values: Values) -> str:
+    """A run's name: its settings; our defaults are "after"."""
+    return json.dumps(values, sort_keys=True) if values else "after"
+
+
+def _side(seed: Seed, name: str, preset: str, values: Values, given: argparse.Namespace, folder: Path) -> Side:
+    folder.mkdir(parents=True)
+    workload = workloads.find(given.workload)
+    values = {**seed.both, **values}
+    flags = values.pop("flags", {})
+    in_loop = preset != "default" or values.get("pretokenize") is False
+    data = corpora.data_of(seed.task, workload, "before" if in_loop else "default", folder)
+    if seed.lines:
+        lines = workload.data.read_text(encoding="utf-8").splitlines()[: seed.lines]
+        few = folder / "few.jsonl"
+        few.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        data = [str(few)]
+    settings = {
+        "workload": workload.name, "data": data, "output": str(folder / "run"), "cache": str(folder.parent / "cache"),
+        "threads": given.threads, **values,
+    }  # fmt: skip
+    order = {
+        "task": seed.task, "preset": preset, "settings": settings, "flags": flags, "seconds": given.seconds,
+        "warmup_steps": 40 if values.get("compile") else 2,
+    }  # fmt: skip
+    return Side(name, sys.executable, "trainer.benchmarks.side_ours", order, folder)
+
+
+def sampling_sides(given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
+    """Answers one by one, together, and together without the cache of keys and values."""
+    found: Dict[str, Side] = {}
+    for number, (name, (batch, cache)) in enumerate(SAMPLING.items()):
+        settings = {
+            "workload": given.workload, "max_new_tokens": 32, "samples_per_prompt": 1, "sample_batch": batch,
+            "threads": given.threads, "output": str(folder / "run"),
+        }  # fmt: skip
+        order = {"settings": settings, "cache": cache, "prompts": 16, "seconds": given.seconds, "warmup_steps": 1}
+        found[name] = Side(name, sys.executable, "trainer.benchmarks.side_sampling", order, folder / str(number))
+    return found
+
+
+def ratio(first: Side, second: Side, unit: str) -> Dict[str, figures.Spread]:
+    """By both clocks."""
+    return {clock: figures.ratios(first, second, clock, unit) for clock in figures.CLOCKS}
+
+
+def measured(seed: Seed, given: argparse.Namespace, folder: Path) -> Dict[str, Any]:
+    """Before, after, ratio and the worth of each step of one seed."""
+    steps = [step for step in seed.steps if given.compile or step is not COMPILE]
+    sides = sides_of(seed, steps, given, folder / "training")
+    interleave(list(sides.values()), given.rounds, _say)
+    unit = corpora.UNIT[seed.task]
+    found: Dict[str, Any] = {
+        "seed": seed.number, "title": seed.title, "claim": seed.claim, "unit": unit,
+        "before": figures.speeds(sides["before"], "wall", unit), "after": figures.speeds(sides["after"], "wall", unit),
+        "ratio": ratio(sides["after"], sides["before"], unit),
+        "steps": [
+            {"name": s.name, "claim": s.claim, **ratio(sides[key(s.on)], sides[key(s.off)], unit)} for s in steps
+        ],
+        "raw": figures.raw(list(sides.values())), "not_here": seed.not_here,
+    }  # fmt: skip
+    if seed is RFT:
+        found["sampling"] = _sampling(given, folder / "sampling", sides)
+    return found
+
+
+def _sampling(given: argparse.Namespace, folder: Path, training: Dict[str, Side]) -> Dict[str, Any]:
+    sides = sampling_sides(given, folder)
+    interleave(list(sides.values()), given.rounds, _say)
+    together, alone = sides["after"], sides["before"]
+    whole = {
+        clock: _seconds(alone, training["before"], clock) / _seconds(together, training["after"], clock)
+        for clock in figures.CLOCKS
+    }
+    return {
+        "before": figures.speeds(alone, "wall", "tokens"), "after": figures.speeds(together, "wall", "tokens"),
+        "ratio": ratio(together, alone, "tokens"), "cache": ratio(together, sides["no cache"], "tokens"),
+        "whole": whole, "raw": figures.raw(list(sides.values())),
+    }  # fmt: skip
+
+
+def _seconds(sampling: Side, training: Side, clock: str) -> float:
+    """Of a round per accepted token: 4 answers sampled, one accepted, 3 epochs over it (and no prompt)."""
+    return 4 / figures.whole(sampling, clock, "tokens") + 3 / figures.whole(training, clock, "trained")
+
+
+def _say(number: int, side: Side, piece: Slice) -> None:  # noqa: ARG001 - the table says it all
+    print(".", end="", flush=True)
+
+
+LINE = "%-4s %-48s %-22s %9s %9s  %-22s %s"
+
+
+def text(found: Dict[str, Any]) -> str:
+    """One seed's lines of the table."""
+    lines = [_line(found["seed"], found["title"], found["claim"], found, found["ratio"])]
+    lines += [_line("", "  " + step["name"], step["claim"], None, step) for step in found["steps"]]
+    if "sampling" in found:
+        part = found["sampling"]
+        lines.append(_line("", "answers sampled together (before: one by one)", "-", part, part["ratio"]))
+        lines.append(_line("", "  keys and values kept", "-", None, part["cache"]))
+        lines.append(LINE % ("", "both halves: 4 answers for 1 accepted, 3 epochs", "1.7-2.2x", "", "",
+                             "%.2fx" % part["whole"]["wall"], "%.2fx" % part["whole"]["cpu"]))  # fmt: skip
+    return "\n".join(lines + (["     not measured here: " + found["not_here"]] if found["not_here"] else []))
+
+
+def _line(number: str, title: str, claim: str, speeds: Any, ratios: Dict[str, Any]) -> str:
+    before, after = ("%.0f" % speeds[part][1] if speeds else "" for part in ("before", "after"))
+    worth = ["%.2fx (%.2f-%.2f)" % (ratios[c][1], ratios[c][0], ratios[c][2]) for c in figures.CLOCKS]
+    return LINE % (number, title, claim, before, after, *worth)
+
+
+def main() -> None:
+    """Measure, print the table, and write the raw JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    names = [seed.number for seed in SEEDS]
+    parser.add_argument("--seeds", nargs="*", default=names, choices=names)
+    parser.add_argument("--workload", default="chat-5m")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="least length of a slice")
+    parser.add_argument("--threads", type=int, default=0, help="of every run; 0: all cores")
+    parser.add_argument("--compile", action="store_true", help="measure torch.compile as well")
+    parser.add_argument("--output", type=Path, help="everything measured, as JSON")
+    given = parser.parse_args()
+    results: List[Dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        for seed in SEEDS:
+            if seed.number in given.seeds:
+                results.append(measured(seed, given, Path(name) / seed.number))
+                print("\n" + text(results[-1]), flush=True)
+    print("\n" + LINE % ("seed", "what (steps: with it over without it)", "claimed", "before/s", "after/s",
+                         "ratio here (quartiles)", "by CPU time"))  # fmt: skip
+    print("\n".join(text(found) for found in results))
+    if given.output:
+        given.output.write_text(json.dumps({"schema": 1, "seeds": results}, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""One side of the pairs comparison: sentence-transformers' trainer with its in-batch loss, in turns.
+
+The same initial weights, read both ways (config.is_causal=False) with mean pooling, the same texts with the same
+batches of pairs, temperature 0.02 (scale 50). It tokenises in its collator, as it always does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Dict, List
+
+from trainer.benchmarks.turns import Turns
+
+
+class Counting:
+    """sentence-transformers' collator; notes what is in each batch."""
+
+    def __init__(self, collate: Any, batches: List[Dict[str, float]]) -> None:
+        self.collate, self.batches = collate, batches
+        self.valid_label_columns = getattr(collate, "valid_label_columns", [])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.collate, name)
+
+    def __call__(self, features: List[Dict[str, Any]]) -> Any:
+        batch = self.collate(features)
+        masks = [value for name, value in batch.items() if name.endswith("attention_mask")]
+        self.batches.append(
+            {
+                "pairs": float(len(features)), "real": float(sum(int(mask.sum()) for mask in masks)),
+                "slots": float(sum(mask.numel() for mask in masks)),
+            }
+        )  # fmt: skip
+        return batch
+
+
+def main(path: str) -> None:
+    """Train in turns as the order in the file `path` says."""
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (  # type: ignore[import-not-found,unused-ignore]
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+        losses,
+    )
+    from sentence_transformers.models import Pooling, Transformer  # type: ignore[import-not-found,unused-ignore]
+    from transformers import TrainerCallback
+
+    order = json.loads(Path(path).read_text(encoding="utf-8"))
+    if order.get("threads"):
+        torch.set_num_threads(int(order["threads"]))
+    body = Transformer(order["model"], max_seq_length=order["tokens_per_row"], config_args={"is_causal": False})
+    pooling = Pooling(body.get_word_embedding_dimension(), "mean")
+    model = SentenceTransformer(modules=[body, pooling], device="cpu")
+    rows = Dataset.from_json(order["pairs"], cache_dir=str(Path(order["folder"]) / "cache"))
+    kinds = {
+        "in-batch": lambda: losses.MultipleNegativesRankingLoss(model, scale=50.0),
+        "cached": lambda: losses.CachedMultipleNegativesRankingLoss(model, scale=50.0, mini_batch_size=8),
+    }
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=order["folder"], max_steps=10**6, report_to="none", save_strategy="no", use_cpu=True,
+        disable_tqdm=True, per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
+    )  # fmt: skip
+    trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=rows, loss=kinds[order["loss"]]())
+    batches: List[Dict[str, float]] = []
+    found: List[Any] = []
+    names = ("torch", "transformers", "sentence-transformers")
+    turns = Turns(order, {"versions": {name: metadata.version(name) for name in names}})
+    trainer.data_collator = Counting(trainer.data_collator, batches)
+    train_step = trainer.training_step
+
+    def noted(*given: Any, **named: Any) -> Any:
+        found.append(train_step(*given, **named))
+        return found[-1]
+
+    trainer.training_step = noted
+
+    class InTurns(TrainerCallback):  # type: ignore[misc,unused-ignore]
+        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> Any:
+            control.should_training_stop = turns.step(**batches[state.global_step - 1])
+            return control
+
+    trainer.add_callback(InTurns())
+    trainer.train()
+    done = [batch["real"] for batch in batches[: len(found)]]
+    turns.end({"losses": [float(loss) for loss in found], "tokens": done})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
