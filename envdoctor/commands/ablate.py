@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from envdoctor import doctor
+from envdoctor import bundle, doctor
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr, stdout, write
 from envdoctor.commands._progress import steps
 from envdoctor.commands.verify import quiet
+from envdoctor.document import read_json
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
 from envdoctor.examination import Question
 from envdoctor.handoff import Measure
-from envdoctor.render.ablation import document, render, render_claims
-from envdoctor.speed import claims, variants
-from envdoctor.speed.ablation import Ablation, evaluate
+from envdoctor.render.ablation import document, render, render_claims, slim
+from envdoctor.speed import claims, experiments, variants
+from envdoctor.speed.ablation import Ablation, Row, evaluate
 from envdoctor.speed.interleaving import Variant, ladder, plan
-from envdoctor.speed.report import Report
+from envdoctor.speed.report import Report, parse
 from envdoctor.target import Target
 from envdoctor.timing import run_variant, workload_of
+
+KEPT = Path("claims", "cpu.json")  # below the lockfiles: what the claims came to where they were measured last
 
 
 @click.command("ablate")
@@ -34,6 +39,9 @@ from envdoctor.timing import run_variant, workload_of
 @click.option("--envs", nargs=2, type=click.Path(path_type=Path), metavar="A B", help="Compare environments instead.")
 @click.option("--ladder", "ladder_", is_flag=True, help="Add the variants one after the other.")
 @click.option("--claims", "claims_", is_flag=True, help="Print what the write-ups claim beside what it comes to here.")
+@click.option(
+    "--measure", is_flag=True, help="With --claims: measure on this machine (about 8 minutes) and print that."
+)
 @click.option("--measured", type=click.Path(path_type=Path), help="With --claims: JSON of an earlier ablation to use.")
 @click.option("--list", "list_", is_flag=True, help="List the variants.")
 @click.option("--rounds", type=click.IntRange(2, 50), default=3, show_default=True, help="Runs of each variant.")
@@ -49,6 +57,7 @@ def command(
     envs: tuple[Path, Path] | None,
     ladder_: bool,
     claims_: bool,
+    measure: bool,
     measured: Path | None,
     list_: bool,
     rounds: int,
@@ -61,37 +70,43 @@ def command(
 
     Each ratio comes with an interval, a check that the losses are equal, and the memory beside it.
 
+    --claims prints what write-ups claim of each setting beside what was measured with it: at once from the numbers that
+    are kept with the lockfiles, with --measure from this machine.
+
     \b
     Examples:
       envdoctor ablate --list
       envdoctor ablate no-packing all-logits --target cpu --env ./env
       envdoctor ablate --envs ./old ./new
       envdoctor ablate --claims
+      envdoctor ablate --claims --measure --output mine.json
     """
     if list_:
         for variant in variants.VARIANTS:
             stdout().print(f"{variant.name:<20} {variant.why}", markup=False)
         return
-    if claims_ and not names:
-        names = () if measured is not None else claims.variants_to_measure("cpu")
-    if claims_ and measured is not None:
-        _print_claims(*_earlier(measured))
+    if claims_ and not measure and not names:
+        kept = measured if measured is not None else bundle.lockfiles() / KEPT
+        _print_claims(*(_earlier(kept) if measured is not None or kept.is_file() else ({}, {}, {})))
         return
+    if claims_:
+        names = names or claims.variants_to_measure("cpu")
     chosen = _chosen(names, envs, ladder_)
     with steps(stderr()) as progress:
         progress("examining the environment")
         environment = locate(envs[0] if envs else env).require()
         target = doctor.examine(environment, Question(target=target_name, stack=stack)).target
         reports = _run(chosen, environment, target, workload_of(target, workload), rounds, windows, progress)
+        found = _experiments(environment, progress) if claims_ else {}
     against: Any = "previous" if ladder_ else "first"
     ablation = evaluate(chosen, reports, against=against)
-    data = document(ablation, reports)
+    data = document(ablation, reports, command=_typed(), found=found)
     if output is not None:
-        write(output, json.dumps(data, indent=1) + "\n")
+        write(output, json.dumps(slim(data) if claims_ else data, separators=(",", ":")) + "\n")
     if format_ == "json":
         print_json(data)
     elif claims_:
-        _print_claims(ablation, reports)
+        _print_claims(_rows(ablation), data["conditions"], found)
     else:
         render(ablation, stdout())
 
@@ -132,19 +147,41 @@ def _run(
     return reports
 
 
-def _earlier(path: Path) -> tuple[Ablation, dict[str, list[Report]]]:
-    from envdoctor.document import read_json
-    from envdoctor.speed.report import parse
+def _experiments(environment: Environment, progress: Callable[[str], None]) -> dict[str, Any]:
+    progress("small experiments on the claims")
+    return experiments.run(environment)
 
+
+def _typed() -> str:
+    """The command as it was typed, for the record; files are named without their folders."""
+    return " ".join(["envdoctor", *(Path(word).name if os.sep in word else word for word in sys.argv[1:])])
+
+
+Rows = Mapping[tuple[str, str], Row]
+
+
+def _rows(ablation: Ablation) -> Rows:
+    return {(row.variant.name, row.against): row for row in ablation.rows}
+
+
+def _earlier(path: Path) -> tuple[Rows, Mapping[str, Any], Mapping[str, Any]]:
+    """Rows, conditions and experiments of an earlier ablation; a comparison of environments kept with it as well."""
     data = read_json(path, limit=256 * 1024 * 1024)
+    rows = dict(_judged(data, path))
+    for other in data.get("environments", ()):
+        rows |= _judged(other, path)
+    return rows, data.get("conditions") or {}, data.get("experiments") or {}
+
+
+def _judged(data: object, path: Path) -> Rows:
     if not isinstance(data, dict) or data.get("schema") != 1 or "reports" not in data:
         raise Trouble("not the JSON of an ablation", file=path, remedy="Make one: envdoctor ablate ... --output FILE")
     reports = {name: [parse(report, path) for report in runs] for name, runs in data["reports"].items()}
     known = {variant.name: variant for variant in (variants.DEFAULT, *variants.VARIANTS)}
-    return evaluate([known.get(name, Variant(name=name)) for name in reports], reports), reports
+    chosen = [known.get(name, Variant(name=name, environment=Path(name))) for name in reports]
+    return _rows(evaluate(chosen, reports))
 
 
-def _print_claims(ablation: Ablation, reports: Mapping[str, Sequence[Report]]) -> None:
-    measured = {(row.variant.name, row.against): row for row in ablation.rows}
-    device = next((report.device.type for runs in reports.values() for report in runs), "cpu")
-    render_claims(claims.table(measured, device=device), stdout())
+def _print_claims(rows: Rows, conditions: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    device = (conditions.get("device") or {}).get("type", "cpu")
+    render_claims(claims.table(rows, device=device, found=found), stdout(), conditions)

@@ -25,6 +25,9 @@ from envdoctor.speed.outcome import Verdict
 @_options.target
 @click.option("--no-flags", is_flag=True, help="Leave torch's flags and the variables as they are.")
 @click.option("--measure", is_flag=True, help="Time the training steps, and say what holds them back.")
+@click.option(
+    "--stop-after", type=click.IntRange(2), metavar="N", help="With --measure: end the training after N steps."
+)
 @_options.cost
 @click.option("--output", "-o", metavar="json=PATH", help="With --measure: write the JSON of `verify` into a file.")
 @click.option("--repeat-baseline", "own", metavar="NAME", help="Judge it by your earlier runs of this name.")
@@ -35,6 +38,7 @@ def command(
     stack: str | None,
     no_flags: bool,
     measure: bool,
+    stop_after: int | None,
     price: float | None,
     steps_: int | None,
     output: str | None,
@@ -46,11 +50,14 @@ def command(
     With --measure nothing in the script changes: waits for the DataLoader and optimizer steps are timed from inside,
     in every training process, and at the end stands what holds the training back and the line to write.
 
+    --stop-after ends every training process after that many optimizer steps, as sys.exit() would: what the script does
+    after its loop (evaluating, saving) does not happen. --steps ends nothing; it says how long a whole run will take.
+
     \b
     Examples:
       envdoctor run --env ./env -- python train.py
       envdoctor run --measure -- torchrun --nproc-per-node 8 train.py
-      envdoctor run --measure --price 2.49/h --steps 3558 -- python train.py
+      envdoctor run --measure --stop-after 200 --steps 3558 --price 2.49/h -- python train.py
 
     Exit codes: those of the command; 128 + n when signal n ended it; 1 when it is slower than its own baseline.
     """
@@ -58,6 +65,11 @@ def command(
     if not words:
         raise Trouble("which command?", remedy="Name it after --: envdoctor run -- python train.py")
     path = _json_path(output)
+    measure = measure or own is not None
+    if stop_after is not None and not measure:
+        raise Trouble(
+            "it needs --measure", where="--stop-after", remedy="envdoctor run --measure --stop-after N -- ..."
+        )
     environment = locate(env).require()
     examination = doctor.examine(environment, Question(target=target_name, stack=stack, torch=False, select=("none",)))
     target = examination.target
@@ -68,12 +80,12 @@ def command(
         hook.mkdir()
         records.mkdir()
         surroundings = variables_for(environment, flags, variables, hook)
-        if measure or own:
+        if measure:
             from envdoctor.speed.measured_run import launch
 
-            surroundings = launch.variables(records, surroundings)
+            surroundings = launch.variables(records, surroundings, stop_after=stop_after)
         code = process.attached(words, deadline=math.inf, env=surroundings)
-        if measure or own:
+        if measure:
             slower = _tell(records, examination, path, steps_, price, own)
             return code or int(slower)
     return code
@@ -99,20 +111,23 @@ def _tell(
 
     from envdoctor.render.speed import render
     from envdoctor.speed.cost import cost
-    from envdoctor.speed.measured_run import advice, record
+    from envdoctor.speed.measured_run import advice, agreement, record
 
     console = stderr()
     found = record.read(records)
     if not found:
         console.print("nothing was measured: no optimizer of torch took a step in any process of this command")
         return False
-    diagnosis = advice.diagnose_run(found, examination.facts)
+    agreed = agreement.agreement(found, examination.target)
+    diagnosis = advice.diagnose_run(found, examination.facts, agreed)
     if own is not None:
         diagnosis = replace(diagnosis, verdict=_by_own_baseline(diagnosis.verdict, own))
     rate = diagnosis.verdict.steps_per_second
     if steps is not None and rate:
         diagnosis = replace(diagnosis, verdict=replace(diagnosis.verdict, cost=cost(steps, rate, price)))
-    render(diagnosis.verdict, console)
+    render(diagnosis.spoken, console)
+    for text in (*advice.processes(diagnosis), *agreement.sentences(agreed)):
+        console.print(f"    {text}", style="dim", markup=False, highlight=False)
     for one in diagnosis.advice:
         console.print(f"  ▸ {one.text} (at most {one.saves:.0%} of the time)", markup=False)
         for line in one.lines:

@@ -4,42 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
+from envdoctor.speed import experiments
 from envdoctor.speed.ablation import Row as Measured
 from envdoctor.speed.claimed import CLAIMS, Claim
 
 __all__ = ["CLAIMS", "Claim", "Row", "evaluate", "table", "variants_to_measure"]
 
 
+Status = Literal["measured", "computed", "needs-gpu", "not-measured"]
+NEEDS_GPU = "needs a GPU, not measured here"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A claim beside what it comes to here. ``here`` is a sentence with numbers; ``measured`` whether it was run."""
+    """A claim beside what it comes to here. ``here`` is a sentence with numbers.
+
+    ``status``: timed or counted here; computed from the claim's own figures; out of reach without a GPU, and then
+    bounded by arithmetic where that is possible; or simply not measured yet.
+    """
 
     claim: Claim
     here: str
-    measured: bool = False
+    status: Status = "computed"
+
+    @property
+    def measured(self) -> bool:
+        return self.status == "measured"
 
 
-def table(measured: Mapping[tuple[str, str], Measured] | None = None, *, device: str = "cpu") -> tuple[Row, ...]:
-    """All claims. ``measured`` holds ablation rows by (variant, against), as far as they were run on ``device``."""
-    return tuple(evaluate(claim, measured or {}, device) for claim in CLAIMS)
+def table(
+    measured: Mapping[tuple[str, str], Measured] | None = None,
+    *,
+    device: str = "cpu",
+    found: Mapping[str, Any] | None = None,
+) -> tuple[Row, ...]:
+    """All claims. ``measured`` holds ablation rows by (variant, against), as far as they were run on ``device``;
+    ``found`` the numbers of the experiments, if they were made.
+    """
+    return tuple(evaluate(claim, measured or {}, device, found or {}) for claim in CLAIMS)
 
 
-def evaluate(claim: Claim, measured: Mapping[tuple[str, str], Measured], device: str) -> Row:
-    """What one claim comes to: the measured row when there is one, else the arithmetic, else the evidence read."""
-    computed = claim.computed() if claim.computed else ""
-    if not claim.variants:
-        return Row(claim=claim, here=computed or claim.evidence)
-    if claim.only_on_gpu and device == "cpu":
-        return Row(claim=claim, here="; ".join(filter(None, (computed or claim.evidence, "only a GPU can show it"))))
+def evaluate(
+    claim: Claim, measured: Mapping[tuple[str, str], Measured], device: str, found: Mapping[str, Any] = {}
+) -> Row:
+    """What one claim comes to: what was timed or counted, else the arithmetic, else what is missing."""
+    said = list(filter(None, (_timed(claim, measured, device), experiments.answer(claim.number, found))))
+    if said:
+        return Row(claim=claim, here="; ".join(said), status="measured")
+    bound = claim.computed() if claim.computed else ""
+    if device == "cpu" and (claim.only_on_gpu or claim.kind == "needs-gpu"):
+        return Row(claim=claim, here=f"{NEEDS_GPU}; {bound or claim.evidence}", status="needs-gpu")
+    if bound and not claim.variants:
+        return Row(claim=claim, here=bound)
+    what = _command(claim)
+    return Row(claim=claim, here="; ".join(filter(None, (bound, f"not measured: {what}"))), status="not-measured")
+
+
+def _timed(claim: Claim, measured: Mapping[tuple[str, str], Measured], device: str) -> str | None:
+    if not claim.variants or (claim.only_on_gpu and device == "cpu"):
+        return None
     variant, against = claim.variants[0], (*claim.variants, "default")[1]
     row = _contrast(measured, variant, against)
     if row is None:
-        missing = f"not measured in this run: ablate {variant} against {against}"
-        return Row(claim=claim, here="; ".join(filter(None, (computed, missing))))
+        return None
     ratio, (low, high) = row
-    here = f"{variant} is {ratio:.2f}x {against} [{low:.2f}, {high:.2f}] in trained tokens per second"
-    return Row(claim=claim, here="; ".join(filter(None, (here, computed))), measured=True)
+    return f"{variant} is {ratio:.2f}x {against} [{low:.2f}, {high:.2f}] in trained tokens per second"
+
+
+def _command(claim: Claim) -> str:
+    if not claim.variants:
+        return "ablate --claims --measure"
+    if "environment" in claim.variants:
+        return "ablate --envs OLD NEW"
+    return f"ablate {claim.variants[0]} against {(*claim.variants, 'default')[1]}"
 
 
 def _contrast(
@@ -49,6 +88,10 @@ def _contrast(
 
     The rows of one ablation share their noise, so any two of its variants differ with the same width of interval.
     """
+    if variant == "environment":
+        rows = [row for (_, reference), row in measured.items() if reference != "default" and row.variant.environment]
+        row = rows[0] if rows else None
+        return (row.ratio, row.interval) if row and row.ratio and row.interval else None
     row = measured.get((variant, against))
     if row is not None and row.ratio is not None and row.interval is not None:
         return row.ratio, row.interval

@@ -48,6 +48,9 @@ VARIANTS = (
     Variant(name="prefetch-2", settings={"prefetch": 2}, why="two steps prepared ahead in a thread"),
     Variant(name="one-thread", settings={"threads": 1}, why="one CPU thread, as launchers set by OMP_NUM_THREADS=1"),
     Variant(name="cudnn-benchmark", flags={"cudnn-benchmark": "true"}, why="cuDNN tries convolution algorithms"),
+    Variant(name="rows-1024", settings={"tokens_per_row": 1024}, why="micro-batches of half the tokens"),
+    Variant(name="rows-4096", settings={"tokens_per_row": 4096}, why="micro-batches of twice the tokens"),
+    Variant(name="sdp-math", flags={"sdp": "math"}, why="attention by plain matrix products, no fused kernel"),
     Variant(
         name="sdp-all-enabled",
         flags={"sdp": "flash,efficient,math,cudnn"},

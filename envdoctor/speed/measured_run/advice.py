@@ -5,7 +5,6 @@ Each judge looks at one loss and yields advice only when that loss is worth a pe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,9 @@ from envdoctor.facts import Facts
 from envdoctor.speed import breakdown, conditions
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
 from envdoctor.speed.conditions import Cause
-from envdoctor.speed.measured_run.record import Line, Loader, Record, as_report, slowest
+from envdoctor.speed.measured_run import agreement, remedies
+from envdoctor.speed.measured_run.agreement import Agreement
+from envdoctor.speed.measured_run.record import Line, Loader, Record, as_report, slowest, team_of
 from envdoctor.speed.outcome import Verdict, as_json
 from envdoctor.speed.verdict import judge
 
@@ -22,6 +23,7 @@ OUTSIDE_LIMIT = 0.25
 """Share of the time outside data, forward, backward and optimizer beyond which it is named; logging needs far less."""
 PADDING_LIMIT = 0.30
 """Share of token slots that hold padding; sorting by length brings most data sets below a tenth."""
+MOST_PROCESSES = 8  # that have a line of their own
 FEWEST_STEPS = 20
 """Steps below which shares are not judged: caches and first-use costs rule."""
 
@@ -43,14 +45,22 @@ class Diagnosis:
     verdict: Verdict
     advice: tuple[Advice, ...] = ()
     records: tuple[Record, ...] = ()
+    agreement: Agreement | None = None  # with the target's lock and flags; None when no target was given
+
+    @property
+    def spoken(self) -> Verdict:
+        """The verdict for a terminal that shows the advice beneath: no sentence stands there twice."""
+        said = {advice.text for advice in self.advice}
+        return replace(self.verdict, reasons=tuple(text for text in self.verdict.reasons if text not in said))
 
 
-def diagnose_run(records: Sequence[Record], facts: Facts | None = None) -> Diagnosis:
+def diagnose_run(records: Sequence[Record], facts: Facts | None = None, agreed: Agreement | None = None) -> Diagnosis:
     """Judge the records of one command (one per training process). Raises ValueError without a record."""
     if not records:
         raise ValueError("nothing was recorded")
     record = slowest(records)
-    report = as_report(record)
+    team = team_of(record, records)
+    report = as_report(record, team)
     spent = breakdown.of_windows(report.windows)
     found: list[Advice] = []
     if record.steps >= FEWEST_STEPS and report.windows:
@@ -61,6 +71,9 @@ def diagnose_run(records: Sequence[Record], facts: Facts | None = None) -> Diagn
     reasons = [advice.text for advice in found]
     if not found:
         reasons.append(_nothing_to_say(record, spent))
+    reasons += _without_effect(record)
+    if record.ended == "stopped":
+        reasons.append(f"ended after {record.steps} steps, as asked by --stop-after")
     waited = conditions.pressure(report)
     if waited is not None and waited > conditions.PRESSURE_LIMIT.get(report.device.type, 0.25):
         reasons.append(f"tasks waited for a CPU core in {waited:.0%} of the time: other work ran beside the training")
@@ -72,7 +85,7 @@ def diagnose_run(records: Sequence[Record], facts: Facts | None = None) -> Diagn
         cause=found[0].cause if found else None,
         reasons=("there is no baseline for a program of your own", *reasons),
     )
-    return Diagnosis(verdict=verdict, advice=tuple(found), records=tuple(records))
+    return Diagnosis(verdict=verdict, advice=tuple(found), records=tuple(records), agreement=agreed)
 
 
 def run_json(diagnosis: Diagnosis) -> dict[str, Any]:
@@ -87,10 +100,14 @@ def run_json(diagnosis: Diagnosis) -> dict[str, Any]:
             "rank": record.rank,
             "steps": record.steps,
             "data": round(breakdown.of_windows(record.steady_windows).shares["data"], 4),
+            "timed_steps": list(record.timed_steps),
+            "timed_seconds": round(sum(window.seconds for window in record.steady_windows), 6),
             "ended": record.ended,
         }
         for record in diagnosis.records
     ]
+    if diagnosis.agreement is not None:
+        found["conditions"]["ran_with"] = agreement.as_json(diagnosis.agreement)
     return found
 
 
@@ -115,11 +132,16 @@ def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
     line = next((line for line in record.seen_lines if line.part == "data"), None)
     where = f", most of it in {_place(line)}" if line else ""
     cores = max((record.device.cores or 1) // max(record.local_ranks, 1), 1)
-    workers = workers_needed(share, loader.workers, cores)
+    workers = remedies.workers_needed(share, loader.workers, cores, on_cpu=record.device.type == "cpu")
+    code = [remedies.loader_line(loader, workers, record.device.type, record.driver)]
     if loader.workers == 0:
+        once = "do it once before training"
+        if remedies.seen_again(record, loader):
+            once = f"keep the {loader.length:,} examples, each made {remedies.epochs(record, loader):.0f} times already"
+            code = [f"{remedies.keeping_line()}  # before training", f"{code[0]}  # or this"]
         text = (
-            f"the step waits {share:.0%} of its time for data, which is made on the training thread{where}: do it once "
-            "before training, or let worker processes do it"
+            f"the step waits {share:.0%} of its time for data, which is made on the training thread{where}: {once}, "
+            "or let worker processes do it"
         )
     elif workers > loader.workers:
         text = f"the step waits {share:.0%} of its time for {loader.workers} workers{where}: use {workers}"
@@ -128,31 +150,7 @@ def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
             f"the step waits {share:.0%} of its time for data{where}; {loader.workers} workers on {cores} cores cannot "
             "do more: do the work once before training"
         )
-    code = loader_line(loader, workers, record.device.type)
-    yield Advice(cause="data", text=text, saves=share, lines=(code,) if workers > loader.workers else ())
-
-
-def workers_needed(share: float, workers: int, cores: int) -> int:
-    """Workers that hide the waiting: those busy now, and as many more as the wait is longer than the computation.
-
-    Never more than the cores leave (one stays for the training thread); 2 at least, so that one batch is always ready.
-    """
-    computing = max(1.0 - share, 0.01)
-    if workers == 0:
-        needed = math.ceil(share / computing) + 1
-    else:
-        needed = math.ceil(workers / computing)
-    return max(min(needed, cores - 1), 1 if cores <= 2 else 2, workers if workers < cores else 1)
-
-
-def loader_line(loader: Loader, workers: int, device: str) -> str:
-    """The DataLoader call to write, with what the present one says of itself."""
-    options = [f"batch_size={loader.batch_size}"] if loader.batch_size is not None else []
-    options.append(f"num_workers={workers}")
-    if device == "cuda":
-        options.append("pin_memory=True")
-    options += ["persistent_workers=True", f"prefetch_factor={max(loader.prefetch_factor or 2, 2)}"]
-    return f"DataLoader(dataset, {', '.join(options)})"
+    yield Advice(cause="data", text=text, saves=share, lines=tuple(code) if workers > loader.workers else ())
 
 
 def _threads(record: Record, spent: Breakdown) -> Iterator[Advice]:
@@ -200,6 +198,32 @@ def _debugging(record: Record, spent: Breakdown) -> Iterator[Advice]:
         )
 
 
+def _without_effect(record: Record) -> Iterator[str]:
+    """Switches that cost nothing here, and would on another machine: named, and not blamed."""
+    value = record.variables.get("CUDA_LAUNCH_BLOCKING", "0")
+    if record.device.type == "cpu" and value not in ("", "0"):
+        yield f"CUDA_LAUNCH_BLOCKING={value} is set: no effect on a CPU; on a GPU the host waits for every kernel"
+
+
+def processes(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """A line for each training process where there are several; the slowest few of many."""
+    records = diagnosis.records
+    if len(records) < 2:
+        return ()
+    head = f"{len(records)} training processes; the one that waits longest for data is shown:"
+    said = []
+    for record in records:
+        spent = breakdown.of_windows(record.steady_windows)
+        rate = f"{spent.steps / spent.seconds:.3g} it/s" if spent.seconds else "not timed"
+        who = f"rank {record.rank}" if record.rank is not None else f"process {record.pid}"
+        said.append((spent.shares["data"], f"  {who}: {record.steps} steps, {rate}, data {spent.shares['data']:.0%}"))
+    if len(said) > MOST_PROCESSES:
+        said.sort(key=lambda line: -line[0])
+        left = len(said) - MOST_PROCESSES
+        return (head, *(text for _, text in said[:MOST_PROCESSES]), f"  {left} more, which wait less for data")
+    return (head, *(text for _, text in said))
+
+
 def _padding(record: Record, spent: Breakdown) -> Iterator[Advice]:
     slots, real = record.batches.get("slots", 0), record.batches.get("real", 0)
     if not slots or not real:
@@ -208,14 +232,17 @@ def _padding(record: Record, spent: Breakdown) -> Iterator[Advice]:
     if padding <= PADDING_LIMIT:
         return
     computing = spent.shares["forward"] + spent.shares["backward"]
-    yield Advice(
-        cause="data",
-        text=f"{padding:.0%} of the token slots in its batches are padding: pack documents, or batch by length",
-        saves=padding * computing,
-        lines=(
-            'TrainingArguments(..., train_sampling_strategy="group_by_length")  # transformers 4: group_by_length=True',
-        ),
-    )
+    text = f"{padding:.0%} of the token slots in its batches are padding"
+    widest, longest = record.batches.get("widest", 0), record.batches.get("longest", 0)
+    if widest and record.batches.get("narrowest") == widest and longest < 0.9 * widest:
+        text += (
+            f": every batch is {widest} tokens wide, the longest example has {longest}: pad to the longest of a batch"
+        )
+        lines = remedies.fixed_width_lines(record.driver)
+    else:
+        text += ": pack documents, or batch by length"
+        lines = remedies.padding_lines(record.driver)
+    yield Advice(cause="data", text=text, saves=padding * computing, lines=lines)
 
 
 def _outside(record: Record, spent: Breakdown) -> Iterator[Advice]:

@@ -30,6 +30,9 @@ class Loader:
     persistent_workers: bool = False
     prefetch_factor: int | None = None
     collate: str = ""
+    shuffle: bool = False
+    drop_last: bool = False
+    sampler: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,8 @@ class Record:
     contention: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    driver: str = ""  # the library whose trainer runs the loop: trl, transformers, lightning; else the script's own
     anomaly_detection: bool = False
     optimizer: str = ""
     trained_parameters: int = 0
@@ -80,6 +85,13 @@ class Record:
         middle = sorted(window.rate for window in self.windows)[len(self.windows) // 2]
         first = next(index for index, window in enumerate(self.windows) if window.rate >= STEADY * middle)
         return self.windows[first:]
+
+    @property
+    def timed_steps(self) -> tuple[int, int]:
+        """The step at whose end the steady windows begin, and the one at whose end they stop, counted from 1."""
+        steady = sum(window.steps for window in self.steady_windows)
+        before = 1 + sum(window.steps for window in self.windows) - steady
+        return before, before + steady
 
     @property
     def seen_lines(self) -> Iterator[Line]:
@@ -120,18 +132,27 @@ def parse(data: object, path: Path | None = None) -> Record:
     return record
 
 
-def as_report(record: Record) -> Report:
-    """The record in the shape of a trainer's report, for the same judgement and the same JSON."""
-    windows = record.steady_windows
+def tokens_per_step(record: Record) -> dict[str, float]:
+    """Tokens of one optimizer step of one process, by the batches that were looked at."""
     looked = record.batches.get("looked", 0)
     batches_per_step = record.waits / record.steps if record.steps else 0.0
-    tokens = {
+    return {
         name: record.batches.get(name, 0) / looked * batches_per_step if looked else 0.0
         for name in ("trained", "real", "slots")
     }
+
+
+def as_report(record: Record, team: Sequence[Record] = ()) -> Report:
+    """The record in the shape of a trainer's report, for the same judgement and the same JSON.
+
+    ``team``: the records of all ranks of a distributed run, whose steps are one step; their tokens are added up.
+    """
+    windows = record.steady_windows
+    each = [tokens_per_step(member) for member in (team or (record,))]
+    tokens = {name: sum(one[name] for one in each) for name in ("trained", "real", "slots")}
     return Report(
         schema=1,
-        outcome="finished" if record.ended == "exit" else "interrupted",
+        outcome="finished" if record.ended in ("exit", "stopped") else "interrupted",
         device=record.device,
         windows=tuple(
             Window(
@@ -155,6 +176,13 @@ def as_report(record: Record) -> Report:
         tokens_per_step=tokens,
         contention=dict(record.contention),
     )
+
+
+def team_of(record: Record, records: Sequence[Record]) -> tuple[Record, ...]:
+    """The ranks seen of the distributed run that ``record`` belongs to; only itself when it trains alone."""
+    if record.rank is None or record.world < 2:
+        return (record,)
+    return tuple(other for other in records if other.rank is not None and other.world == record.world)
 
 
 def slowest(records: Sequence[Record]) -> Record:

@@ -10,9 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
-from envdoctor.speed.measured_run.advice import diagnose_run, loader_line, run_json, workers_needed
+from envdoctor.speed.measured_run.advice import diagnose_run, processes, run_json
+from envdoctor.speed.measured_run.agreement import agreement, as_json, sentences
 from envdoctor.speed.measured_run.record import Loader, Record, parse, read
+from envdoctor.speed.measured_run.remedies import loader_line, workers_needed
 from envdoctor.speed.report import Device, Window
+from envdoctor.stack import Locked
+from envdoctor.target import Choice, Target
 from tests.speed.test_verdict import KEYS
 
 HEALTHY = {
@@ -46,7 +50,7 @@ def record(parts: dict[str, float] | None = None, **changes: Any) -> Record:
         pid=7,
         windows=windows(parts or HEALTHY),
         waits=220,
-        loaders=(Loader(dataset="Chats", length=2000, batch_size=8, workers=4, pin_memory=True, collate="pad"),),
+        loaders=(Loader(dataset="Chats", length=2000, batch_size=8, workers=4, pin_memory=True),),
         batches=TOKENS,
         versions={"torch": "2.13.0"},
         ended="exit",
@@ -95,11 +99,32 @@ CASES: list[tuple[str, Record, str | None, str, str]] = [
         "",
     ),
     (
-        "on two CPU cores one worker is all there is",
+        "on two CPU cores that mostly wait two workers share the making",
         record(shares(data=0.8), device=replace(CPU, threads=2, cores=2), loaders=loaders(workers=0)),
         "data",
         "do it once before training",
+        "DataLoader(dataset, batch_size=8, num_workers=2, persistent_workers=True, prefetch_factor=2)",
+    ),
+    (
+        "one core stays for a training thread that has work",
+        record(shares(data=0.4), device=replace(CPU, threads=2, cores=2), loaders=loaders(workers=0)),
+        "data",
+        "do it once before training",
         "DataLoader(dataset, batch_size=8, num_workers=1, persistent_workers=True, prefetch_factor=2)",
+    ),
+    (
+        "25 examples made over and over again, as in seed 004",
+        record(shares(data=0.83), loaders=loaders(workers=0, batch_size=1, length=25), lines=LINES),
+        "data",
+        "keep the 25 examples, each made 9 times already, or let worker processes do it",
+        "dataset = [dataset[number] for number in range(len(dataset))]",
+    ),
+    (
+        "workers are written in the words of the Trainer",
+        record(shares(data=0.4), loaders=loaders(workers=0), driver="transformers"),
+        "data",
+        "made on the training thread",
+        "TrainingArguments(..., dataloader_num_workers=2, dataloader_persistent_workers=True",
     ),
     (
         "ranks share the cores",
@@ -159,7 +184,28 @@ CASES: list[tuple[str, Record, str | None, str, str]] = [
         record(batches={**TOKENS, "real": TOKENS["slots"] // 4}),
         "data",
         "75% of the token slots",
+        "rows.sort(key=len)",
+    ),
+    (
+        "padding in the words of the Trainer",
+        record(batches={**TOKENS, "real": TOKENS["slots"] // 4}, driver="transformers"),
+        "data",
+        "batch by length",
         "group_by_length",
+    ),
+    (
+        "padding in the words of TRL",
+        record(batches={**TOKENS, "real": TOKENS["slots"] // 4}, driver="trl"),
+        "data",
+        "pack documents",
+        "SFTConfig(..., packing=True)",
+    ),
+    (
+        "every batch padded to a fixed length that no example needs",
+        record(batches={**TOKENS, "real": TOKENS["slots"] // 4, "narrowest": 512, "widest": 512, "longest": 190}),
+        "data",
+        "every batch is 512 tokens wide, the longest example has 190",
+        "DataCollatorWithPadding",
     ),
     (
         "evaluation in the loop",
@@ -208,6 +254,87 @@ def test_reasons_say_what_was_seen_even_when_there_is_no_advice() -> None:
     assert "train.py:37 (__getitem__) 80%" in manual
 
 
+def test_a_switch_without_effect_here_is_named_and_not_blamed() -> None:
+    diagnosis = diagnose_run([record(device=CPU, variables={"CUDA_LAUNCH_BLOCKING": "1"})])
+    assert diagnosis.advice == ()
+    assert "CUDA_LAUNCH_BLOCKING=1 is set: no effect on a CPU" in diagnosis.verdict.reasons[-1]
+
+
+def test_no_sentence_stands_twice_on_the_terminal() -> None:
+    diagnosis = diagnose_run([record(shares(data=0.6), loaders=loaders(workers=0))])
+    assert diagnosis.advice[0].text in diagnosis.verdict.reasons
+    assert diagnosis.advice[0].text not in diagnosis.spoken.reasons
+
+
+def test_the_tokens_of_all_ranks_are_added_up() -> None:
+    ranks = [record(rank=number, world=2) for number in range(2)]
+    alone, together = diagnose_run(ranks[:1]), diagnose_run(ranks)
+    assert together.verdict.tokens_per_second["real"] == pytest.approx(2 * alone.verdict.tokens_per_second["real"])
+    assert together.verdict.steps_per_second == alone.verdict.steps_per_second
+    apart = diagnose_run([record(pid=1), record(pid=2)])
+    assert apart.verdict.tokens_per_second["real"] == pytest.approx(alone.verdict.tokens_per_second["real"])
+
+
+def test_several_processes_have_a_line_each_and_many_are_summed_up() -> None:
+    assert processes(diagnose_run([record()])) == ()
+    lines = processes(diagnose_run([record(rank=0, world=2), record(shares(data=0.5), rank=1, world=2)]))
+    assert lines[0].startswith("2 training processes")
+    assert lines[1:] == ("  rank 0: 220 steps, 10 it/s, data 1%", "  rank 1: 220 steps, 10 it/s, data 50%")
+    many = [record(shares(data=number / 100), rank=number, world=16) for number in range(16)]
+    lines = processes(diagnose_run(many))
+    assert len(lines) == 10
+    assert "rank 15" in lines[1]
+    assert "8 more" in lines[-1]
+
+
+PINS = tuple(
+    Locked(name=name, version=version, wheel="", sha256="")
+    for name, version in (("torch", "2.13.0"), ("transformers", "5.23.0"), ("flash-attn", "2.8.3"))
+)
+
+
+def target(**changes: Any) -> Target:
+    choice = Choice(stack="cu130", reason="", pins=PINS, cuda="13.0")
+    return replace(
+        Target(name="h100", title="H100", flags={"float32-matmul-precision": "high"}, choice=choice), **changes
+    )
+
+
+RAN = {"python": "3.11.7", "torch": "2.13.0+cu130", "transformers": "5.23.0"}
+
+
+def test_what_ran_is_held_against_lock_and_flags() -> None:
+    fast = {"float32-matmul-precision": "high", "cudnn-benchmark": False}
+    same = agreement([record(versions=RAN, flags=fast)], target())
+    assert same.different == ()
+    assert sentences(same) == (
+        "ran with torch 2.13.0+cu130, transformers 5.23.0; 2 packages as stack cu130 locks them, flags as target h100",
+    )
+    slow = {**fast, "float32-matmul-precision": "highest"}
+    ranks = [record(versions=RAN, flags=fast), record(versions={**RAN, "transformers": "4.41.2"}, flags=slow)]
+    found = agreement(ranks, target())
+    assert [line.name for line in found.different] == ["transformers", "float32-matmul-precision"]
+    assert sentences(found)[1:] == (
+        "  transformers 4.41.2, the lock has 5.23.0",
+        "  float32-matmul-precision highest, the target sets high",
+    )
+    rows = {row["name"]: row for row in as_json(found)["packages"]}
+    assert rows["transformers"] == {"name": "transformers", "ran": "4.41.2", "wanted": "5.23.0", "differs": True}
+    assert rows["python"]["wanted"] is None
+    json.dumps(run_json(diagnose_run(ranks, None, found)), allow_nan=False)
+
+
+def test_another_build_of_torch_is_not_the_locked_one() -> None:
+    assert agreement([record(versions={"torch": "2.13.0+cu126"})], target()).different
+    assert agreement([record(versions={"torch": "2.13.0+cpu"})], target()).different
+
+
+def test_without_a_lock_the_report_says_why() -> None:
+    found = agreement([record(versions=RAN)], target(choice=None, no_choice="no stack for Python 3.13"))
+    assert found.different == ()
+    assert "compared with no lock: no stack for Python 3.13" in sentences(found)[0]
+
+
 def test_company_on_the_machine_is_told_but_not_blamed() -> None:
     diagnosis = diagnose_run([record(contention={"during": 0.7, "load": [9.0, 9.0, 9.0]})])
     assert diagnosis.verdict.cause is None
@@ -250,6 +377,16 @@ def test_the_line_keeps_what_the_loader_has() -> None:
     assert loader_line(Loader(batch_size=None, prefetch_factor=8), 3, "cuda") == (
         "DataLoader(dataset, num_workers=3, pin_memory=True, persistent_workers=True, prefetch_factor=8)"
     )
+
+
+def test_the_line_trains_in_the_same_order_with_the_same_collator() -> None:
+    loader = Loader(batch_size=4, shuffle=True, sampler="RandomSampler", drop_last=True, collate="pad_rows")
+    assert loader_line(loader, 2, "cpu") == (
+        "DataLoader(dataset, batch_size=4, shuffle=True, drop_last=True, collate_fn=pad_rows, num_workers=2, "
+        "persistent_workers=True, prefetch_factor=2)"
+    )
+    odd = Loader(batch_size=4, sampler="DistributedSampler", collate="<lambda>")
+    assert "sampler=sampler, collate_fn=collate, " in loader_line(odd, 2, "cpu")
 
 
 def raw(**changes: Any) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class Batches:
         self._seen = 0
         self._works = True
         self._sums = {"looked": 0, "examples": 0, "slots": 0, "real": 0, "trained": 0}
+        self._widths: set[int] = set()
+        self._longest = 0
 
     def look(self, batch: Any) -> None:
         """Count a batch of any make; one that cannot be counted ends the counting, not the measuring."""
@@ -43,12 +45,17 @@ class Batches:
         if mask is None or mask.shape != ids.shape:
             return
         self._sums["slots"] += int(ids.numel())
-        self._sums["real"] += int((mask != 0).sum())
+        rows = (mask != 0).reshape(-1, mask.shape[-1]).sum(-1)
+        self._sums["real"] += int(rows.sum())
+        self._longest = max(self._longest, int(rows.max()))
+        self._widths.add(int(mask.shape[-1]))
         if labels is not None and labels.shape == ids.shape:
             self._sums["trained"] += int((labels != -100).sum())
 
     def found(self) -> dict[str, int]:
-        return dict(self._sums)
+        """Sums over the batches looked at; the narrowest and the widest batch, and the longest row without padding."""
+        narrowest, widest = min(self._widths, default=0), max(self._widths, default=0)
+        return {**self._sums, "narrowest": narrowest, "widest": widest, "longest": self._longest}
 
     def _tensor(self, fields: Any, name: str) -> Any:
         """The field as a tensor in the host's memory; looking at one on a GPU would wait for it."""

@@ -116,6 +116,10 @@ def _watch_optimizers(watcher: Watcher) -> None:
             watcher.step_ended(optimizer)
         except Exception as error:  # noqa: BLE001 - a fault of ours is told in the record, and the training goes on
             watcher.failed(error)
+        if watcher.stopped:
+            # As sys.exit() in the script itself would end it: `finally` and atexit run, launchers see exit code 0.
+            # All ranks make the same steps, so none is left waiting in a collective.
+            raise SystemExit(0)
 
     _keep_out_of_graphs(before, after)
     optimizers.register_optimizer_step_pre_hook(before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import time
 
@@ -15,6 +16,19 @@ VARIABLES = (
     "CUDA_LAUNCH_BLOCKING", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM", "TORCH_LOGS", "NCCL_DEBUG",
     "TORCH_DISTRIBUTED_DEBUG", "CUBLAS_WORKSPACE_CONFIG", "PYTHONMALLOC", "TORCHDYNAMO_DISABLE",
 )  # fmt: skip
+
+# What a training step runs through, by the name it is imported by. Only those that the program has imported are told.
+PACKAGES = (
+    "accelerate", "bitsandbytes", "datasets", "deepspeed", "flash_attn", "lightning", "liger_kernel", "numpy", "peft",
+    "pytorch_lightning", "safetensors", "sentence_transformers", "tokenizers", "torchao", "transformers", "triton",
+    "trl", "unsloth", "xformers",
+)  # fmt: skip
+# Modules that are imported only where that library's trainer drives the loop: its own options are what can be written.
+DRIVERS = (
+    ("trl.trainer.base_trainer", "trl"), ("trl.trainer.sft_trainer", "trl"), ("transformers.trainer", "transformers"),
+    ("lightning.pytorch.trainer.trainer", "lightning"), ("pytorch_lightning.trainer.trainer", "lightning"),
+)  # fmt: skip
+FLAGS = "ENVDOCTOR_MEASURED_RUN_FLAGS"  # path of the table of flags
 
 
 def describe(torch: Any, optimizer: Any) -> dict[str, Any]:
@@ -40,13 +54,40 @@ def describe(torch: Any, optimizer: Any) -> dict[str, Any]:
         "local_ranks": _number("LOCAL_WORLD_SIZE") or 1,
         "world": _number("WORLD_SIZE") or 1,
         "device": device,
-        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__)},
+        "versions": {"python": sys.version.split()[0], "torch": str(torch.__version__), **_versions()},
+        "flags": _flags(torch),
+        "driver": next((name for module, name in DRIVERS if module in sys.modules), ""),
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
         "anomaly_detection": bool(torch.is_anomaly_enabled()),
         "optimizer": type(optimizer).__name__,
         "trained_parameters": sum(p.numel() for p in parameters),
         "parameter_types": sorted({str(p.dtype).replace("torch.", "") for p in parameters}),
     }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the imported packages, from their metadata: as locks have them."""
+    from importlib import metadata
+
+    found = {}
+    for name in PACKAGES:
+        if name in sys.modules:
+            try:
+                found[name.replace("_", "-")] = metadata.version(name)
+            except Exception:  # noqa: BLE001 - a package run from its sources has no metadata, or broken metadata
+                continue
+    return found
+
+
+def _flags(torch: Any) -> dict[str, Any]:
+    """The process-wide switches as they stand at the first step, read by the doctor's own table; {} without it."""
+    path = os.environ.get(FLAGS)
+    if not path:
+        return {}
+    try:
+        return dict(runpy.run_path(path)["read_all"](torch))
+    except Exception:  # noqa: BLE001 - the table is read for the report alone
+        return {}
 
 
 def describe_loader(loader: Any) -> dict[str, Any]:
@@ -57,7 +98,11 @@ def describe_loader(loader: Any) -> dict[str, Any]:
     except Exception:  # noqa: BLE001 - a dataset's len() is the user's code, and many streams have none
         length = None
     collate = getattr(loader, "collate_fn", None)
+    sampler = type(getattr(loader, "sampler", None)).__name__
     return {
+        "shuffle": sampler == "RandomSampler",
+        "drop_last": bool(getattr(loader, "drop_last", False)),
+        "sampler": sampler,
         "dataset": type(dataset).__name__,
         "length": length,
         "batch_size": loader.batch_size or getattr(getattr(loader, "batch_sampler", None), "batch_size", None),

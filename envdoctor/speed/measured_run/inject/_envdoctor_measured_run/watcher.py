@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WINDOW_SECONDS = {"cpu": 0.5, "cuda": 2.0}  # a window's edge waits for the GPU: seldom enough to cost nothing
 MOST_WINDOWS = 1000  # then pairs are joined and windows become twice as long
+STOP = "ENVDOCTOR_MEASURED_RUN_STOP"  # the step after which each training process ends
 FOREIGN_STEPS = 20  # steps of another optimizer without one of the counted: that one is counted from then on
 
 
@@ -32,6 +33,8 @@ class Watcher:
         self.part = "other"  # what the training thread is doing now
         self.lines = Lines(lambda: self.part)
         self.enabled = True
+        self.stop_after = int(os.environ.get(STOP) or 0)
+        self.stopped = False
         self.state: dict[str, Any] = {"device": {"type": "unknown", "name": ""}}
         self._fresh()
 
@@ -123,15 +126,19 @@ class Watcher:
             self.state = describe(self.torch, optimizer)
             self._window = WINDOW_SECONDS["cuda" if self.state["device"]["type"] == "cuda" else "cpu"]
             self.contention.begin()
-            self.clock.restart()  # the first step holds imports, compilation and first-use costs
             self.file.at_exit(self.record)
             if os.environ.get("ENVDOCTOR_MEASURED_RUN_LINES") != "0":
                 self.lines.start(self.thread or 0)
             self.file.write(self.record(None))
+            self.clock.restart()  # the first step holds imports, compilation, first-use costs, and what stands above
             return
         self._window_steps += 1
-        if self.clock.age() >= self._window:
+        last = self.steps == self.stop_after
+        if self.clock.age() >= self._window or (last and not self.windows):
             self._close_window()
+        if last:
+            self.stopped = True
+            self.file.write(self.record("stopped"))
 
     def _close_window(self) -> None:
         wall, parts = self.clock.edge()
@@ -145,6 +152,8 @@ class Watcher:
 
     def record(self, ended: str | None) -> dict[str, Any]:
         """Everything seen so far. ``ended``: how the process ended, None while it runs (or if it was killed)."""
+        if self.stopped:
+            ended = "stopped"
         if ended and not self.windows and self._window_steps and self.state["device"]["type"] == "cpu":
             wall, parts = self.clock.so_far()
             self.windows.append({"steps": self._window_steps, "seconds": wall, "breakdown": parts})
