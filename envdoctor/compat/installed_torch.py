@@ -45,6 +45,15 @@ def torch_cuda(facts: Facts) -> str | None:
     return line_of(version, None, system=system, machine=machine)
 
 
+def line_is_guessed(facts: Facts) -> bool:
+    """Is the CUDA line of the torch only what PyPI's wheel of that release has? conda and PyTorch's own index had
+    other builds under the same version."""
+    torch, packages, version = known(facts.torch), known(facts.packages), torch_version(facts)
+    if version is None or "+" in version or (torch is not None and (torch.cuda is not None or torch.arch_list)):
+        return False
+    return packages is None or (_conda_line(packages) is None and _runtime_line(packages) is None)
+
+
 def _conda_line(packages: Packages) -> str | None:
     """From build strings such as "py3.8_cuda11.3_cudnn8.2.0_0", "cuda120_py311..." and "py3.8_cpu_0"."""
     torch = packages.find("torch")

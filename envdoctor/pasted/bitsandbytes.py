@@ -17,7 +17,12 @@ _COMPLAINT = re.compile(
 
 def read(page: Page, draft: Draft) -> None:
     """Facts are claimed; the lines themselves stay, so that errors among them become messages."""
+    cpu = searched = ""
     for number, text in page.left():
+        if re.match(r"(?:bin|(?:CUDA[ _]SETUP: )?Loading binary) .*libbitsandbytes_cpu\.", text):
+            cpu = text
+        elif re.search(r"libcudart\.so not found|did not contain \['libcudart|No GPU detected", text):
+            searched = text
         if re.search(r"bitsandbytes(?! version)[_/:\\]|python -m bitsandbytes", text) or re.match(
             r"CUDA[ _]SETUP\b", text, re.IGNORECASE
         ):
@@ -46,3 +51,5 @@ def read(page: Page, draft: Draft) -> None:
             continue
         if not re.search(r"error|not |missing|fail", text, re.IGNORECASE):
             page.take(number)
+    if cpu and searched:  # it looked for CUDA, found none, and says so nowhere in one line
+        draft.message(f"CUDA Setup failed, the CPU library was loaded: {cpu}")

@@ -179,7 +179,7 @@ FIELDS: Mapping[str, Field] = {
 
 _LIKE: tuple[tuple[re.Pattern[str], Field], ...] = (
     (re.compile(r"(?=.*\bcpus?\b)(?=.*\b(?:quota|allowed|limit|cgroup|granted)\b)(?!.*\bmemory\b)"), cpu_quota),
-    (re.compile(r"(?=.*\bcpus?\b)(?=.*\b(?:visible|count|total|logical|seen|available)\b)"), cpus),
+    (re.compile(r"(?=.*\bcpus?\b)(?=.*\b(?:visible|count|total|logical|seen|available|host|machine|node)\b)"), cpus),
     (
         re.compile(r"(?=.*\bthreads?\b)(?=.*\b(?:torch|num|intra|intraop|omp|compute)\b)(?!.*\bper\b)(?!.*\binter)"),
         threads,
@@ -190,6 +190,22 @@ _LIKE: tuple[tuple[re.Pattern[str], Field], ...] = (
 """Keys in a person's own words: "cpus_visible", "torch_threads", "docker.shm_size". Their values are plain numbers."""
 
 
+def _compiled(draft: Draft, text: str) -> bool:
+    """Rows of torch.__config__.show(), which mmcv, detectron2 and others print."""
+    if found := re.fullmatch(r"CUDA Runtime (\d{1,2}\.\d{1,2})", text):
+        draft.claim("torch.cuda", found[1], LISTED)
+    elif found := re.fullmatch(r"CuDNN (\d[\d.]*\d)(?:\s+\(built against CUDA .*\))?", text):
+        draft.claim("torch.cudnn", found[1], LISTED)
+    elif text.startswith("NVCC architecture flags: "):
+        architectures(draft, " ".join(re.findall(r"code=((?:sm|compute)_\d{2,3}[a-z]?)", text)))
+    else:
+        return False
+    return True
+
+
+_VALUED = re.compile(r"(torch\.[\w.]+(?:\([^()]{0,20}\))?) (True|False|None|[\d.]+\S{0,20})")
+
+
 def read(page: Page, draft: Draft) -> None:
     """Lines whose key is in the table; "CUDA Version" with its capital is what nvidia-smi prints of the driver."""
     libraries: list[str] = []
@@ -198,8 +214,16 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim("host.nvcc", tools[2] or tools[1])
             page.take(number)
             continue
+        if _compiled(draft, text):
+            page.take(number)
+            continue
         found = pair(text)
         if found is None or len(found[1]) > 400:
+            if version := re.fullmatch(r"Python (3\.\d{1,2}(?:\.\d{1,2})?\S{0,4})", text):
+                draft.claim("interpreter.version", words.version(version[1]), LISTED)
+            elif (said := _VALUED.fullmatch(text)) and (field := FIELDS.get(normal(said[1]))):
+                field(draft, said[2])
+                page.take(number)
             continue
         key, value = found
         if re.fullmatch(r"(?:loaded )?lib[\w.+-]+\.so[\d.]*", key) and re.match(r"(?:/|\w:\\|~|\.{0,2}/)\S+$", value):

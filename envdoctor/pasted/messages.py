@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.pasted.draft import LISTED, Draft
+from envdoctor.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.pasted.page import Page, pair
 from envdoctor.pasted.wording import in_the_tools_words
 from envdoctor.pasted.words import cuda_of, is_unknown
@@ -29,7 +29,7 @@ _MESSAGE = re.compile(
     r"|\bdiffers?\b|instead of"
     r"|\bignored\b|but (?:you have|got|found|is|detected)|\bexpected\b|unknown error|\blost\b|oversubscri|throttl"
     r"|\blimit(?:ed)?\b|outside of what|supported by this|XID|NVRM: |rejected|\bcorrupt|\bnan\b|not enough"
-    r"|\bstuck\b|\bdeadlock|ancdata|\bmixed\b|\bold and new\b",
+    r"|which is of (?:cuda|compute) capability|\bstuck\b|\bdeadlock|ancdata|\bmixed\b|\bold and new\b",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -45,7 +45,8 @@ _FRAME = re.compile(
 )
 _KEY = re.compile(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
 _SENTENCE = re.compile(
-    r"[a-z].*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*|minimum and maximum .*"
+    r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
+    r"|minimum and maximum .*"
 )
 
 
@@ -95,6 +96,8 @@ def _facts(message: str, draft: Draft) -> None:
     if found := re.search(r"driver on your system is too old \(found version (\d{4,5})\)", message):
         draft.claim("driver.cuda", cuda_of(found[1]), LISTED)
         draft.claim("torch.cuda_available", False, LISTED)
+    if re.search(r"CUDA initialization: (?!Error)\w", message):  # the warning of is_available() before it says False
+        draft.claim("torch.cuda_available", False, INFERRED)
     if re.search(r"Found no NVIDIA driver on your system", message):
         draft.claim("torch.cuda_available", False, LISTED)
         draft.claim("driver.kernel_module", "", LISTED)

@@ -19,6 +19,9 @@ _STATE = re.compile(r"\b(active|down|init|polling|disabled|linkup|armed)\b", re.
 
 def read(page: Page, draft: Draft) -> None:
     for number, text in page.left():
+        if nccl := re.search(r"NCCL version (\d+\.\d+\.\d+)\+cuda(\d{1,2}\.\d)", text):
+            draft.claim("torch.nccl", nccl[1])
+            draft.claim("torch.cuda", nccl[2], INFERRED)
         if found := _TRANSPORT.search(text):
             word = (found[1] or found[2]).lower()
             if "No device found" not in text:

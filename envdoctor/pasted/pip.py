@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.pasted import words
-from envdoctor.pasted.draft import LISTED, Draft
+from envdoctor.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.pasted.huggingface import PACKAGES
 from envdoctor.pasted.page import Page
 
@@ -23,6 +23,7 @@ def read(page: Page, draft: Draft) -> None:
     _tables(page, draft)
     _shown(page, draft)
     _pins(page, draft)
+    _wheels(page, draft)
     _loose(page, draft)
 
 
@@ -97,6 +98,15 @@ def _pins(page: Page, draft: Draft) -> None:
             continue
         page.take(number)
         draft.format(FORMAT)
+
+
+def _wheels(page: Page, draft: Draft) -> None:
+    """File names of wheels, wherever they stand; their labels say what an extension was built for."""
+    for _, text in page.left():
+        if ".whl" in text:
+            for wheel in _WHEEL.finditer(text.replace("%2B", "+")):
+                draft.package(wheel[1].rpartition("/")[2], wheel[2], INFERRED)
+                draft.format(FORMAT)
 
 
 def _loose(page: Page, draft: Draft) -> None:

@@ -86,6 +86,16 @@ _ROWS = (
         r"no (?:CUDA|GPU) (?:binary|library) (?:in|for|of).{0,40}|CPU (?:library|binary) (?:is )?loaded.{0,40}8-?bit",
         "bitsandbytes was compiled without GPU support",
     ),
+    _row(
+        r"(?<!undefined )symbol:? [`'\"(]?(_Z\w+)[`'\")]?.{0,40}?(?:is |was |are )?"
+        r"(?:missing|absent|unknown|lacking|not (?:found|exported|defined|there|present|available|resolved))",
+        r"undefined symbol: \1",
+    ),
+    _row(
+        r"(?:lacks|misses|without|has no|cannot (?:find|resolve)|does not (?:have|export|define)|missing|looks for"
+        r"|asks for|needs|wants) (?:an? |the |its )?(?:C\+\+ )?symbol:? [`'\"(]?(_Z\w+)",
+        r"undefined symbol: \1",
+    ),
     _row(r"no kernel image", "CUDA error: no kernel image is available for execution on the device"),
     _row(
         r"\bmodule (\w[\w.]*) has no (?:attribute|name|member) (\w+)",

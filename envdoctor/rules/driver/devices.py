@@ -70,7 +70,13 @@ def _hidden(setting: str, how: str) -> Finding:
             commands=("unset CUDA_VISIBLE_DEVICES",) if setting.startswith("CUDA") else ("accelerate config",),
         ),
         who="you",
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "torch/device-count", "driver/cuda-init"),
+        explains=(
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "torch/device-count",
+            "driver/cuda-init",
+            "variables/visible-devices",
+        ),
         root_rank=92,
     )
 

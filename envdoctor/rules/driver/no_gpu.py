@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched, on_cpu
+from envdoctor.compat.evidence import matched, nvidia_gpu, on_cpu
 from envdoctor.compat.installed_torch import torch_cuda
 from envdoctor.compat.machine import in_container
 from envdoctor.facts import Facts
@@ -12,11 +12,11 @@ from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
 from envdoctor.target import Target
 
 _SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
+_MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE)
 _SAYS = (
     Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     _SMI,
     Pattern(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
-    Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE),
     Pattern(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
     Pattern(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
     Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
@@ -39,7 +39,8 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     driver, host = known(facts.driver), known(facts.host)
-    said = matched(facts, *_SAYS) or (_SMI.search(driver.smi) if driver and driver.smi else None)
+    guess = () if nvidia_gpu(facts) else (_MIGHT,)  # torch's own guess, wrong where the driver shows the GPU
+    said = matched(facts, *_SAYS, *guess) or (_SMI.search(driver.smi) if driver and driver.smi else None)
     if said is None and driver is None:
         raise Skip("the driver was not looked at")
     on_bus = driver.pci if driver else ()

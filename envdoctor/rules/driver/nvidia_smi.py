@@ -49,6 +49,10 @@ def nvidia_smi(facts: Facts, target: Target) -> Iterator[Finding]:
         ),
         who="host" if lost else driver_owner(facts),
         severity=Severity.ERROR if lost or empty or blind else None,
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init") if lost or empty else (),
-        root_rank=86 if lost or empty else 0,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init", "driver/nothing-found")
+        if lost or empty
+        else ("driver/nothing-found",)
+        if blind
+        else (),
+        root_rank=86 if lost or empty else 5 if blind else 0,
     )

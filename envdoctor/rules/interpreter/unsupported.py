@@ -35,6 +35,8 @@ _NOT_FOUND = Pattern(
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
     re.IGNORECASE,
 )
+_WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+_OFFLINE = Pattern(r"connection|network|proxy|SSL|timed out|resolve", re.IGNORECASE)
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
 """Compiled packages of this field have wheels for these Pythons (their release notes, autumn 2026); for newer ones they
 come months later, for older ones the last releases are years old."""
@@ -50,8 +52,14 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/pytorch/pytorch/blob/main/RELEASE.md#release-compatibility-matrix
     https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python
     """
-    interpreter, packages, torch = need(facts.interpreter), known(facts.packages), known(facts.torch)
+    packages, torch = known(facts.packages), known(facts.torch)
     said = messages.matched(facts, *_SAYS)
+    missing = messages.matched(facts, _NOT_FOUND)
+    told = said is not None and re.search(r"python", said.string, re.IGNORECASE) is not None
+    if told or (missing is not None and _nothing_built(missing)):
+        interpreter = known(facts.interpreter) or Interpreter(version="of unknown version")
+    else:
+        interpreter = need(facts.interpreter)
     if said is None:
         fitting = [pattern for pattern, wrong in _SINCE if versions.within(interpreter.version, wrong)]
         said = messages.matched(facts, *fitting)
@@ -61,8 +69,9 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
     if said is not None and (known_by_error or re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE)):
         yield _finding(target, interpreter, said.string, "a Python that these packages support", proven=True)
         return
-    missing = messages.matched(facts, _NOT_FOUND)
-    if missing is not None and _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or ""):
+    if missing is not None and (
+        _nothing_built(missing) or _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or "")
+    ):
         yield _finding(target, interpreter, missing.string, "a Python for which this package has wheels", proven=True)
         return
     if interpreter.implementation not in ("cpython", ""):
@@ -82,6 +91,18 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
         )
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
+
+
+def _nothing_built(missing: re.Match[str]) -> bool:
+    """pip names the releases that it could take. Of torch these are all that have a wheel for this Python: none, only
+    the empty shell 0.1.2, or only later ones than the one that was asked for."""
+    offered = re.search(r"\(from versions?: ([^)]*)\)", missing.string)
+    if offered is None or missing["name"].lower() not in _WHEELS_ONLY or _OFFLINE.search(missing.string):
+        return False
+    releases = [release for text in offered[1].split(",") if (release := versions.release(text.strip()))]
+    real = [release for release in releases if release > (0, 1, 2)]
+    wanted = versions.release((missing["wanted"] or "").lstrip("=~<>!"))
+    return not real or (wanted is not None and missing["wanted"].startswith("==") and wanted < min(real))
 
 
 def _without_wheels(interpreter: Interpreter, name: str, wanted: str) -> bool:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from envdoctor.facts import Facts
 from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.rules.network import _joined
 from envdoctor.target import Target
 
 _SAYS = Pattern(
     r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
     r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
-    r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)",
+    r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)"
+    r"|could not enable P2P between|\bACS (?:is )?(?:on|enabled|active)\b"
+    r"|\b(?:two|three|four|eight|[2-9]) (?:GPUs|cards) (?:are |is |run )?.{0,24}slower than (?:one|1|a single)\b",
     re.IGNORECASE,
 )
 _CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
@@ -30,7 +33,7 @@ def peer_access(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     gpus = known(facts.gpus)
     said = next((line for line in (*facts.messages, *_pairs(facts)) if _SAYS.search(line)), None)
-    if said is not None and (gpus is None or (gpus.count or len(gpus.devices)) != 1):
+    if said is not None and _joined.gpu_count(facts) != 1:
         yield _reported(said)
         return
     if gpus is None or len(gpus.peer_access) < 2:

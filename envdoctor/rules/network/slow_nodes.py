@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from envdoctor.compat.evidence import matched
 from envdoctor.facts import Facts
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.rules.network import _joined
 from envdoctor.target import Target
@@ -10,6 +13,11 @@ from envdoctor.target import Target
 SLOW = 25_000
 """Mbit/s. Gathering 14 GB of bf16 weights (7 B parameters) over 25 Gbit/s takes 4.5 s, for each forward pass and again
 for each backward pass (arithmetic)."""
+_SAYS = Pattern(
+    r"slower (?:than )?(?:on |with |in )?(?:a |one |1 )?single[- ](?:node|machine|computer|server)"
+    r"|(?:nodes|machines|servers)\b.{0,60}\bslower than (?:on |with )?(?:a |one |1)",
+    re.IGNORECASE,
+)
 
 
 @rule(Severity.WARNING)
@@ -23,18 +31,21 @@ def slow_nodes(facts: Facts, target: Target) -> Iterator[Finding]:
     https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-disable
     """
     machines = _joined.nodes(facts)
+    said = matched(facts, _SAYS)
+    if said is not None and machines is None:
+        machines = 2
     if machines is None:
         raise Skip("the number of machines is not known")
     network = known(facts.network)
-    if machines < 2 or network is None:
+    if machines < 2 or (network is None and said is None):
         return
     rdma = any(state == "active" for _, state in _joined.adapters(facts))
     speed = _joined.fastest(facts)
-    sockets = (network.transport or "").lower().startswith("socket")
+    sockets = ((network.transport if network else None) or "").lower().startswith("socket")
     if rdma and not sockets:
         return
     slow = speed is not None and speed <= SLOW
-    if not (slow or (sockets and (speed is None or slow))):
+    if not (slow or said is not None or (sockets and (speed is None or slow))):
         return
     link = (f"{speed // 1000} Gbit/s" if speed else "a network of unknown speed") + (
         " through plain sockets" if sockets else ""

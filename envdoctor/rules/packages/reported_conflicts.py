@@ -57,7 +57,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
             remedy=remedies.choose(
                 target, locked, f"Install {requirement}, or separate the two.", remedies.install(requirement)
             ),
-            explains=("packages/import-mismatch",),
+            explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
             root_rank=29,
             repair=locked,
         )

@@ -35,7 +35,8 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
     said = matched(facts, *_SAYS)
     if said is None and (version is None or cuda is None):
         raise Skip("which build of torch is installed is not known")
-    if cuda or (torch is not None and (torch.hip or torch.xpu)):
+    guessed = said is not None and not (torch is not None and torch.cuda) and "+cu" not in (version or "")
+    if (cuda and not guessed) or (torch is not None and (torch.hip or torch.xpu)):
         return
     gpu = nvidia_gpu(facts)
     evidence = gpu or _wanted(facts) or (said and f"the error {said[0]!r}")

@@ -31,6 +31,7 @@ _SAYS = (
     Pattern(rf"symbol \S+ .{{0,30}}(?:missing|not found|absent) (?:in|from) .{{0,40}}{_NAME}.*"),
     Pattern(rf"{_NAME}\S*: version `?\S+' not found.*"),
 )
+_STATUS = Pattern(r"CUBLAS_STATUS_(?:INVALID_VALUE|NOT_SUPPORTED)\b.*")  # what a foreign half of cuBLAS answers
 
 
 @rule(Severity.ERROR)
@@ -44,7 +45,7 @@ def cuda_libraries(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/pytorch/pytorch/issues/111469 https://github.com/bmaltais/kohya_ss/issues/1096
     https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
     """
-    said = matched(facts, *_SAYS)
+    said = matched(facts, *_SAYS) or (matched(facts, _STATUS) if _toolkit_on_path(facts) else None)
     libraries = [library for library in mapped(facts) if library.stem in _STEMS]
     if said is None and not libraries:
         raise Skip("which CUDA libraries are loaded is not known")
@@ -59,6 +60,12 @@ def cuda_libraries(facts: Facts, target: Target) -> Iterator[Finding]:
     works = torch is not None and torch.cuda_available
     if said is not None or several or (outside and own):
         yield _finding(said, outside, several, severe=said is not None or bool(several) or not works)
+
+
+def _toolkit_on_path(facts: Facts) -> bool:
+    """Is a toolkit's folder on LD_LIBRARY_PATH? Its libraries are then found before torch's own."""
+    path = (known(facts.variables) or {}).get("LD_LIBRARY_PATH", "")
+    return any("cuda" in part.lower() and "compat" not in part for part in path.split(":"))
 
 
 def _finding(

@@ -97,6 +97,7 @@ def _finding(
             "torch/import-fails",
             "driver/cuda-init",
             "driver/nvidia-smi",
+            "driver/nothing-found",
             "packages/",
         ),
         root_rank=90,

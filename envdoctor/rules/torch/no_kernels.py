@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from envdoctor.compat.architectures import serving, spelled
 from envdoctor.compat.evidence import matched, on_cpu
 from envdoctor.compat.gpus import capability_of
-from envdoctor.compat.installed_torch import torch_build, torch_version
+from envdoctor.compat.installed_torch import line_is_guessed, torch_build, torch_version
 from envdoctor.compat.machine import machine_of
 from envdoctor.compat.numbers import capability
 from envdoctor.compat.solver import best_build, fits, libraries_know
-from envdoctor.compat.torch_builds import Build
+from envdoctor.compat.torch_builds import Build, kernels_of, release_of
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
 from envdoctor.pattern import Pattern
@@ -50,7 +51,10 @@ def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
     bare = {number: name for number, name in devices.items() if kernels and not _served(build, kernels, number)}
     for number, name in bare.items():
-        yield _finding(facts, target, name, number, kernels)
+        finding = _finding(facts, target, name, number, kernels)
+        if said is None and line_is_guessed(facts) and _other_build_serves(build, number):
+            finding = replace(finding, severity=Severity.NOTE, explains=(), root_rank=0)
+        yield finding
     if not bare and said is not None and not _contradicted(said, devices, kernels):
         named, gpu = _named(said)
         yield _finding(facts, target, gpu, named, kernels)
@@ -62,6 +66,13 @@ def _served(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
     if any(code.kind == "cubin" for code in codes):
         return True
     return bool(codes) and (build is None or libraries_know(build.cuda, number))
+
+
+def _other_build_serves(build: Build | None, number: str) -> bool:
+    """Has another CUDA line of the same release code for the GPU? Then a report without the line accuses nobody."""
+    release = release_of(build.torch) if build else None
+    lines = release.lines if release else ()
+    return any(serving(kernels_of(release.name, line), number) for line in lines if release)
 
 
 def _contradicted(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:

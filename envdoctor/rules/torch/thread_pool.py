@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.compat.evidence import matched
+from envdoctor.facts import Facts
+from envdoctor.knowledge.hardware import whole_cpus
+from envdoctor.pattern import Pattern
+from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.target import Target
+
+_REFUSED = (
+    Pattern(r"libgomp: Thread creation failed.*", re.IGNORECASE),
+    Pattern(r"blas_thread_init: pthread_create.*", re.IGNORECASE),
+    Pattern(r"pthread_create failed.*Resource temporarily unavailable", re.IGNORECASE),
+    Pattern(r"OMP: Error #(?:34|35|179).*"),
+    Pattern(r"(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*", re.IGNORECASE),
+)
+_THREADS = r"(?:threads?|thread (?:pools?|counts?))"
+_CROWDED = (
+    Pattern(r"(?:thread|cpu) over-?subscri.*", re.IGNORECASE),
+    Pattern(r"over-?subscri(?:bed|ption).{0,60}(?:thread|cpu|core|slow).*", re.IGNORECASE),
+    Pattern(r"too many (?:compute |torch |openmp |omp |mkl |blas |intra-?op )threads.*", re.IGNORECASE),
+    Pattern(
+        rf"{_THREADS}\b.{{0,80}}\b(?:ignor\w+|exceed\w*|more than|beyond|regardless of)\b.{{0,40}}"
+        r"\b(?:quota|cgroups?|cpu limit|cpuset|cpus? allowed)\b.*",
+        re.IGNORECASE,
+    ),
+    Pattern(
+        rf"(?:slower|times as long|longer)\b.{{0,30}}\bwith \d+ {_THREADS}\b.{{0,20}}\bthan with \d+.*"
+        rf"|\d+ (?:intra-?op |omp |torch )?{_THREADS}\b.{{0,60}}\bslower than with \d+.*",
+        re.IGNORECASE,
+    ),
+    Pattern(
+        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*",
+        re.IGNORECASE,
+    ),
+)
+
+
+@rule(Severity.ERROR)
+def thread_pool(facts: Facts, target: Target) -> Iterator[Finding]:
+    """A compute library could not start its threads, or a report says that there are too many.
+
+    Why: OpenMP and BLAS start a thread for every CPU of the host, whatever a container or a limit of processes
+    allows. Where the limit is lower the process dies at import; where only the quota is lower, all threads wait for
+    each other and for the next period.
+    Fix: OMP_NUM_THREADS = CPUs allowed / processes on this machine, before Python starts.
+    Source: https://github.com/pytorch/pytorch/issues/193859 https://github.com/ollama/ollama/issues/17916
+    https://github.com/onyx-dot-app/onyx/pull/12351
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    refused = matched(facts, *_REFUSED)
+    said = refused or matched(facts, *_CROWDED)
+    if said is None:
+        return
+    host = known(facts.host)
+    cpus = whole_cpus(host) if host else None
+    yield Finding(
+        kind="thread-count",
+        subject="thread pool",
+        actual=said[0],
+        expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
+        message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
+        remedy=Remedy(
+            text="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
+            commands=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
+        ),
+        severity=None if refused else Severity.WARNING,
+        explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),
+        root_rank=24 if refused else 7,
+    )
