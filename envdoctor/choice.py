@@ -37,6 +37,8 @@ def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tup
     if name.endswith(".toml") or os.sep in name:
         return load(Path(name)), f"the target file {name}"
     wanted = _plain(name)
+    if name in targets:  # and no other needs to be read
+        return targets[name], "asked for by name"
     for key, target in targets.items():
         if wanted in (_plain(key), *map(_plain, target.gpu_names)):
             return target, "asked for by name"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from envdoctor.document import line_of, read_toml
 from envdoctor.errors import Trouble
 
 PARAMETERS = {
@@ -27,16 +26,32 @@ def read(folder: Path) -> dict[str, Any]:
     """Defaults by parameter name; empty without a configuration. Raises `Trouble` with the line of a mistake."""
     own, project = folder / "envdoctor.toml", folder / "pyproject.toml"
     if own.is_file():
-        return _checked(read_toml(own), own)
-    if project.is_file():
-        tool = read_toml(project).get("tool", {})
+        return _checked(_parsed(own), own)
+    if project.is_file() and _mentions_us(project):
+        tool = _parsed(project).get("tool", {})
         return _checked(tool.get("envdoctor", {}) if isinstance(tool, dict) else {}, project)
     return {}
+
+
+def _mentions_us(project: Path) -> bool:
+    """Most projects say nothing of us, and a mistake in their file is not ours to report."""
+    try:
+        return b"envdoctor" in project.read_bytes()
+    except OSError:
+        return False
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    from envdoctor.document import read_toml  # with it comes the TOML parser, while nothing else has started yet
+
+    return read_toml(path)
 
 
 def _checked(data: Any, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Trouble("expected a table", file=path, where="tool.envdoctor")
+    from envdoctor.document import line_of
+
     defaults: dict[str, Any] = {}
     for key, value in data.items():
         if key not in PARAMETERS:

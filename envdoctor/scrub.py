@@ -62,6 +62,7 @@ _SECRETS = Pattern(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_SHORTEST_SECRET, _SHORTEST_OPAQUE = 19, 32  # characters of the shortest match of _SECRETS ("hf_" and 16) and _OPAQUE
 _URL = Pattern(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{1,20}://)(?P<rest>[^\s'\"<>]+)")
 _HEADER = Pattern(r"(?i)\b(?P<key>bearer|basic)(?P<gap>\s+)(?P<value>[\w.+/=~-]{8,})")
 _ASSIGNED = Pattern(
@@ -113,9 +114,15 @@ def text(value: str, *, opaque: bool = True) -> str:
 
 def without_secrets(value: str, *, opaque: bool = True) -> str:
     """``value`` with credentials, URL users and queries, and (``opaque``) long random words replaced."""
-    value = _GPU.sub(lambda found: f"{found['kind']}-{identity(found[0])}", value)
-    value = _SECRETS.sub(REDACTED, value)
-    value = _URL.sub(_plain_url, value)
+    # What a pattern cannot match in is told by a look that costs nothing, and most values are short and plain.
+    if "-" in value:
+        value = _GPU.sub(lambda found: f"{found['kind']}-{identity(found[0])}", value)
+    if len(value) >= _SHORTEST_SECRET:
+        value = _SECRETS.sub(REDACTED, value)
+    if "://" in value:
+        value = _URL.sub(_plain_url, value)
+    if "=" not in value and ":" not in value and len(value.split()) < 2:
+        return _OPAQUE.sub(_if_random, value) if opaque and len(value) >= _SHORTEST_OPAQUE else value
     value = _NETRC.sub(rf"\g<key>{REDACTED}", value)
     value = _HEADER.sub(rf"\g<key>\g<gap>{REDACTED}", value)
     value = _ASSIGNED.sub(rf"\g<key>\g<quote>{REDACTED}", value)
@@ -164,8 +171,9 @@ def _walk(value: Any, change: Callable[[str, bool], str], *, exact: bool = False
 
 
 def _impersonal(value: str) -> str:
-    for pattern, replacement in _personal():
-        value = pattern.sub(replacement, value)
+    for needle, pattern, replacement in _personal():
+        if needle in value or needle in value.lower():
+            value = pattern.sub(replacement, value)
     return value
 
 
@@ -197,16 +205,19 @@ def _entropy(word: str) -> float:
 
 
 @functools.cache
-def _personal() -> tuple[tuple[Pattern, str], ...]:
-    """Patterns for this user's home directories and this machine's name."""
+def _personal() -> tuple[tuple[str, Pattern, str], ...]:
+    """Patterns for this user's homes and this machine's name, each after a text without which it cannot match."""
     found = []
     homes = {os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~")), os.environ.get("HOME", "")}
     for home in sorted(homes, key=len, reverse=True):
         home = home.rstrip("/\\")
         if len(home) > 1 and home != "~":
-            found.append((Pattern(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
-    found.append((Pattern(r"(?<![\w.~-])(/home|/Users)/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
+            found.append((home, Pattern(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
+    for folder in ("/home", "/Users"):
+        found.append((folder, Pattern(rf"(?<![\w.~-])({folder})/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     if len(host) >= 4 and host.lower() not in ("localhost", "linux", "debian", "ubuntu"):
-        found.append((Pattern(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{os.urandom(4).hex()}"))
+        found.append(
+            (host.lower(), Pattern(rf"(?i)(?<![\w.-]){re.escape(host)}(?![\w-])"), f"host-{os.urandom(4).hex()}")
+        )
     return tuple(found)

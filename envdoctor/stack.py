@@ -87,12 +87,13 @@ def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unava
     """The wheels that the stack locks for this interpreter, by name; or why it locks none for it."""
     if not interpreter.markers:
         return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
+    usable = tags(interpreter)
     environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
     try:
-        chosen = list(stack.lock.select(environment=environment, tags=tags(interpreter)))
+        chosen = list(stack.lock.select(environment=environment, tags=usable))
     except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
         return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
-    return tuple(sorted(_locked(chosen, set(tags(interpreter))), key=lambda pin: pin.name))
+    return tuple(sorted(_locked(chosen, set(usable)), key=lambda pin: pin.name))
 
 
 def _locked(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
