@@ -190,6 +190,19 @@ def _find_flex() -> Path:
     return _flex(torch.compile(flex_attention), create_block_mask)
 
 
+def trial(attention: DocumentAttention, device: torch.device, dtype: torch.dtype) -> None:
+    """Both passes over a few tokens. Raises what the kernel raises: a build of torch may lack a kernel that it has the
+    function of, and a compiler may be missing, which is better known before the model is built.
+    """
+    query, key, value = (torch.randn(1, heads, 24, 64, device=device, dtype=dtype) for heads in (4, 2, 2))
+    attention.enter((16, 8), torch.tensor([0, 16, 24], dtype=torch.int32, device=device))
+    inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
+    out, _ = attention.forward(None, inputs[0], inputs[1], inputs[2], None)
+    out.sum().backward()
+    if not all(tensor.grad is not None and bool(torch.isfinite(tensor.grad).all()) for tensor in inputs):
+        raise ArithmeticError("its gradients are not finite")
+
+
 def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> Tuple[DocumentAttention, str]:
     """The attention for packed rows and the reason for it; TrainerError when the one asked for cannot run here."""
     found: Dict[str, Callable[[], Path]] = {"varlen": _find_varlen, "flash-attn": _find_flash, "flex": _find_flex}
@@ -203,9 +216,13 @@ def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> Tuple[Docum
                 reason = "%s needs bfloat16 or float16 and a GPU of capability 8.0" % name
             else:
                 try:
-                    return DocumentAttention(name, found[name]()), "; ".join([*why, "%s is available" % name])
-                except ImportError as error:
-                    reason = "%s: %s" % (name, str(error).split("\n")[0])
+                    attention = DocumentAttention(name, found[name]())
+                    trial(attention, device, dtype)
+                    return attention, "; ".join([*why, "%s works" % name])
+                except TrainerError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - whatever a kernel says here, there is another path
+                    reason = "%s: %s: %s" % (name, type(error).__name__, str(error).split("\n")[0][:200])
         if reason and wanted != "auto":
             raise TrainerError("attention-not-available", "attention=%s: %s" % (wanted, reason), "Use attention=auto.")
         why += [reason] if reason else []
@@ -224,9 +241,18 @@ def install(attention: DocumentAttention, compiling: bool) -> Tuple[str, Any, st
         way = "transformers < 4.53 has no mask-free AttentionInterface: the model's own SDPA call is answered instead"
         return "sdpa", attention.instead_of_sdpa(), way
     name = "%s_%d" % (NAME, id(attention))  # each model of a process has its own, or they would answer for each other
-    function = torch.compiler.disable(attention.forward) if compiling else attention.forward
-    AttentionInterface.register(name, function)
+    AttentionInterface.register(name, attention.forward)
+    if compiling:
+        leave_uncompiled(attention, name)
     return name, _nothing(), "registered in transformers' AttentionInterface, without a mask"
+
+
+def leave_uncompiled(attention: DocumentAttention, implementation: str) -> None:
+    """Compiled layers call the function registered as `implementation` without looking into it."""
+    if implementation.startswith(NAME):
+        from transformers import AttentionInterface
+
+        AttentionInterface.register(implementation, torch.compiler.disable(attention.forward))
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+"""The envdoctor program as its own environment sees it: an interpreter apart, so that what it needs (and PYTHONPATH)
+is not mistaken for the examined environment's.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+from trainer.benchmarks.gpu.machine import ROOT
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended; `code` -1 when it ran out of its time."""
+
+    code: int
+    out: str
+    err: str
+
+
+def interpreter(folder: Path) -> str:
+    """A Python in `folder` that sees this one's packages and those of PYTHONPATH, but is another environment."""
+    import venv
+
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    places = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(ROOT), sysconfig.get_paths()["purelib"]]
+    library = next((folder / "lib").glob("python*")) / "site-packages"
+    (library / "places.pth").write_text("".join(place + "\n" for place in places if place), encoding="utf-8")
+    return str(folder / "bin" / "python")
+
+
+def run(words: Sequence[str], seconds: float, folder: Path, plain: bool = False) -> Done:
+    """Run to the end or the deadline; files it writes beside itself go to `folder`. `plain`: with our PYTHONPATH."""
+    environment: Dict[str, str] = dict(os.environ)
+    if not plain:
+        environment.pop("PYTHONPATH", None)
+    environment.update(XDG_STATE_HOME=str(folder / "state"), XDG_CACHE_HOME=str(folder / "cache"), COLUMNS="150")
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = subprocess.Popen(list(words), stdout=out, stderr=err, env=environment, start_new_session=True)
+        try:
+            code = child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, 9)
+            child.wait()
+            code = -1
+        texts: List[str] = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read().decode("utf-8", "replace"))
+    return Done(code, *texts)
+
+
+def environment_here() -> str:
+    """The environment this measurement runs in."""
+    return sys.prefix

@@ -1,0 +1,1 @@
+"""Training scripts as people write them: what `run --measure` is measured on. They import nothing of this project."""
