@@ -213,8 +213,8 @@ def _personal() -> tuple[tuple[str, Pattern, str], ...]:
         home = home.rstrip("/\\")
         if len(home) > 1 and home != "~":
             found.append((home, Pattern(rf"(?<![\w.~-])(?<![^/]/){re.escape(home)}(?![\w.-])"), "~"))
-    for folder in ("/home", "/Users"):
-        found.append((folder, Pattern(rf"(?<![\w.~-])({folder})/(?!\[)[^/\s:'\"]+"), r"\1/[user]"))
+    others = r"(?<![\w.~-])(%s)/(?!\[)[^/\s:'\"]+"
+    found += [(folder, Pattern(others % folder), r"\1/[user]") for folder in ("/home", "/Users")]
     host = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
     if len(host) >= 4 and host.lower() not in ("localhost", "linux", "debian", "ubuntu"):
         found.append(
