@@ -31,7 +31,8 @@ from envdoctor.timing import Timing, time_and_judge
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="Show the JSON of an earlier check or preflight."
 )
-@click.option("--before", type=click.Path(path_type=Path), help="JSON of the check before the fix.")
+@click.option("--before", type=click.Path(path_type=Path), help="JSON of the check or preflight before the fix.")
+@click.option("--speed", type=click.Path(path_type=Path), help="JSON of verify (--why), instead of training now.")
 @click.option("--ablation", type=click.Path(path_type=Path), help="JSON of envdoctor ablate.")
 def command(
     env: Path | None,
@@ -41,6 +42,7 @@ def command(
     no_speed: bool,
     source: Path | None,
     before: Path | None,
+    speed: Path | None,
     ablation: Path | None,
 ) -> None:
     """Write one self-contained HTML file: findings, speed, breakdown, conditions; light and dark, no network.
@@ -49,13 +51,19 @@ def command(
     Examples:
       envdoctor report --target cpu --env ./env
       envdoctor preflight --format json > run.json; envdoctor report --from run.json --output run.html
+      envdoctor report --from after.json --before before.json --ablation ablation.json
     """
-    found = _checked(source) if source is not None else _now(env, Question(target=target_name, stack=stack), no_speed)
+    if source is not None:
+        found = _checked(source)
+    else:
+        found = _now(env, Question(target=target_name, stack=stack), no_speed or speed is not None)
+    earlier = _checked(before) if before is not None else {}
     text = page(
         found["check"],
-        speed=found.get("speed"),
+        speed=_checked(speed, "verdict") if speed is not None else found.get("speed"),
         change=found.get("change"),
-        before=_checked(before)["check"] if before is not None else None,
+        before=earlier.get("check"),
+        before_speed=earlier.get("speed"),
         ablation=_checked(ablation, "rows") if ablation is not None else None,
         made=time.strftime("%Y-%m-%d %H:%M"),
     )

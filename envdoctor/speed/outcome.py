@@ -124,6 +124,7 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
         found["pressure"] = [pressure(report) for report in verdict.reports]
         found["flops_per_step"] = first.model.flops_per_step
         found["formula"] = first.model.formula
+        found["parameters"] = first.model.parameters
     if verdict.machine is not None and verdict.machine.known:
         found["machine_factor"] = _rounded(math.exp(verdict.machine.log_factor))
         found["probe_ratios"] = {name: _rounded(ratio) for name, ratio in sorted(verdict.machine.ratios.items())}
@@ -134,6 +135,7 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
             "achievable": _rounded(line.achievable),
             "source": line.source,
             "limit_steps_per_second": _rounded(line.limit),
+            "bandwidth": _rounded(line.bandwidth),
         }
     return found
 

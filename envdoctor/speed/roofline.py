@@ -58,6 +58,7 @@ class Roofline:
     limit: float | None = (
         None  # steps per second at the peak, or at the achievable speed of a chip without a known peak
     )
+    bandwidth: float | None = None  # bytes/s of memory: the data sheet's, else what the copy probe reached
 
 
 def precision_of(report: Report) -> str:
@@ -78,9 +79,11 @@ def of_report(report: Report, steps_per_second: float) -> Roofline:
         achievable, source = peak * (chip.achievable_share() or 1.0), chip.achievable_source
     else:
         achievable, source = None, "this chip is not in the table and no probe was timed"
+    copied = flat(report.reference_probes).get("copy_gbs")
+    bandwidth = chip.bandwidth * 1e9 if chip else (copied * 1e9 if copied else None)
     work = report.model.flops_per_step
     if not work:
-        return Roofline(peak=peak, achievable=achievable, source=source)
+        return Roofline(peak=peak, achievable=achievable, source=source, bandwidth=bandwidth)
     ceiling = peak or achievable
     return Roofline(
         peak=peak,
@@ -89,6 +92,7 @@ def of_report(report: Report, steps_per_second: float) -> Roofline:
         mfu=work * steps_per_second / peak if peak else None,
         of_achievable=work * steps_per_second / achievable if achievable else None,
         limit=ceiling / work if ceiling else None,
+        bandwidth=bandwidth,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 WIDTH = 640
+ROW = 40
 COLOURS = ("--one", "--two", "--three", "--four", "--five", "--six", "--seven")
 
 
@@ -33,13 +34,13 @@ def trace(processes: Sequence[Sequence[float]], baseline: float | None = None) -
     rates = [rate for process in processes for rate in process] + ([baseline] if baseline else [])
     if not rates:
         return ""
-    low, high = 0.0, max(rates) * 1.08
+    low, high = _range(rates)
     longest = max(len(process) for process in processes)
 
     def place(index: int, rate: float) -> tuple[float, float]:
         return 50 + (WIDTH - 70) * index / max(longest - 1, 1), 190 - 170 * (rate - low) / (high - low)
 
-    body = _line(50, 190, WIDTH - 20, 190) + _text(46, 194, "0", "end") + _text(46, 32, f"{high:.3g}", "end")
+    body = _line(50, 190, WIDTH - 20, 190) + _text(46, 194, f"{low:.3g}", "end") + _text(46, 26, f"{high:.3g}", "end")
     for number, process in enumerate(processes):
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(i, rate) for i, rate in enumerate(process)))
         colour = COLOURS[number % len(COLOURS)]
@@ -49,6 +50,15 @@ def trace(processes: Sequence[Sequence[float]], baseline: float | None = None) -
         body += _line(50, level, WIDTH - 20, level, "--good") + _text(WIDTH - 22, level - 4, "baseline", "end")
     body += _text(50, 208, "first window") + _text(WIDTH - 20, 208, "last", "end")
     return _svg(214, body, "steps per second of each window")
+
+
+def _range(rates: Sequence[float]) -> tuple[float, float]:
+    """From zero where speeds differ much, else close around them: both edges are written on the axis."""
+    bottom, top = min(rates), max(rates)
+    if bottom < 0.6 * top:
+        return 0.0, top * 1.08
+    margin = max(0.5 * (top - bottom), 0.02 * top)
+    return bottom - margin, top + margin
 
 
 def distribution(rates: Sequence[float], bins: int = 24) -> str:
@@ -71,47 +81,103 @@ def distribution(rates: Sequence[float], bins: int = 24) -> str:
 
 
 def stacked(shares: Mapping[str, float]) -> str:
-    """Where a step's time goes: one bar, with a legend below."""
-    shown = {name: share for name, share in shares.items() if share > 0.0005}
+    """Where a step's time goes: one bar; its legend is `legend`."""
     x, body = 0.0, ""
-    for number, (name, share) in enumerate(shown.items()):
-        body += _box(x, 0, WIDTH * share, 34, COLOURS[number % len(COLOURS)], f"{name} {share:.1%}")
+    for name, share, colour in _parts(shares):
+        body += _box(x, 0, WIDTH * share, 34, colour, f"{name} {share:.1%}")
         x += WIDTH * share
-    for number, (name, share) in enumerate(shown.items()):
-        column, row = number % 4, number // 4
-        body += _box(column * 160, 48 + row * 20, 10, 10, COLOURS[number % len(COLOURS)])
-        body += _text(column * 160 + 16, 57 + row * 20, f"{name} {share:.1%}")
-    return _svg(52 + 20 * math.ceil(len(shown) / 4), body, "where a step's time goes")
+    return _svg(36, body, "where a step's time goes")
+
+
+def legend(shares: Mapping[str, float]) -> str:
+    """The names and shares of a stacked bar, as text that wraps."""
+    parts = [
+        f'<span><i style="background:var({colour})"></i>{escape(name)} {share:.1%}</span>'
+        for name, share, colour in _parts(shares)
+    ]
+    return f'<div class="legend">{"".join(parts)}</div>'
+
+
+def _parts(shares: Mapping[str, float]) -> list[tuple[str, float, str]]:
+    shown = [(name, share) for name, share in shares.items() if share > 0.0005]
+    return [(name, share, COLOURS[number % len(COLOURS)]) for number, (name, share) in enumerate(shown)]
 
 
 def ratios(rows: Sequence[tuple[str, float, tuple[float, float]]]) -> str:
-    """Speed ratios with their intervals on a logarithmic axis; 1 is no difference."""
+    """Speed ratios as bars from 1 with their intervals, on a logarithmic axis; 1 is no difference."""
     if not rows:
         return ""
     edges = [edge for _, _, interval in rows for edge in interval if edge > 0] + [0.9, 1.1]
     low, high = math.log(min(edges)), math.log(max(edges))
 
     def place(ratio: float) -> float:
-        return 210 + (WIDTH - 280) * (math.log(max(ratio, 1e-9)) - low) / (high - low)
+        return 6 + (WIDTH - 90) * (math.log(max(ratio, 1e-9)) - low) / (high - low)
 
-    body = _line(place(1.0), 4, place(1.0), 24 * len(rows) + 6, "--soft")
+    body = ""
     for number, (name, ratio, interval) in enumerate(rows):
-        y = 18 + 24 * number
+        y = 16 + ROW * number
         colour = "--good" if interval[0] > 1 else "--bad" if interval[1] < 1 else "--note"
-        body += _text(200, y + 4, name[:34], "end") + _line(place(interval[0]), y, place(interval[1]), y, colour, 2)
-        body += f'<circle cx="{place(ratio):.1f}" cy="{y}" r="4" fill="var({colour})"/>'
-        body += _text(WIDTH - 4, y + 4, f"{ratio:.2f}x", "end")
-    return _svg(24 * len(rows) + 12, body, "speed ratios with intervals")
+        left, right = sorted((place(1.0), place(ratio)))
+        body += _text(0, y, name[:50]) + _line(place(1.0), y + 4, place(1.0), y + 22, "--soft")
+        body += _box(left, y + 7, right - left, 12, colour)
+        body += _line(place(interval[0]), y + 13, place(interval[1]), y + 13, "--ink", 2)
+        body += _text(WIDTH - 4, y + 17, f"{ratio:.2f}x", "end")
+    return _svg(ROW * len(rows) + 4, body, "speed ratios with intervals")
 
 
 def levels(rows: Sequence[tuple[str, float]], unit: str) -> str:
-    """A few quantities of one unit against each other, as the roofline's speed, limit and peak."""
+    """A few quantities of one unit against each other, as a speed before and after."""
     if not rows:
         return ""
     most = max(value for _, value in rows) or 1.0
     body = ""
     for number, (name, value) in enumerate(rows):
-        y = 6 + 28 * number
-        body += _text(0, y + 14, name) + _box(190, y, (WIDTH - 300) * value / most, 18, COLOURS[number % 7])
-        body += _text(WIDTH, y + 14, f"{value:,.3g} {unit}", "end")
-    return _svg(28 * len(rows) + 8, body, "speed against its limits")
+        y = 16 + ROW * number
+        body += _text(0, y, name) + _text(WIDTH, y, f"{value:,.3g} {unit}", "end")
+        body += _box(0, y + 6, WIDTH * value / most, 14, COLOURS[number % 7])
+    return _svg(ROW * len(rows) + 4, body, "quantities side by side")
+
+
+def roofline(peak: float, achievable: float | None, bandwidth: float, intensity: float, reached: float) -> str:
+    """FLOP/s over FLOP per byte, both logarithmic: the roof of memory and of arithmetic, and where the run stands.
+
+    ``peak``, ``achievable`` and ``reached`` in FLOP/s, ``bandwidth`` in bytes/s, ``intensity`` in FLOP per byte.
+    """
+    if min(peak, bandwidth, intensity, reached) <= 0.0:
+        return ""
+    ridge = peak / bandwidth
+    left, right = math.log10(min(ridge, intensity)) - 0.7, math.log10(max(ridge, intensity)) + 0.7
+    bottom, top = math.log10(min(reached, bandwidth * 10**left)) - 0.2, math.log10(peak) + 0.25
+
+    def place(x: float, y: float) -> str:
+        return f"{across(x):.1f},{down(y):.1f}"
+
+    def across(x: float) -> float:
+        return 10 + (WIDTH - 20) * (math.log10(x) - left) / (right - left)
+
+    def down(y: float) -> float:
+        return 210 - 195 * (math.log10(y) - bottom) / (top - bottom)
+
+    roof = " ".join((place(10**left, bandwidth * 10**left), place(ridge, peak), place(10**right, peak)))
+    body = _line(10, 210, WIDTH - 10, 210)
+    body += f'<polyline points="{roof}" fill="none" stroke="var(--ink)" stroke-width="2"/>'
+    body += _text(WIDTH - 12, down(peak) - 6, f"peak {_si(peak)}FLOP/s", "end")
+    if achievable and achievable < peak:
+        from_ = max(achievable / bandwidth, 10**left)
+        body += _line(across(from_), down(achievable), WIDTH - 10, down(achievable), "--good", 1.5)
+        body += _text(WIDTH - 12, down(achievable) + 15, f"reached by matrix products {_si(achievable)}FLOP/s", "end")
+    body += _text(14, 204, f"memory {_si(bandwidth)}B/s")
+    x, y = across(intensity), down(reached)
+    body += _line(x, y, x, down(min(peak, bandwidth * intensity)), "--soft")
+    anchor = "end" if x > WIDTH / 2 else "start"
+    body += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="var(--one)"/>'
+    body += _text(x - 12 if anchor == "end" else x + 12, y + 5, f"this run {_si(reached)}FLOP/s", anchor)
+    body += _text(WIDTH - 12, 226, f"FLOP per byte of memory traffic (this run at most {intensity:.3g})", "end")
+    return _svg(232, body, "roofline")
+
+
+def _si(value: float) -> str:
+    for size, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if value >= size:
+            return f"{value / size:.3g} {prefix}"
+    return f"{value:.3g} "

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envdoctor import __version__
 from envdoctor.render.html import charts
+from envdoctor.render.html.speed import before_and_after, conditions, section
 from envdoctor.render.html.style import CSS
-from envdoctor.scrub import printable
+from envdoctor.render.html.words import figure as _figure
+from envdoctor.render.html.words import safe as _t
 
 HEADLINES = {
     "healthy": ("good", "This environment is healthy"),
     "findings": ("bad", "This environment needs attention"),
     "unknown": ("warn", "This environment could not be judged"),
 }
-VERDICTS = {"as-expected": "good", "faster": "good", "slower": "bad", "unstable": "warn", "not-comparable": "warn"}
 WHO = {"you": "you can mend this", "image": "who builds the image can mend this", "host": "only the host can mend this"}
 
 
@@ -26,21 +25,25 @@ def page(
     *,
     speed: Mapping[str, Any] | None = None,
     before: Mapping[str, Any] | None = None,
+    before_speed: Mapping[str, Any] | None = None,
     change: Mapping[str, Any] | None = None,
     ablation: Mapping[str, Any] | None = None,
     made: str = "",
 ) -> str:
-    """The page of a check document, and of the others where there are any. ``before``: the check before a fix."""
+    """The page of a check document, and of the others where there are any. ``before``: the check before a fix, and the
+    verdict on its speed."""
     parts = [*_heading(check, made)]
     if speed is not None:
-        parts += _speed(speed)
+        parts += section(speed)
     parts += _findings(check)
     if change is not None or before is not None:
         parts += _change(check, before, change or {})
+        if speed is not None and before_speed is not None:
+            parts += before_and_after(before_speed, speed)
     if ablation is not None:
         parts += _ablation(ablation)
     if speed is not None:
-        parts += _conditions(speed)
+        parts += conditions(speed)
     head = [
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -58,11 +61,6 @@ def page(
         "</main></body>",
     ]
     return "\n".join([*lines, "</html>"]) + "\n"
-
-
-def _t(value: object) -> str:
-    """Text from anywhere, safe inside HTML and free of control characters."""
-    return escape(printable(str(value)))
 
 
 def _count(number: int, word: str) -> str:
@@ -126,59 +124,6 @@ def _card(found: Mapping[str, Any], *, is_root: bool) -> str:
     return "".join([*lines, "</div>"])
 
 
-def _speed(speed: Mapping[str, Any]) -> Iterator[str]:
-    conditions = speed.get("conditions", {})
-    yield "<h2>Speed</h2>"
-    yield f'<p class="{VERDICTS[speed["verdict"]]}"><b>{_t(conditions.get("sentence", speed["verdict"]))}</b></p>'
-    sentence = str(conditions.get("sentence", ""))
-    yield from (f"<p>{_t(reason)}</p>" for reason in conditions.get("reasons", ()) if reason not in sentence)
-    yield '<div class="figures">'
-    for name, value in _figures(speed):
-        yield f'<div class="figure"><b>{_t(value)}</b><span class="soft">{_t(name)}</span></div>'
-    yield "</div>"
-    windows: Sequence[Sequence[float]] = speed.get("windows") or ()
-    if windows:
-        recorded = [rate for row in (speed.get("baseline") or {}).get("windows", ()) for rate in row]
-        level = statistics.median(recorded) if recorded else None
-        yield _figure(charts.trace(windows, level), "Steps per second, window by window")
-        yield _figure(charts.distribution([rate for row in windows for rate in row]), "Distribution of window speeds")
-    if any(speed.get("breakdown", {}).values()):
-        caption = f"Where a step's time goes. {conditions.get('diagnosis', '')}"
-        yield _figure(charts.stacked(speed["breakdown"]), caption)
-    roofline = conditions.get("roofline") or {}
-    rows = [
-        ("this run", speed.get("steps_per_second")),
-        ("limit at the achievable rate", roofline.get("limit_steps_per_second")),
-    ]
-    known = [(name, float(value)) for name, value in rows if value]
-    if len(known) > 1:
-        caption = f"Against the roofline. {conditions.get('formula') or ''} {roofline.get('source') or ''}"
-        yield _figure(charts.levels(known, "it/s"), caption)
-
-
-def _figures(speed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if speed.get("steps_per_second"):
-        yield "optimizer steps", f"{speed['steps_per_second']:.3g} it/s"
-    tokens = speed.get("tokens_per_second") or {}
-    for name in ("real", "trained"):
-        if tokens.get(name):
-            yield f"{name} tokens", f"{tokens[name]:,.0f}/s"
-    for key, name in (("mfu", "model FLOPs utilisation"), ("of_achievable", "of the achievable rate")):
-        if speed.get(key) is not None:
-            yield name, f"{speed[key]:.0%}"
-    if speed.get("ratio") is not None:
-        low, high = speed["interval"]
-        yield f"of the baseline [{low:.3f}, {high:.3f}]", f"{speed['ratio']:.3f}"
-    cost = speed.get("cost")
-    if cost:
-        money = f", {cost['money']:.2f}" if cost.get("money") is not None else ""
-        yield "your run", f"{cost['seconds'] / 3600:.2f} h{money}"
-
-
-def _figure(svg: str, caption: str) -> str:
-    return f"<figure>{svg}<figcaption>{_t(caption)}</figcaption></figure>" if svg else ""
-
-
 def _change(check: Mapping[str, Any], before: Mapping[str, Any] | None, change: Mapping[str, Any]) -> Iterator[str]:
     yield "<h2>Before and after</h2>"
     if before is not None:
@@ -200,15 +145,12 @@ def _ablation(ablation: Mapping[str, Any]) -> Iterator[str]:
     measured = [r for r in rows if r.get("ratio") and r.get("interval")]
     drawn = [(str(r["name"]), float(r["ratio"]), (float(r["interval"][0]), float(r["interval"][1]))) for r in measured]
     yield _figure(charts.ratios(drawn), "Speed with the setting over speed without it, interleaved runs")
-
-
-def _conditions(speed: Mapping[str, Any]) -> Iterator[str]:
-    conditions = speed.get("conditions", {})
-    rows: list[tuple[str, object]] = [("workload", speed.get("workload")), ("precision", conditions.get("precision"))]
-    rows += [(f"device {k}", v) for k, v in (conditions.get("device") or {}).items()]
-    rows += sorted((conditions.get("versions") or {}).items())
-    for moment, probes in (speed.get("reference_probes") or {}).items():
-        rows += [(f"probe {moment}: {name}", f"{value:,.4g}") for name, value in probes.items() if value is not None]
-    yield "<h2>Conditions</h2><details open><summary>What was timed, on what</summary><div class='scroll'><table>"
-    yield from (f"<tr><td>{_t(name)}</td><td>{_t(value)}</td></tr>" for name, value in rows if value is not None)
-    yield "</table></div></details>"
+    yield '<div class="scroll"><table><tr><th>setting</th><th>speed</th><th>interval</th><th>memory</th><th></th></tr>'
+    for row in rows:
+        interval = "[{:.2f}, {:.2f}]".format(*row["interval"]) if row.get("interval") else ""
+        memory = f"{row['memory'] / 1e9:.2f} GB" if row.get("memory") else ""
+        speed = f"{row['ratio']:.2f}x" if row.get("ratio") else row.get("word", "")
+        about = row.get("remark") or row.get("why") or ""
+        cells = (row["name"], speed, interval, memory, about)
+        yield "<tr>" + "".join(f"<td>{_t(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</table></div>"

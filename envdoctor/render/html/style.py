@@ -30,8 +30,12 @@ th { color: var(--soft); font-weight: 600; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .scroll { overflow-x: auto; }
 figure { margin: 1rem 0; overflow-x: auto; } figcaption { color: var(--soft); font-size: .85rem; }
-svg { width: 100%; min-width: 34rem; height: auto; display: block; }
-svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+svg { width: 100%; height: auto; display: block; }
+svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
+@media (max-width: 40rem) { svg text { font-size: 17px; } }
+.legend { display: flex; flex-wrap: wrap; gap: .15rem 1.1rem; font-size: .85rem; margin: .4rem 0; }
+.legend i { display: inline-block; width: .75rem; height: .75rem; border-radius: 2px; margin-right: .4rem; }
+ul { margin: .4rem 0; padding-left: 1.25rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .75rem; margin: .75rem 0; }
 .figure { background: var(--card); border: 1px solid var(--line); border-radius: 6px; padding: .5rem .8rem;
   flex: 1 1 8rem; }
