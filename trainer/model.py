@@ -13,6 +13,7 @@ from typing import Any, List, Optional
 import torch
 
 from trainer import attention as attentions
+from trainer import kernels
 from trainer.batches import Batch, packed
 from trainer.errors import TrainerError
 from trainer.hardware import DTYPES, Choice, choose_device, choose_precision, choose_threads
@@ -87,6 +88,8 @@ def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
         model.train()
         if settings.recompute:
             _recompute(model, settings.recompute_rng)
+        if device.type == "cpu" and dtype == torch.float32:
+            choices.append(held.enter_context(kernels.installed(model)))
         trainee = Trainee(model, device, dtype, attention, choices, held)
         _check(trainee)
         if settings.compile:

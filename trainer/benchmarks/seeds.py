@@ -56,7 +56,7 @@ def _side(seed: Seed, name: str, preset: str, values: Values, given: argparse.Na
         data = [str(few)]
     settings = {
         "workload": workload.name, "data": data, "output": str(folder / "run"), "cache": str(folder.parent / "cache"),
-        "threads": given.threads, **values,
+        "threads": given.threads, "model_config": given.model_config, **values,
     }  # fmt: skip
     order = {
         "task": seed.task, "preset": preset, "settings": settings, "flags": flags, "seconds": given.seconds,
@@ -71,7 +71,7 @@ def sampling_sides(given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
     for number, (name, (batch, cache)) in enumerate(SAMPLING.items()):
         settings = {
             "workload": given.workload, "max_new_tokens": 32, "samples_per_prompt": 1, "sample_batch": batch,
-            "threads": given.threads, "output": str(folder / "run"),
+            "threads": given.threads, "output": str(folder / "run"), "model_config": given.model_config,
         }  # fmt: skip
         order = {"settings": settings, "cache": cache, "prompts": 16, "seconds": given.seconds, "warmup_steps": 1}
         found[name] = Side(name, sys.executable, "trainer.benchmarks.side_sampling", order, folder / str(number))
@@ -155,6 +155,7 @@ def main() -> None:
     names = [seed.number for seed in SEEDS]
     parser.add_argument("--seeds", nargs="*", default=names, choices=names)
     parser.add_argument("--workload", default="chat-5m")
+    parser.add_argument("--model-config", help="JSON file of another model for the workload's data and tokenizer")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of a slice")
     parser.add_argument("--threads", type=int, default=0, help="of every run; 0: all cores")

@@ -1,0 +1,95 @@
+"""The CPU kernels against the models' own functions: values, gradients, and what must stay untouched."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from tests.trainer.conftest import TINY
+from trainer import kernels
+
+IDS = torch.arange(24).view(2, 12) * 37 % 2048
+
+
+def model_of(kind: str) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**{**TINY, "model_type": kind}))
+
+
+def loss_and_gradients(model: torch.nn.Module) -> tuple[float, dict]:
+    model.zero_grad()
+    loss = model(IDS, labels=IDS).loss
+    loss.backward()
+    return float(loss.detach()), {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("shape", [(3, 8), (2, 3, 6)])
+def test_root_mean_square_has_the_right_gradient(shape: tuple) -> None:
+    x = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(shape[-1], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a, b: kernels.RootMeanSquare.apply(a, b, 1e-5), (x, weight))
+
+
+def test_rotation_has_the_right_gradient_even_where_the_halves_turn_differently() -> None:
+    x = torch.randn(1, 2, 3, 8, dtype=torch.float64, requires_grad=True)
+    cos, sin = torch.randn(2, 1, 1, 3, 8, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda a: kernels.Rotation.apply(a, cos, sin), (x,))
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "mistral"])
+def test_models_compute_the_same_with_them_and_are_their_own_again_after(kind: str) -> None:
+    model = model_of(kind)
+    expected, gradients = loss_and_gradients(model)
+    with kernels.installed(model) as choice:
+        assert choice.value == "RMSNorm in 5 places, rotary positions"
+        loss, found = loss_and_gradients(model)
+    assert loss == pytest.approx(expected, rel=1e-6)
+    for name, gradient in gradients.items():
+        assert torch.allclose(found[name], gradient, rtol=1e-4, atol=1e-7), name
+    assert not any("forward" in vars(module) for module in model.modules())
+    assert loss_and_gradients(model)[0] == expected
+
+
+def test_frozen_weights_get_no_gradient() -> None:
+    model = model_of("llama")
+    norm = model.model.norm
+    norm.weight.requires_grad_(False)
+    with kernels.installed(model):
+        _, found = loss_and_gradients(model)
+    assert "model.norm.weight" not in found
+    assert "model.layers.0.input_layernorm.weight" in found
+
+
+def test_a_norm_that_computes_something_else_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of("llama")
+    kind = type(model.model.norm)
+    own = kind.forward
+    monkeypatch.setattr(kind, "forward", lambda self, x: own(self, x) * 1.01)  # as Gemma's (1 + weight) differs
+    with kernels.installed(model) as choice:
+        assert choice.value == "rotary positions"
+
+
+def test_a_model_without_either_is_left_alone() -> None:
+    config = AutoConfig.for_model("gpt2", n_embd=32, n_layer=1, n_head=2, vocab_size=64, bos_token_id=0, eos_token_id=0)
+    with kernels.installed(AutoModelForCausalLM.from_config(config)) as choice:
+        assert choice.value == "the model's own"
+
+
+def test_two_models_at_once_do_not_undo_each_other() -> None:
+    first, second = model_of("llama"), model_of("llama")
+    expected = loss_and_gradients(second)[0]
+    outer = kernels.installed(first)
+    outer.__enter__()
+    with kernels.installed(second):
+        outer.__exit__(None, None, None)
+        assert loss_and_gradients(second)[0] == pytest.approx(expected, rel=1e-6)
+    assert not any("forward" in vars(module) for model in (first, second) for module in model.modules())
+
+
+def test_other_precisions_take_the_models_own_way() -> None:
+    model = model_of("llama")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        expected = float(model(IDS, labels=IDS).loss.detach())
+        with kernels.installed(model):
+            assert float(model(IDS, labels=IDS).loss.detach()) == pytest.approx(expected, rel=5e-2)
