@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
@@ -21,15 +22,31 @@ from trainer.settings import PRESETS, TASK_PRESETS, Settings, from_mapping, read
 PREPARE = "python -m trainer prepare --data texts.jsonl --tokenizer FOLDER --output SHARDS"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _all_tasks() -> List[str]:
     lines = ["tasks:"] + [
         "  %-10s %s\n             %s" % (name, title, example) for name, (_, title, example) in tasks.TASKS.items()
     ]
     lines += ["  prepare    texts to token shards, which pretrain reads\n             " + PREPARE]
     lines += ["", "workloads (bundled; python -m trainer sft --workload chat-5m):"]
-    lines += ["  %-10s %s" % (work.name, work.title) for work in workloads.WORKLOADS.values()]
+    return lines + ["  %-10s %s" % (work.name, work.title) for work in workloads.WORKLOADS.values()]
+
+
+def _examples(task: str) -> List[str]:
+    if task == "prepare":
+        return ["example:", "  " + PREPARE]
+    example = tasks.TASKS[task][2]
+    return [
+        "examples:", "  " + example, "  torchrun --nproc-per-node 2 -m " + example.partition(" -m ")[2],
+        "  accelerate launch --config_file FSDP2.yaml -m " + example.partition(" -m ")[2],
+    ]  # fmt: skip
+
+
+def _parser(task: Optional[str] = None) -> argparse.ArgumentParser:
+    """All options; for a named task with its own examples, else with those of all."""
+    lines = _examples(task) if task else _all_tasks()
+    title = tasks.TASKS[task][1] if task in tasks.TASKS else "Train a language model, and say where the time goes."
     parser = argparse.ArgumentParser(
-        prog="python -m trainer", description="Train a language model, and say where the time goes.",
+        prog="python -m trainer", description=title[0].upper() + title[1:],
         epilog="\n".join(lines), formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     parser.add_argument("task", nargs="?", metavar="TASK", help=", ".join(tasks.TASKS))
@@ -66,7 +83,8 @@ def _from_command_line(given: argparse.Namespace) -> Tuple[Settings, Optional[Pr
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = _parser()
+    typed = sys.argv[1:] if arguments is None else arguments
+    parser = _parser(next((word for word in typed[:1] if word in tasks.TASKS or word == "prepare"), None))
     given = parser.parse_args(arguments)
     if not given.order and not given.task:
         parser.error("name a task, or give --order FILE")
@@ -112,8 +130,8 @@ def _prepare(given: argparse.Namespace) -> int:
 
 def _unexpected(error: Exception) -> Dict[str, str]:
     kind = type(error).__name__
-    if kind == "OutOfMemoryError":
-        text = "Lower tokens_per_row (accumulate more instead), or set recompute=true."
+    if kind == "OutOfMemoryError" or "can't allocate memory" in str(error):
+        text = "Lower tokens_per_row (accumulate more instead), or set recompute=full."
         return {"kind": "out-of-memory", "message": str(error).split("\n")[0], "remedy": text}
     import traceback
 
@@ -129,6 +147,11 @@ def _unexpected(error: Exception) -> Dict[str, str]:
 
 def _finish(report: Dict[str, Any], path: Optional[Path], settings: Settings) -> int:
     error = report["error"]
+    processes = report.get("processes") or {"rank": int(os.environ.get("RANK") or 0)}
+    if processes["rank"] > 0:  # the first process speaks for all; others only tell what it cannot know
+        if error and error["kind"] != "other-process":
+            _say("process %d: %s\n       %s" % (processes["rank"], error["message"], error["remedy"]))
+        return 1 if error else 130 if report["outcome"] == "interrupted" else 0
     if path is not None:
         try:
             orders.write_report(path, orders.as_json(report, settings))

@@ -35,6 +35,7 @@ class Batch:
     slots: int
     borders: torch.Tensor  # int32, starts of the documents and the end: what varlen kernels call cu_seqlens
     filler: int = 0  # tokens of the last entry of `lengths` when it only fills the row to a fixed shape
+    idle: bool = False  # computed only because the other processes compute one
 
     @property
     def trained(self) -> int:
@@ -47,6 +48,8 @@ class Batch:
     @property
     def documents(self) -> Tuple[int, ...]:
         """Lengths of the documents that are data."""
+        if self.idle:
+            return ()
         return self.lengths[:-1] if self.filler else self.lengths
 
     def to(self, device: torch.device) -> "Batch":
@@ -59,6 +62,10 @@ class Batch:
         """The same batch in page-locked memory, from which copies to CUDA run beside computation."""
         return self._each(lambda tensor: tensor.pin_memory())
 
+    def idling(self) -> "Batch":
+        """The same shapes without targets: its loss and gradients are zero."""
+        return replace(self, positions=self.positions[:0], targets=self.targets[:0], weight=0.0, idle=True)
+
     def _each(self, change: Any) -> "Batch":
         inputs = {name: change(tensor) for name, tensor in self.inputs.items()}
         return replace(
@@ -70,8 +77,32 @@ class Batch:
         )
 
 
+@dataclass(frozen=True)
+class Share:
+    """The part of every step that one of `world` processes computes."""
+
+    rank: int = 0
+    world: int = 1
+
+    def of(self, items: Sequence[Any]) -> Tuple[List[Any], bool]:
+        """This process's items, as many as every other process has; whether the last of them is only there for that.
+
+        Wrappers that exchange data in every pass need equally many.
+        """
+        mine = list(items[self.rank :: self.world])
+        short = len(mine) < -(-len(items) // self.world)
+        return ([*mine, items[0]], True) if short else (mine, False)
+
+
 class Source(Protocol):
-    """Where steps come from. Both answers depend on the arguments alone."""
+    """Where steps come from. Both answers depend on the arguments alone.
+
+    `share`: whose part `step` gives; a step of n processes has n times the micro-batches of one. `fill`: rows of one
+    width, as compiled code wants. Both are set before the first step.
+    """
+
+    share: Share
+    fill: bool
 
     def steps_in(self, epoch: int) -> int:
         """Optimizer steps of that epoch."""
@@ -138,6 +169,8 @@ def groups(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 class PackedSource:
     """Steps of `accumulate` packed rows each."""
 
+    share = Share()
+
     def __init__(self, tokens: Tokens, budget: int, accumulate: int, seed: int, fill: bool = False) -> None:
         self.tokens, self.budget, self.accumulate, self.seed, self.fill = tokens, budget, accumulate, seed, fill
         self._planned: Tuple[int, List[List[int]]] = (-1, [])
@@ -149,28 +182,38 @@ class PackedSource:
         return self._planned[1]
 
     def steps_in(self, epoch: int) -> int:
-        return -(-len(self.rows(epoch)) // self.accumulate)
+        return -(-len(self.rows(epoch)) // (self.accumulate * self.share.world))
 
     def step(self, epoch: int, index: int) -> List[Batch]:
-        rows = self.rows(epoch)[index * self.accumulate : (index + 1) * self.accumulate]
+        per_step = self.accumulate * self.share.world
+        rows, idle = self.share.of(self.rows(epoch)[index * per_step : (index + 1) * per_step])
         size = self.budget if self.fill else 0
-        return [packed([self.tokens.example(example) for example in row], size) for row in rows]
+        return idling_last([packed([self.tokens.example(example) for example in row], size) for row in rows], idle)
 
 
 class PaddedSource:
     """Steps of `accumulate` padded batches of `size` examples, in a shuffled order: what plain trainers do."""
 
+    share = Share()
+    fill = False
+
     def __init__(self, examples: Any, size: int, accumulate: int, seed: int, pad: int) -> None:
         self.examples, self.size, self.accumulate, self.seed, self.pad = examples, size, accumulate, seed, pad
 
     def steps_in(self, epoch: int) -> int:
-        return -(-len(self.examples) // (self.size * self.accumulate))
+        return -(-len(self.examples) // (self.size * self.accumulate * self.share.world))
 
     def step(self, epoch: int, index: int) -> List[Batch]:
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.examples))
-        per_step = self.size * self.accumulate
+        per_step = self.size * self.accumulate * self.share.world
         chosen = order[index * per_step : (index + 1) * per_step].tolist()
-        return [padded([self.examples.example(i) for i in group], self.pad) for group in groups(chosen, self.size)]
+        mine, idle = self.share.of(list(groups(chosen, self.size)))
+        return idling_last([padded([self.examples.example(i) for i in group], self.pad) for group in mine], idle)
+
+
+def idling_last(batches: List[Batch], idle: bool) -> List[Batch]:
+    """The same batches, the last of them without targets when `idle`."""
+    return [*batches[:-1], batches[-1].idling()] if idle else batches
 
 
 def packed(documents: Sequence[Tuple[Any, Any]], size: int = 0) -> Batch:

@@ -53,6 +53,7 @@ class PairBatch:
     factor: float
     weight: float = 0.0
     trained: int = 0
+    again: bool = False  # embed row by row and compute each again for its gradient (GradCache)
     idle: bool = False  # no query of it counts: it takes part because the other processes compute theirs
 
     @property

@@ -6,9 +6,16 @@ import queue
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Iterator, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, Sequence, Tuple
 
+import torch
+
+from trainer import loader
 from trainer.batches import Source
+from trainer.hardware import Choice, usable_cores
+
+if TYPE_CHECKING:
+    from trainer.loop import Run
 
 
 @dataclass(frozen=True)
@@ -27,16 +34,59 @@ class Position:
 Item = Tuple[Position, Sequence[Any]]
 
 
-def steps(source: Source, start: Position, epochs: int, pin: bool) -> Iterator[Item]:
-    """(position, micro-batches) of every step from `start` to the end of the last epoch."""
+def positions(source: Source, start: Position, epochs: int) -> Iterator[Position]:
+    """Every step from `start` to the end of the last epoch."""
     step, index = start.step, start.index
     for epoch in range(start.epoch, epochs):
         for current in range(index, source.steps_in(epoch)):
-            batches = source.step(epoch, current)
             micro = start.micro if (epoch, current) == (start.epoch, start.index) else 0
-            yield Position(step, epoch, current, micro), [batch.pinned() for batch in batches] if pin else batches
+            yield Position(step, epoch, current, micro)
             step += 1
         index = 0
+
+
+def steps(source: Source, start: Position, epochs: int, pin: bool) -> Iterator[Item]:
+    """(position, micro-batches) of every step from `start` to the end of the last epoch."""
+    for position in positions(source, start, epochs):
+        batches = source.step(position.epoch, position.index)
+        yield position, [batch.pinned() for batch in batches] if pin else batches
+
+
+@contextmanager
+def items(run: Run) -> Iterator[Iterator[Item]]:
+    """The steps of a run from its position on, prepared ahead as its settings and its device ask.
+
+    Where the number of loader workers is left open, the first steps are made in the loop and timed.
+    """
+    settings, source, on_cuda = run.settings, run.prepared.source, run.trainee.device.type == "cuda"
+    depth = settings.prefetch if settings.prefetch >= 0 else (2 if on_cuda else 0)
+    workers = settings.loader_workers
+    if workers > 0:
+        yield loader.in_processes(source, positions(source, run.position, run.epochs), workers, on_cuda)
+        return
+    with ahead(steps(source, run.position, run.epochs, on_cuda and depth > 0), 0 if workers < 0 else depth) as ready:
+        yield ready if workers == 0 else _watched(run, ready, depth)
+
+
+def _watched(run: Run, ready: Iterator[Item], depth: int) -> Iterator[Item]:
+    on_cuda = run.trainee.device.type == "cuda"
+    watch = loader.Watch(lambda: next(ready, None))
+    for _ in range(loader.WATCHED):
+        item = watch.take()
+        if item is None:
+            return
+        yield item
+    computing = 1 if on_cuda else torch.get_num_threads()
+    spare = usable_cores() // run.group.local_world - computing
+    decision = watch.decision(spare, thread=depth > 0)
+    run.trainee.choices.append(Choice("loader-workers", str(decision.workers), decision.reason))
+    if decision.workers:
+        source = run.prepared.source
+        left = positions(source, run.position, run.epochs)
+        yield from loader.in_processes(source, left, decision.workers, on_cuda)
+        return
+    with ahead(ready, depth) as rest:
+        yield from rest
 
 
 @contextmanager

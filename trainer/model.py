@@ -37,6 +37,7 @@ class Trainee:
     choices: List[Choice]
     held: ExitStack = field(default_factory=ExitStack)
     own_logits: bool = False  # the model does more to its logits than one matrix product
+    implementation: str = ""  # the name under which the model finds its attention
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
 
     def computing(self) -> Any:
@@ -65,35 +66,35 @@ class Trainee:
         return self.model.get_output_embeddings().weight
 
 
-def build(settings: Settings, workload: Optional[Workload]) -> Trainee:
+def build(settings: Settings, workload: Optional[Workload], processes: int = 1) -> Trainee:
     """The model the settings ask for, on its device, in training mode and checked.
 
-    TrainerError says what is wrong.
+    processes: those that share this machine. TrainerError says what is wrong.
     """
     device, device_choice = choose_device(settings.device)
     precision = choose_precision(settings.precision, device)
-    choices = [device_choice, precision, choose_threads(settings.threads)]
+    choices = [device_choice, precision, choose_threads(settings.threads, processes)]
     dtype = DTYPES[precision.value]
     attention, implementation, held = None, "sdpa", ExitStack()
     if settings.attention == "model":
         choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
     else:
         attention, why = attentions.choose(settings.attention, device, dtype)
-        implementation, context, way = attentions.install(attention, settings.compile)
+        implementation, context, way = attentions.install(attention, settings.compile == "on")
         held.enter_context(context)
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
     torch.manual_seed(settings.seed)
     try:
         model = load_model(settings, workload, implementation).to(device)
         model.train()
-        if settings.recompute:
-            _recompute(model, settings.recompute_rng)
+        if settings.recompute not in ("auto", "none"):
+            recompute(model, settings.recompute, settings.recompute_rng)
         if device.type == "cpu" and dtype == torch.float32:
             choices.append(held.enter_context(kernels.installed(model)))
-        trainee = Trainee(model, device, dtype, attention, choices, held)
+        trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
         _check(trainee)
-        if settings.compile:
-            compile_layers(model)  # after the probes: their few tokens would be compiled first, and for any length
+        if settings.compile == "on":
+            compile_layers(trainee)  # after the probes: their few tokens would be compiled first, and for any length
     except BaseException:
         held.close()
         raise
@@ -140,14 +141,17 @@ def load_model(settings: Settings, workload: Optional[Workload], implementation:
         ) from None
 
 
-def compile_layers(model: Any) -> None:
+def compile_layers(trainee: Trainee) -> None:
     """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes."""
-    for layer in model.get_decoder().layers:
+    if trainee.attention is not None:
+        attentions.leave_uncompiled(trainee.attention, trainee.implementation)
+    for layer in trainee.model.get_decoder().layers:
         layer.compile()
 
 
-def _recompute(model: Any, same_masks: bool) -> None:
-    """Activation checkpointing, non-reentrant: the other kind fails under adapters, whose inputs lack gradients.
+def recompute(model: Any, rung: str, same_masks: bool) -> None:
+    """Activation checkpointing of all decoder layers ("full") or every other one ("alternate"), non-reentrant: the
+    other kind fails under adapters, whose inputs lack gradients.
 
     TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
     """
@@ -168,6 +172,9 @@ def _recompute(model: Any, same_masks: bool) -> None:
         model.activation_checkpointing_enable(options)
     else:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+    if rung == "alternate":
+        for layer in model.get_decoder().layers[1::2]:
+            layer.gradient_checkpointing = False
 
 
 def _check(trainee: Trainee) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, List, Tuple
 
 import torch
 
+from trainer import sharding
 from trainer.hardware import Choice
 from trainer.settings import Settings
 
@@ -55,11 +56,17 @@ class LossScale:
 
 
 class Stepper:
-    """One optimizer step: norm, clipping, guard, update. `choice` says which AdamW runs and why."""
+    """One optimizer step: norm, clipping, guard, update. `choice` says which AdamW runs and why.
+
+    Of sharded weights each process updates its own pieces; the norm is that of all.
+    """
 
     def __init__(self, model: Any, device: torch.device, settings: Settings, half: bool = False) -> None:
         self.names = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.parameters = list(self.names)
+        self.sharded = any(sharding.is_sharded(parameter) for parameter in self.parameters)
+        # The tensors that AdamW sees: the weights, or pieces that share their memory.
+        self.pieces = {p: torch.nn.Parameter(sharding.own(p.detach())) if self.sharded else p for p in self.parameters}
         kind, reason = settings.optimizer, "asked for"
         if kind == "auto":
             fused = device.type in ("cpu", "cuda") and all(p.is_floating_point() for p in self.parameters)
@@ -73,7 +80,7 @@ class Stepper:
         self.clip = settings.clip_norm
         self.scale = LossScale(device) if half else None
         self.adamw = torch.optim.AdamW(
-            decay_groups(((name, p) for p, name in self.names.items()), settings.weight_decay),
+            decay_groups(((self.names[p], piece) for p, piece in self.pieces.items()), settings.weight_decay),
             lr=settings.learning_rate,
             betas=(settings.beta1, settings.beta2),
             eps=settings.epsilon,
@@ -89,8 +96,16 @@ class Stepper:
 
         Returns (gradient norm, 1.0 where the step was skipped), unread.
         """
-        grads = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        if self.sharded:
+            for parameter, piece in self.pieces.items():
+                piece.grad = None if parameter.grad is None else sharding.own(parameter.grad)
+                parameter.grad = None
+        grads = [piece.grad for piece in self.pieces.values() if piece.grad is not None]
         norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads)))
+        if self.sharded:
+            squares = norm.square()
+            torch.distributed.all_reduce(squares)
+            norm = squares.sqrt()
         divisor = torch.ones_like(norm)
         if self.scale is not None:
             norm, divisor = norm / self.scale.value, self.scale.value
@@ -111,11 +126,11 @@ class Stepper:
         return norm, bad
 
     def tensors(self) -> Dict[str, torch.Tensor]:
-        """Optimizer state by parameter name, for a checkpoint."""
+        """Optimizer state by parameter name, for a checkpoint; whole tensors (all processes of a group must ask)."""
         state = {
-            "%s.%s" % (self.names[parameter], key): value
-            for parameter, values in self.adamw.state.items()
-            for key, value in values.items()
+            "%s.%s" % (name, key): value if key == "step" else sharding.whole_like(value, parameter)
+            for parameter, name in self.names.items()
+            for key, value in self.adamw.state.get(self.pieces[parameter], {}).items()
         }
         if self.scale is not None:
             state.update({"loss_scale.value": self.scale.value, "loss_scale.good": self.scale.good})
@@ -132,10 +147,12 @@ class Stepper:
                 if "%s.%s" % (name, key) in tensors
             }
             if found:
-                host = not (self.fused and parameter.device.type == "cuda")
-                self.adamw.state[parameter] = {
-                    key: value.clone() if key == "step" and host else value.to(parameter.device, copy=True)
-                    for key, value in found.items()
+                piece = self.pieces[parameter]
+                host = not (self.fused and piece.device.type == "cuda")
+                step = found.pop("step")
+                self.adamw.state[piece] = {
+                    "step": step.clone() if host else step.to(piece.device, copy=True),
+                    **{key: sharding.piece_like(value, parameter) for key, value in found.items()},
                 }
         if self.scale is not None and "loss_scale.value" in tensors:
             self.scale.value = tensors["loss_scale.value"].to(self.scale.value.device)

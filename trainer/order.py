@@ -106,5 +106,5 @@ def as_json(report: Dict[str, Any], settings: Settings) -> Dict[str, Any]:
     """The report with its dataclasses as plain values."""
     plain = dict(report)
     plain["choices"] = [asdict(choice) for choice in report["choices"]]
-    plain["settings"] = {**asdict(settings), "data": list(settings.data)}
+    plain["settings"] = {**asdict(settings), "data": list(settings.data), **plain.pop("settled", {})}
     return plain

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 import torch
 
-from trainer.batches import groups, packed, padded
+from trainer.batches import Share, groups, idling_last, packed, padded
 from trainer.contrastive import PairBatch, Pooled
 from trainer.pairtexts import Catalogue
 from trainer.settings import Settings
@@ -21,8 +21,11 @@ Document = Tuple[Any, Any]  # ids, marks: 1 where a token counts
 Drawn = Tuple[int, Tuple[int, ...]]  # indices of a query, and of its passages, the positive first
 
 
-def draw(found: Catalogue, settings: Settings, epoch: int) -> List[Sequence[Drawn]]:
-    """The contrastive batches of one epoch: every query once, with one positive and some of its negatives."""
+def draw(found: Catalogue, settings: Settings, epoch: int, world: int = 1) -> List[Sequence[Drawn]]:
+    """The contrastive batches of one epoch: every query once, with one positive and some of its negatives.
+
+    The batch of `world` processes is that many times as large: their passages are each other's negatives.
+    """
     random = np.random.default_rng([settings.seed, epoch, 1])
     order = random.permutation(len(found.queries)).tolist()
     dice = random.random((len(order), 1 + settings.negatives_per_query))
@@ -33,7 +36,7 @@ def draw(found: Catalogue, settings: Settings, epoch: int) -> List[Sequence[Draw
         chosen = [query.positives[int(dice[index, 0] * len(query.positives))]]
         chosen += [rest.pop(int(throw * len(rest))) for throw in dice[index, 1:] if rest]
         by_file.setdefault(query.file if settings.one_file_per_batch else 0, []).append((query.query, tuple(chosen)))
-    batches = [batch for drawn in by_file.values() for batch in groups(drawn, settings.pairs_per_batch)]
+    batches = [batch for drawn in by_file.values() for batch in groups(drawn, settings.pairs_per_batch * world)]
     return [batches[index] for index in random.permutation(len(batches))]
 
 
@@ -41,8 +44,12 @@ class PairSource:
     """Steps of contrastive and generative micro-batches, both spread evenly over the epoch, every example once.
 
     documents: has `examples(indices)`. generative: the rows of an epoch as lists of document indices. pad: the id that
-    fills padded batches; None packs.
+    fills padded batches; None packs. Of a contrastive batch each process has some queries with their passages; of the
+    generative rows, some rows.
     """
+
+    share = Share()
+    fill = False
 
     def __init__(
         self,
@@ -59,32 +66,39 @@ class PairSource:
     def plan(self, epoch: int) -> Tuple[List[Sequence[Drawn]], List[List[int]]]:
         """Contrastive batches and generative rows of the epoch; a part with weight 0 has none."""
         if self._planned[0] != epoch:
-            pairs = draw(self.found, self.settings, epoch) if self.settings.contrastive_weight else []
+            wanted = self.settings.contrastive_weight
+            pairs = draw(self.found, self.settings, epoch, self.share.world) if wanted else []
             self._planned = (epoch, pairs, self._generative(epoch) if self.settings.generative_weight else [])
         return self._planned[1], self._planned[2]
 
     def steps_in(self, epoch: int) -> int:
         pairs, rows = self.plan(epoch)
-        return -(-max(len(pairs), len(rows)) // self.settings.accumulate)
+        return -(-max(len(pairs), -(-len(rows) // self.share.world)) // self.settings.accumulate)
 
     def step(self, epoch: int, index: int) -> List[Any]:
         steps = self.steps_in(epoch)
         pairs, rows = self.plan(epoch)
         pairs = pairs[index * len(pairs) // steps : (index + 1) * len(pairs) // steps]
         rows = rows[index * len(rows) // steps : (index + 1) * len(rows) // steps]
-        generative = [self._row(row) for row in rows]
-        # The loop divides by the step's trained tokens, or by its pair batches where there are none.
-        divisor = sum(batch.weight for batch in generative) or len(pairs)
-        queries = sum(map(len, pairs))
-        share = self.settings.contrastive_weight * divisor / max(1, queries)
-        contrastive = [replace(self._pairs(batch), factor=share, weight=float(not rows)) for batch in pairs]
+        mine, idle = self.share.of(rows) if rows else ([], False)
+        generative = idling_last([self._row(row) for row in mine], idle)
+        # The loop divides by the step's trained tokens; where there are none it needs something else to divide by.
+        factor = self.settings.contrastive_weight / max(1, sum(map(len, pairs)))
+        contrastive = [replace(self._mine(batch), factor=factor, weight=float(not rows)) for batch in pairs]
         return [*generative, *contrastive] if self.settings.generative_first else [*contrastive, *generative]
 
     def _row(self, row: Sequence[int]) -> Any:
         documents = self.documents.examples(row)
         if self.pad is not None:
             return padded(documents, self.pad)
-        return packed(documents, self.settings.tokens_per_row if self.settings.compile else 0)
+        return packed(documents, self.settings.tokens_per_row if self.fill else 0)
+
+    def _mine(self, batch: Sequence[Drawn]) -> PairBatch:
+        """This process's queries of a batch; without any, one is computed that counts nowhere."""
+        low, high = (len(batch) * rank // self.share.world for rank in (self.share.rank, self.share.rank + 1))
+        if low < high:
+            return self._pairs(batch[low:high])
+        return replace(self._pairs(batch[:1]), queries=0, targets=torch.zeros(0, dtype=torch.int64), idle=True)
 
     def _pairs(self, batch: Sequence[Drawn]) -> PairBatch:
         order = [query for query, _ in batch] + [one for _, passages in batch for one in passages]
@@ -94,7 +108,7 @@ class PairSource:
             rows = [pooled(part, self.pad) for part in parts]
         else:
             budget = self.settings.gradcache_chunk
-            size = budget if self.settings.compile else 0
+            size = budget if self.fill else 0
             rows = [pooled(part, None, size) for part in chunks(documents, budget)]
         sizes = np.array([len(passages) for _, passages in batch])
         return PairBatch(tuple(rows), len(batch), torch.from_numpy(np.cumsum(sizes) - sizes), 0.0)

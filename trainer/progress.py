@@ -22,12 +22,20 @@ class Progress:
     """
 
     def __init__(
-        self, folder: Path, every: int, work: Work, peak: Optional[float], stopwatch: Optional[Stopwatch]
+        self,
+        folder: Path,
+        every: int,
+        work: Work,
+        peak: Optional[float],
+        stopwatch: Optional[Stopwatch],
+        price: float = 0.0,
+        tracker: Any = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._file = (folder / "metrics.jsonl").open("a", encoding="utf-8")
         self._every, self._work, self._peak, self._stopwatch = every, work, peak, stopwatch
         self._counts, self._steps, self._since = Counts(), 0, time.perf_counter()
+        self._price, self._tracker, self._begun = price / 3600, tracker, time.perf_counter()
         self._out: TextIO = sys.stderr
         self._bar = self._out.isatty()
 
@@ -59,6 +67,11 @@ class Progress:
             "eta_seconds": round((run.total_steps - run.position.step) * seconds / self._steps, 1),
             "skipped_steps": len(run.history.skipped),
         }
+        if self._price:
+            spent = self._price * (time.perf_counter() - self._begun)
+            line.update(cost=round(spent, 4), cost_at_end=round(spent + self._price * line["eta_seconds"], 4))
+        if self._tracker is not None:
+            self._tracker(line)
         self._file.write(json.dumps({**line, "loss": _number(line["loss"])}) + "\n")
         self._file.flush()
         self._show(line, run.total_steps)
@@ -68,8 +81,8 @@ class Progress:
         done = min(1.0, line["step"] / max(1, total))
         words = ["%d/%d" % (line["step"], total), "%.2f it/s" % line["steps_per_second"]]
         words.append(
-            "%s trained / %s real tok/s"
-            % (_short(line["trained_tokens_per_second"]), _short(line["real_tokens_per_second"]))
+            "%s trained / %s real / %s slot tok/s"
+            % tuple(_short(line[name + "_tokens_per_second"]) for name in ("trained", "real", "slot"))
         )
         if line["loss"] is not None:
             words.append("loss %.4f" % line["loss"])
@@ -81,6 +94,8 @@ class Progress:
         if line["skipped_steps"]:
             words.append("%d steps skipped (non-finite)" % line["skipped_steps"])
         words.append("ETA %d:%02d" % divmod(int(max(0, line["eta_seconds"])), 60))
+        if "cost" in line:
+            words.append("cost %.2f of %.2f" % (line["cost"], line["cost_at_end"]))
         text = "  ".join(words)
         if self._bar:
             filled = int(20 * done)
@@ -94,6 +109,24 @@ class Progress:
         if self._bar:
             self._out.write("\n")
         self._file.close()
+        if self._tracker is not None:
+            self._tracker.close()
+
+
+class Reader:
+    """What the processes without a bar do at each log: read the losses, so that all stop at the same bad one."""
+
+    def __init__(self, every: int) -> None:
+        self._every, self._steps = every, 0
+
+    def __call__(self, counts: Counts, run: Any) -> bool:
+        self._steps += 1
+        if self._steps % self._every == 0:
+            run.history.read(before=run.position.step - self._every)
+        return False
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class SamplingProgress:

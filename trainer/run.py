@@ -5,13 +5,30 @@ from __future__ import annotations
 import os
 import platform
 import time
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 import torch
 
-from trainer import flags, flops, idle, loop, lora, reference, save, task, upload, workloads
+from trainer import (
+    fitting,
+    flags,
+    flops,
+    idle,
+    loop,
+    lora,
+    parallel,
+    reference,
+    save,
+    sharding,
+    task,
+    trackers,
+    upload,
+    workloads,
+)
+from trainer.batches import Share
 from trainer.contention import Contention, peak_rss
 from trainer.errors import TrainerError
 from trainer.hardware import Choice, describe, peak_flops
@@ -19,7 +36,7 @@ from trainer.history import History, finite
 from trainer.measure import Counts, Measurement, Stopwatch, total
 from trainer.model import build
 from trainer.optimizer import Stepper
-from trainer.progress import Progress
+from trainer.progress import Progress, Reader
 from trainer.protocol import Protocol
 from trainer.settings import Settings
 from trainer.uploading import uploading
@@ -47,24 +64,53 @@ def execute(
     job = task.load(task_name)
     if settings.upload and not protocol:
         upload.check(settings.upload, settings.upload_compression)
-    prepared = job.prepare(settings, workload)
+    group = parallel.start(settings)
+    report["processes"] = {"rank": group.rank, "world": group.world, "kind": group.kind}
+    try:
+        _executed(job, settings, workload, group, protocol, report, say if group.first else _silent)
+    finally:
+        if report["outcome"] != "failed":  # after a failure the others may never come
+            group.leave()
+
+
+def _executed(
+    job: task.Task,
+    settings: Settings,
+    workload: Any,
+    group: parallel.Group,
+    protocol: Optional[Protocol],
+    report: Report,
+    say: Callable[[str], None],
+) -> None:
+    # The first process moves aside what resume=never means.
+    mine = settings if group.first else replace(settings, resume="auto")
+    prepared = group.in_turn(lambda: job.prepare(mine, workload), getattr(job, "IN_TURN", False))
+    prepared.source.share = Share(group.rank, group.world)
     report["data"] = prepared.facts
     report["packing_efficiency"] = prepared.facts.get("packing_efficiency")
-    trainee = build(settings, workload)
+    trainee = build(settings, workload, group.local_world)
     with trainee.held:
         choices: List[Choice] = report.setdefault("choices", [])
         job.adapt(trainee, settings)
-        choices += trainee.choices
-        stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
-        choices.append(stepper.choice)
+        steps = prepared.source.steps_in(0) * settings.epochs
+        steps = min(steps, settings.max_steps or steps)
+        known = {} if protocol or settings.resume == "never" else save.glance(Path(settings.output) / "checkpoints")
+        settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, known)
+        report["settled"] = fitting.as_reported(settings)
+        choices += [*trainee.choices, parallel.choice(group)]
         work = flops.work_of(trainee.model)
         report.update(device=describe(trainee.device), model=_model(trainee.model))
+        group.wrap(trainee.model)
+        if group.world > 1:
+            torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
+        stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
+        choices.append(stepper.choice)
+        settled = len(trainee.choices)  # the feed may add one while it runs
         report["flags"] = flags.read_all(torch)
-        steps = prepared.source.steps_in(0) * settings.epochs
         run = loop.Run(
-            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper,
-            history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
-            total_steps=min(steps, settings.max_steps or steps), epochs=FOREVER if protocol else settings.epochs,
+            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper, group=group, say=say,
+            slots_limit=limit, history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
+            total_steps=steps, epochs=FOREVER if protocol else settings.epochs,
         )  # fmt: skip
         try:
             if protocol:
@@ -72,6 +118,7 @@ def execute(
             else:
                 _trained(run, work, report, say)
         finally:
+            choices += trainee.choices[settled:]
             report.update(
                 steps=run.position.step, losses=finite(run.history.losses), grad_norms=finite(run.history.norms),
                 skipped_steps=run.history.skipped, memory=_memory(trainee.device),
@@ -86,13 +133,18 @@ def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str
     with uploading(run, report, say) as announce:
         run.saver = save.Saver(
             folder / "checkpoints", settings.keep_checkpoints, settings.checkpoint_blocking, announce
-        )
+        )  # of which only the first process's writes
         _to_the_end(run, work, report, partial)
 
 
 def _to_the_end(run: loop.Run, work: flops.Work, report: Report, partial: Any) -> None:
     settings, folder = run.settings, Path(run.settings.output)
-    progress = Progress(folder, settings.log_every, work, peak_flops(run.trainee.device), run.stopwatch)
+    peak = peak_flops(run.trainee.device)
+    progress: Any = Reader(settings.log_every)
+    if run.group.first:
+        tracker = trackers.Tracker(settings) if settings.tracker != "none" else None
+        peak = peak and peak * run.group.world
+        progress = Progress(folder, settings.log_every, work, peak, run.stopwatch, settings.price_per_hour, tracker)
     seen: Dict[str, Any] = {"counts": Counts(), "steps": 0}
     begun = time.perf_counter()
     try:
@@ -102,23 +154,31 @@ def _to_the_end(run: loop.Run, work: flops.Work, report: Report, partial: Any) -
     report["seconds"] = time.perf_counter() - begun
     _per_step(report, seen["counts"], seen["steps"], work)
     if settings.save_model and not run.interrupted:
-        from transformers.utils.logging import disable_progress_bar
+        sharding.unshard(run.trainee.model, run.group.first)
+        if run.group.first:
+            _publish(run, report)
 
-        trainee, tokenizer = run.trainee, run.prepared.tokenizer
-        if trainee.adapters is not None:
-            save.publish(folder / "adapter", lambda target: lora.save(trainee, target))
-            report["model_path"] = str(folder / "adapter")
-            if not settings.merge_lora:
-                return
-            lora.merge(trainee)
 
-        def fill(target: Path) -> None:
-            disable_progress_bar()
-            trainee.model.save_pretrained(target)
-            tokenizer.save_pretrained(target)
+def _publish(run: loop.Run, report: Report) -> None:
+    """The trained model (or its adapters) in the run folder."""
+    settings, folder = run.settings, Path(run.settings.output)
+    from transformers.utils.logging import disable_progress_bar
 
-        save.publish(folder / "model", fill)
-        report["model_path"] = str(folder / "model")
+    trainee, tokenizer = run.trainee, run.prepared.tokenizer
+    if trainee.adapters is not None:
+        save.publish(folder / "adapter", lambda target: lora.save(trainee, target))
+        report["model_path"] = str(folder / "adapter")
+        if not settings.merge_lora:
+            return
+        lora.merge(trainee)
+
+    def fill(target: Path) -> None:
+        disable_progress_bar()
+        trainee.model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
+
+    save.publish(folder / "model", fill)
+    report["model_path"] = str(folder / "model")
 
 
 def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) -> None:
@@ -145,8 +205,9 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
         contention=contention.report(now),
         reference_probes={"before": before, "after": after} if protocol.probes else None,
     )  # fmt: skip
-    if whole["steps"] and not run.interrupted:
-        report["gpu_idle"] = idle.profiled(lambda n: _more(run, n), whole["seconds"] / whole["steps"], device)
+    pace = run.group.gathered(whole["seconds"] / whole["steps"] if whole["steps"] else None)[0]
+    if pace and not run.interrupted:
+        report["gpu_idle"] = idle.profiled(lambda n: _more(run, n), pace, device)
     tokens = whole["tokens"]
     _per_step(
         report, Counts(tokens["trained"], tokens["real"], tokens["slots"], 0, whole["squares"]), whole["steps"], work
@@ -172,14 +233,15 @@ def _more(run: loop.Run, count: int) -> int:
 
 def _resume(run: loop.Run, folder: Path, say: Callable[[str], None]) -> Any:
     if run.settings.resume == "never":
-        if folder.exists():
+        if folder.exists() and run.group.first:
             aside = next(
                 p for p in (folder.with_name("checkpoints.before-%d" % n) for n in range(1, 10**6)) if not p.exists()
             )
             os.rename(folder, aside)
             say("resume=never: the checkpoints that were in %s are now in %s" % (folder, aside))
         return None
-    found, passed_over = save.newest(folder)
+    # Verified once, by the process that speaks; the others take its word.
+    found, passed_over = run.group.gathered(save.newest(folder) if run.group.first else (None, []))[0]
     for sentence in passed_over:
         say(sentence)
     if found is None:
@@ -194,6 +256,10 @@ def _resume(run: loop.Run, folder: Path, say: Callable[[str], None]) -> Any:
     partial = loop.restore(run, state, tensors)
     say("continuing from %s (step %d)" % (found, run.position.step))
     return partial
+
+
+def _silent(text: str) -> None:
+    """What processes other than the first have to say."""
 
 
 def _first_step(report: Report) -> loop.Observer:

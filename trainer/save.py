@@ -32,6 +32,7 @@ def write(parent: Path, name: str, tensors: Tensors, state: Dict[str, Any], keep
 
     A whole checkpoint of that name with the same state is left as it is: the same position has the same bits.
     """
+    from safetensors import SafetensorError  # what a full disk is to safetensors
     from safetensors.torch import save_file
 
     parent.mkdir(parents=True, exist_ok=True)
@@ -58,11 +59,11 @@ def write(parent: Path, name: str, tensors: Tensors, state: Dict[str, Any], keep
         _flush(partial)
         os.rename(partial, target)
         _flush(parent)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
         raise TrainerError(
             "checkpoint-not-written",
-            "%s: %s" % (target, error.strerror or error),
+            "%s: %s" % (target, getattr(error, "strerror", None) or error),
             "Free some space; earlier checkpoints are intact.",
         ) from None
     for old in _steps(parent)[keep:]:
@@ -82,6 +83,18 @@ def newest(parent: Path) -> Tuple[Optional[Path], List[str]]:
     return None, passed_over
 
 
+def glance(parent: Path) -> Dict[str, Any]:
+    """The state of the newest checkpoint, unverified; {} when there is none that can be read."""
+    for folder in _steps(parent):
+        try:
+            state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # `newest` will say what is wrong with it
+        if isinstance(state, dict):
+            return state
+    return {}
+
+
 def read(folder: Path) -> Tuple[Dict[str, Any], Tensors]:
     """(state, tensors) of a checkpoint that `newest` has verified."""
     from safetensors.torch import load_file
@@ -92,6 +105,8 @@ def read(folder: Path) -> Tuple[Dict[str, Any], Tensors]:
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
     """Let `fill` write a folder, flush it, then put it at `target` in one rename (the previous one goes afterwards)."""
+    from safetensors import SafetensorError
+
     target.parent.mkdir(parents=True, exist_ok=True)
     partial, old = (target.with_name("%s.%s-%s" % (target.name, word, uuid.uuid4().hex[:8])) for word in ("tmp", "old"))
     try:
@@ -104,9 +119,11 @@ def publish(target: Path, fill: Callable[[Path], None]) -> None:
         os.rename(partial, target)
         _flush(target.parent)
         shutil.rmtree(old, ignore_errors=True)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         raise TrainerError(
-            "model-not-written", "%s: %s" % (target, error.strerror or error), "Free some space, then start again."
+            "model-not-written",
+            "%s: %s" % (target, getattr(error, "strerror", None) or error),
+            "Free some space, then start again.",
         ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -73,7 +73,9 @@ class Settings:
     packing: bool = _option(True, "several documents per row instead of padding; they never see each other")
     tokens_per_row: int = _option(2048, "token budget of one packed row; a row is one micro-batch")
     examples_per_batch: int = _option(8, "examples of one padded micro-batch (packing off); in pretrain, rows of one")
-    accumulate: int = _option(1, "micro-batches per optimizer step; gradients weigh every trained token the same")
+    accumulate: int = _option(
+        1, "micro-batches per optimizer step and process; gradients weigh every trained token the same"
+    )
     epochs: int = _option(1, "passes over the data")
     max_steps: int = _option(0, "stop after this many optimizer steps; 0: when the epochs are done")
     seed: int = _option(0, "of the order of the data, the weights and dropout")
@@ -81,6 +83,11 @@ class Settings:
     tokenize_workers: int = _option(0, "processes that tokenise; 0: decided by the amount of data")
     prefetch: int = _option(
         -1, "steps prepared ahead in a thread; -1: 2 on CUDA, 0 on the CPU where the cores are busy"
+    )
+
+    loader_workers: int = _option(
+        -1,
+        "processes that make batches; -1: timed in the first steps and decided; the data is the same with any number",
     )
 
     # Optimisation
@@ -110,15 +117,21 @@ class Settings:
         "trained", "logits at trained positions only, or at every position as the plain trainers do", ("trained", "all")
     )
     optimizer: str = _option("auto", "auto is fused where torch has it", ("auto", "fused", "foreach", "loop"))
-    compile: bool = _option(
-        False,
-        "torch.compile of each layer; on 2 CPU cores 1.1-1.2x faster after half a minute, so for runs of 1,000 steps",
+    compile: str = _option(
+        "auto",
+        "torch.compile of each layer; auto: when the run is long enough to earn the cold start (half a minute) back",
+        ("auto", "on", "off"),
     )
-    recompute: bool = _option(
-        False, "activation checkpointing: a fifth slower, much less memory; for models that do not fit"
+    recompute: str = _option(
+        "auto",
+        "activation checkpointing, a fifth slower: of no layer, every other one, or all; auto: the first that fits",
+        ("auto", "none", "alternate", "full"),
     )
     recompute_rng: bool = _option(True, "recomputation repeats dropout's masks; off is refused where there is dropout")
-    threads: int = _option(0, "CPU threads of torch; 0: the cores this process may use")
+    threads: int = _option(0, "CPU threads of torch; 0: this process's part of the cores it may use")
+    parallel: str = _option(
+        "auto", "several processes: auto takes what accelerate launch says, else ddp", ("auto", "ddp", "fsdp2")
+    )
     sync_every_step: bool = _option(False, "read the loss after every step, as plain loops do; costs time on CUDA")
 
     # Adapters
@@ -142,6 +155,12 @@ class Settings:
 
     # Logs and checkpoints
     log_every: int = _option(10, "steps between lines of metrics.jsonl; the loss is read one log late")
+    tracker: str = _option(
+        "none",
+        "also log to TensorBoard (OUTPUT/tensorboard) or W&B, through accelerate",
+        ("none", "tensorboard", "wandb"),
+    )
+    price_per_hour: float = _option(0.0, "of all machines of the run; with it the bar shows what the run costs")
     checkpoint_every: int = _option(0, "steps between checkpoints; 0: only at the end or a signal; -1: each epoch")
     keep_checkpoints: int = _option(2, "newest checkpoints that stay; 2 is the least that survives a torn one")
     checkpoint_blocking: bool = _option(False, "training waits until a checkpoint is on the disk, as plain loops do")
@@ -166,7 +185,7 @@ class Settings:
             raise _refused(
                 "attention=model lets packed documents see each other", "attention", "Use it with packing=false only."
             )
-        if self.lora_dropout > 0 and self.recompute and not self.recompute_rng:
+        if self.lora_dropout > 0 and self.recompute != "none" and not self.recompute_rng:
             raise _refused(
                 "recompute_rng=false with lora_dropout gives wrong gradients: the recomputation would draw other masks",
                 "recompute_rng", "Leave recompute_rng on, or set lora_dropout=0.",
@@ -180,20 +199,26 @@ class Settings:
 _LEAST: Dict[str, Any] = {
     "tokens_per_row": 2, "examples_per_batch": 1, "accumulate": 1, "epochs": 1, "max_steps": 0, "warmup_steps": 0,
     "learning_rate": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "max_bad_steps": 1, "threads": 0, "log_every": 1,
-    "checkpoint_every": -1, "keep_checkpoints": 2, "tokenize_workers": 0, "prefetch": -1, "seed": 0,
+    "checkpoint_every": -1, "keep_checkpoints": 2, "tokenize_workers": 0, "loader_workers": -1, "prefetch": -1,
+    "seed": 0,
     "lora_rank": -1, "lora_alpha": 0.0, "lora_dropout": 0.0, "samples_per_prompt": 1, "max_new_tokens": 1,
     "sampling_temperature": 0.0, "top_p": 0.0, "sample_batch": 1, "numeric_tolerance": 0.0, "check_seconds": 0.01,
     "max_accepted": 0,
     "pairs_per_batch": 1, "negatives_per_query": 0, "contrastive_weight": 0.0, "generative_weight": 0.0,
-    "gradcache_chunk": 0, "temperature": 1e-4, "shard_tokens": 2, "upload_attempts": 1, "upload_wait": 0.0,
+    "gradcache_chunk": 0, "temperature": 1e-4, "price_per_hour": 0.0, "shard_tokens": 2,
+    "upload_attempts": 1, "upload_wait": 0.0,
 }  # fmt: skip
+
+# Settings that can also be said with true and false.
+_SWITCHES: Dict[str, Tuple[str, str]] = {"compile": ("off", "on"), "recompute": ("none", "full")}
 
 # HF Trainer's own defaults as a person gets them without changing anything: padded batches of 8, float32, every
 # position through the head, an optimizer loop that reads the loss each step, and tokenising in the loader as the
 # usual tutorials' collators do.
 _BEFORE: Dict[str, Any] = {
     "packing": False, "pretokenize": False, "attention": "model", "head": "all", "optimizer": "foreach",
-    "precision": "float32", "sync_every_step": True, "prefetch": 0,
+    "precision": "float32", "sync_every_step": True, "prefetch": 0, "loader_workers": 0,
+    "compile": "off", "recompute": "none",
 }  # fmt: skip
 PRESETS: Dict[str, Dict[str, Any]] = {
     "default": {},
@@ -201,7 +226,7 @@ PRESETS: Dict[str, Dict[str, Any]] = {
     # As people write rejection fine-tuning by hand: one answer after the other, then a Trainer with padded batches of
     # 32, activation checkpointing on, and a checkpoint in every epoch.
     "before-rft": {
-        **_BEFORE, "sample_batch": 1, "examples_per_batch": 32, "recompute": True, "checkpoint_every": -1,
+        **_BEFORE, "sample_batch": 1, "examples_per_batch": 32, "recompute": "full", "checkpoint_every": -1,
     },
 }  # fmt: skip
 
@@ -228,6 +253,8 @@ def convert(name: str, kind: Any, value: Any) -> Any:
     """`value`, from JSON, TOML or a command-line text, as the type the setting `name` has; TrainerError when it is
     not one.
     """
+    if name in _SWITCHES and str(value).lower() in ("true", "false"):
+        return _SWITCHES[name][str(value).lower() == "true"]
     if get_origin(kind) is Union:
         if value is None:
             return None

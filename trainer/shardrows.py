@@ -8,7 +8,7 @@ from typing import Any, List, Sequence, Tuple
 import numpy as np
 import torch
 
-from trainer.batches import Batch, groups
+from trainer.batches import Batch, Share, groups, idling_last
 from trainer.settings import Settings
 from trainer.shards import Shard
 
@@ -19,6 +19,9 @@ class ShardSource:
     The tokens behind the last whole row of each shard are left out; the last step may be smaller.
     """
 
+    share = Share()
+    fill = False  # every row has the same width anyway
+
     def __init__(self, shards: Sequence[Shard], settings: Settings) -> None:
         self.shards, self.settings = shards, settings
         counts = [max(0, len(shard.ids) - 1) // settings.tokens_per_row for shard in shards]
@@ -27,16 +30,15 @@ class ShardSource:
         self._order: Tuple[int, Any] = (-1, None)
 
     def steps_in(self, epoch: int) -> int:
-        return -(-self.rows // (self.settings.examples_per_batch * self.settings.accumulate))
+        return -(-self.rows // (self.settings.examples_per_batch * self.settings.accumulate * self.share.world))
 
     def step(self, epoch: int, index: int) -> List[Batch]:
         if self._order[0] != epoch:
             self._order = (epoch, np.random.default_rng([self.settings.seed, epoch]).permutation(self.rows))
-        per_step = self.settings.examples_per_batch * self.settings.accumulate
+        per_step = self.settings.examples_per_batch * self.settings.accumulate * self.share.world
         chosen = self._order[1][index * per_step : (index + 1) * per_step].tolist()
-        return [
-            self._batch([self._row(row) for row in group]) for group in groups(chosen, self.settings.examples_per_batch)
-        ]
+        mine, idle = self.share.of(list(groups(chosen, self.settings.examples_per_batch)))
+        return idling_last([self._batch([self._row(row) for row in group]) for group in mine], idle)
 
     def _row(self, number: int) -> Tuple[Any, Any]:
         shard = int(np.searchsorted(self._ends, number, side="right"))

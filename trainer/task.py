@@ -36,7 +36,7 @@ class Task(Protocol):
         """Change the freshly built model before the optimizer sees it (adapters, frozen parts)."""
 
     def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
-        """`scale` x the summed loss of one micro-batch; the loop passes 1 / (sum of the step's batch weights)."""
+        """`scale` x the summed loss of one micro-batch; the loop passes processes / (weights of the step's batches)."""
 
 
 def load(name: str) -> Task:

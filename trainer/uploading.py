@@ -22,7 +22,7 @@ def uploading(run: Run, report: Report, say: Callable[[str], None]) -> Iterator[
     failure, waits for what is under way; `report["uploads"]` tells how it ended.
     """
     settings = run.settings
-    if not settings.upload:
+    if not settings.upload or not run.group.first:
         yield None
         return
     staging = Path(settings.output) / "uploads"

@@ -166,13 +166,14 @@ run, settings = trainee(own, TINY, gradcache_chunk=budget)
 # rank 0: queries 0 and 1 with passages 3, 4, 6 (hard negative); rank 1: query 2 with passage 5
 documents, targets = (([0, 1, 3, 4, 6], [0, 1]), ([2, 5], [0]))[rank]
 rows = [pooled(part, None) for part in chunks([DOCUMENTS[i] for i in documents], budget)]
-loss = gritlm.loss(run, PairBatch(tuple(rows), len(targets), torch.tensor(targets), 1.0 / len(targets)), settings, 1.0)
+loss = gritlm.loss(run, PairBatch(tuple(rows), len(targets), torch.tensor(targets), 1.0 / 3), settings, 1.0)
 loss.backward()
 grads = {name: p.grad for name, p in run.model.named_parameters()}
-for grad in grads.values():
-    dist.all_reduce(grad)
+for value in (total := loss.detach().clone(), *grads.values()):
+    dist.all_reduce(value)
+    value /= 2  # what DDP and FSDP2 do
 if rank == 0:
-    torch.save({"loss": loss.detach(), "grads": grads}, folder / "joined.pt")
+    torch.save({"loss": total, "grads": grads}, folder / "joined.pt")
 dist.destroy_process_group()
 """
 

@@ -122,7 +122,7 @@ def test_a_step_is_the_weighted_sum_of_both_mean_losses(grit: dict) -> None:
             token_sum += float(sft.loss(run.trainee, batch, run.settings, 1.0).detach())
             tokens += batch.trained
         else:
-            pair_sum += float(gritlm.loss(run.trainee, batch, run.settings, 1.0 / batch.factor).detach())
+            pair_sum += float(gritlm.loss(run.trainee, batch, run.settings, 1.0).detach()) / batch.factor
             queries += batch.queries
     assert tokens > 0 < queries
     assert total == pytest.approx(0.3 * pair_sum / queries + 2.0 * token_sum / tokens, rel=1e-5)
@@ -162,8 +162,8 @@ def test_training_learns_both_ways(grit: dict) -> None:
             for index in range(source.steps_in(0)):
                 for batch in source.step(0, index):
                     kind = isinstance(batch, gritlm.Batch)
-                    scale = 1.0 if kind else 1.0 / batch.factor
-                    both[kind] += float(gritlm.loss(run.trainee, batch, run.settings, scale))
+                    value = float(gritlm.loss(run.trainee, batch, run.settings, 1.0))
+                    both[kind] += value if kind else value / batch.factor
         return both[True], both[False]
 
     before = state()
@@ -206,7 +206,7 @@ def test_before_and_after_have_the_same_loss_on_the_same_batch(grit: dict) -> No
     packed, padded = run.prepared.source._pairs(query_batch), plain.source._pairs(plain_batch)
     assert packed.real == packed.slots == padded.real < padded.slots
     losses = [
-        float(gritlm.loss(who, batch, chosen, 1.0 / 4).detach())
+        float(gritlm.loss(who, batch, chosen, 1.0).detach())
         for who, batch, chosen in (
             (run.trainee, replace(packed, factor=1.0), run.settings), (other, replace(padded, factor=1.0), settings)
         )

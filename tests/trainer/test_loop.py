@@ -117,7 +117,7 @@ def test_optimizers_agree_and_clip_like_torch() -> None:
 def test_breakdown_adds_up_to_the_wall_time(tiny: dict) -> None:
     run = prepare_run({**tiny, "epochs": 1000})
     run.epochs = 1000
-    measurement = Measurement(Protocol(windows=4, window_seconds=0.05, max_warmup_seconds=1.0), run.stopwatch)
+    measurement = Measurement(Protocol(windows=4, window_seconds=0.05, max_warmup_seconds=20.0), run.stopwatch)
     measurement.start()
     loop.train(run, [lambda counts, _: measurement.after_step(counts)])
     assert len(measurement.windows) == 4

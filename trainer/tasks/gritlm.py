@@ -17,7 +17,7 @@ import torch
 
 from trainer import tokens
 from trainer.batches import Batch, epoch_rows, groups
-from trainer.contrastive import PairBatch, Pooled, embedded, info_nce, joined, joined_targets, mean_pooled
+from trainer.contrastive import PairBatch, Pooled, embedded, info_nce, joined, joined_targets, mean_pooled, processes
 from trainer.dialogue import encode_rows
 from trainer.errors import TrainerError
 from trainer.examples import existing
@@ -101,7 +101,10 @@ def adapt(trainee: Trainee, settings: Settings) -> None:
 
 
 def loss(trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
-    """`scale` x weight x summed token loss of a generative batch, or x summed InfoNCE of a contrastive one."""
+    """`scale` x weight x summed token loss of a generative batch, or factor x summed InfoNCE of a contrastive one.
+
+    Both are multiplied by the number of processes (within `scale`), over which the wrapper takes the mean.
+    """
     if isinstance(batch, Batch):
         return sft.loss(trainee, batch, settings, scale * settings.generative_weight)
     pairs: PairBatch = batch
@@ -110,11 +113,11 @@ def loss(trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torc
         with trainee.computing():
             return mean_pooled(trainee.hidden(row.batch, causal=False), row)
 
-    vectors = embedded(pairs.rows, embed, again=settings.gradcache_chunk > 0 and len(pairs.rows) > 1)
-    queries, passages = joined(vectors[: pairs.queries]), vectors[pairs.queries :]
+    vectors = embedded(pairs.rows, embed, again=pairs.again or (settings.gradcache_chunk > 0 and len(pairs.rows) > 1))
+    queries, passages = vectors[: pairs.queries], vectors[len(vectors) if pairs.idle else pairs.queries :]
     targets = joined_targets(pairs.targets, len(passages))
     total = info_nce(queries, joined(passages), targets, settings.temperature)
-    return total * (pairs.factor * scale * pairs.queries / len(queries))
+    return total * (pairs.factor * processes())
 
 
 class InFolder:

@@ -33,6 +33,7 @@ from trainer.task import Prepared
 from trainer.tasks import sft
 from trainer.workloads import DATA, Workload
 
+IN_TURN = True  # several processes prepare one after the other: answers are sampled into one file
 RANK = 16  # of the adapters unless lora_rank says otherwise: peft's examples and the LoRA paper use 4 to 64
 
 

@@ -64,7 +64,7 @@ def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
     )
     facts.update(examples=len(found), tokens=int(found.starts[-1]), reused_tokens=reused)
     if settings.packing:
-        source = PackedSource(found, settings.tokens_per_row, settings.accumulate, settings.seed, settings.compile)
+        source = PackedSource(found, settings.tokens_per_row, settings.accumulate, settings.seed)
         facts["packing_efficiency"] = round(int(found.starts[-1]) / (len(source.rows(0)) * settings.tokens_per_row), 4)
     else:
         source = PaddedSource(found, settings.examples_per_batch, settings.accumulate, settings.seed, pad)
