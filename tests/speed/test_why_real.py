@@ -6,6 +6,7 @@ machine too; how small an effect can be seen is what `python -m tests.speed.seri
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from envdoctor.speed.baseline import record
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
 from envdoctor.speed.verdict import judge
-from envdoctor.speed.why import Inquiry
+from envdoctor.speed.why import REACHES, Inquiry
 from envdoctor.target import Target
 from envdoctor.timing import Timing, run_once
 from tests.speed.series.conditions import slowed
@@ -44,8 +45,8 @@ def examined() -> tuple[Environment, Examination]:
 @pytest.fixture(autouse=True)
 def _own_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith(REACHES)]:
+        monkeypatch.delenv(name)
 
 
 def timed(environment: Environment, target: Target) -> Report:
@@ -86,7 +87,7 @@ def test_a_debugging_variable_left_on_is_named(
 def test_a_wait_for_each_batch_is_named_as_data(examined: tuple[Environment, Examination]) -> None:
     environment, examination = examined
     good = timed(environment, examination.target)
-    slow = replace(examination.target, variables={**examination.target.variables, **slowed(data=0.3)})
+    slow = replace(examination.target, variables={**examination.target.variables, **slowed(data=0.1)})
     verdict, inquiry = why(examined, slow, timed(environment, slow), good)
     assert verdict.cause == inquiry.cause == "data"
     assert inquiry.suspect is not None

@@ -1,0 +1,163 @@
+"""`verify --why` end to end with real processes: only the training itself is a stand-in, which answers at once.
+
+The stand-in reads the order and writes a report, as the trainer does; how fast it says it was depends on what really
+reached its process: variables, settings. With the real trainer: tests/speed/test_why_real.py (slow).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from envdoctor.commands import verify
+from envdoctor.environment import Environment, locate
+from envdoctor.facts import Facts, Gpu, Gpus
+from envdoctor.handoff import Measure
+from envdoctor.inquiry import inquire
+from envdoctor.speed.outcome import as_json
+from envdoctor.speed.verdict import judge
+from envdoctor.speed.why import REACHES
+from envdoctor.target import Target
+from envdoctor.timing import Timing, expected, run_once, time_and_judge
+from envdoctor.wire import to_json
+from tests.speed.making import baseline, cpu_report, report, target
+
+STAND_IN = """#!{python} -I
+import json, os, sys
+order = json.loads(open(sys.argv[-1]).read())
+report = json.loads(open({model!r}).read())
+rate = 1.5
+if os.environ.get("MKL_CBWR"):
+    rate *= 0.6
+if order["settings"].get("threads") == 16:
+    rate *= 0.5
+if order["settings"].get("recompute"):
+    report.update(outcome="failed", error={{"kind": "oom", "message": "no memory"}}, windows=[])
+jitter = 1.0 + 0.001 * (os.getpid() % 3)
+for number, window in enumerate(report["windows"]):
+    window["seconds"] = window["steps"] / (rate * jitter * (1.0 + 0.004 * (-1) ** number))
+report["device"]["threads"] = order["settings"].get("threads") or 2
+open(order["report"], "w").write(json.dumps(report))
+"""
+CPU = Target(name="cpu", title="CPU")
+QUICK = Timing(workload="chat-5m", measure=Measure(windows=5))
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    for name in [name for name in os.environ if name.startswith(REACHES)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    model = tmp_path / "model.json"
+    model.write_text(json.dumps({**to_json(cpu_report(1.5)), "schema": 1, "outcome": "finished"}))
+    python = tmp_path / "python"
+    python.write_text(STAND_IN.format(python=sys.executable, model=str(model)))
+    python.chmod(0o755)
+    return replace(locate(Path(sys.prefix)), python=python)
+
+
+def silent(_: str) -> None:
+    pass
+
+
+def judged(environment: Environment, timing: Timing = QUICK):  # type: ignore[no-untyped-def]
+    base = replace(baseline(1.5, like=cpu_report(1.5)), lock=None)
+    done = [
+        run_once(environment, CPU, "chat-5m", timing.measure, settings=timing.settings, on_line=silent)
+        for _ in range(3)
+    ]
+    return judge(done, base, target=CPU)
+
+
+def test_the_variable_that_slows_the_run_is_found_by_taking_it_away(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    monkeypatch.setenv("OMP_SCHEDULE", "static")
+    verdict = judged(environment)
+    assert verdict.word == "slower"
+    told: list[str] = []
+    found, inquiry = inquire(environment, CPU, QUICK, verdict, facts=None, progress=told.append, on_line=silent)
+    assert inquiry.suspect is not None
+    assert inquiry.suspect.unset == ("MKL_CBWR",)
+    assert inquiry.gain == pytest.approx(1 / 0.6, rel=0.02)
+    assert found.cause == "settings"
+    assert [row.word for _, row in inquiry.rows] == ["faster", "equal"]
+    assert len(told) == 9  # three arms, three rounds
+    assert told[0].startswith("why? run 1 of 9: ")
+    assert len({text.rpartition(": ")[2] for text in told}) == 3
+    assert as_json(found)["cause"] == "settings"
+
+
+def test_a_wrong_number_of_threads_is_found_by_setting_the_baselines(environment: Environment) -> None:
+    timing = replace(QUICK, settings={"threads": 16})
+    verdict = judged(environment, timing)
+    _, inquiry = inquire(environment, CPU, timing, verdict, facts=None, rounds=2, progress=silent, on_line=silent)
+    assert inquiry.suspect is not None
+    assert inquiry.suspect.mended.settings == {"threads": 2}
+    assert inquiry.gain == pytest.approx(2.0, rel=0.02)
+
+
+def test_with_nothing_to_try_nothing_is_trained(environment: Environment) -> None:
+    verdict = judge([cpu_report(1.2)] * 3, baseline(1.5, like=cpu_report(1.5)), target=CPU)
+    unchanged = replace(environment, python=Path("/nonexistent/python"))
+    _, inquiry = inquire(unchanged, CPU, QUICK, verdict, facts=None, progress=silent, on_line=silent)
+    assert inquiry.rows == ()
+    assert inquiry.cause is None
+    assert len(inquiry.untried) == 3
+
+
+def test_the_command_explains_what_it_tried(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    base = replace(baseline(1.5, like=cpu_report(1.5), stack="cpu"), lock=None)
+
+    class Found:
+        facts = None
+        target = replace(CPU, baselines=(base,), choice=replace(target().choice, stack="cpu"))  # type: ignore[type-var]
+
+    monkeypatch.setattr(verify, "locate", lambda path: environment)
+    monkeypatch.setattr(verify.doctor, "examine", lambda *given: Found)
+    words = ["--why", "--rounds", "2", "--steps", "3558", "--price", "2.49/h"]
+    result = CliRunner().invoke(verify.command, words, standalone_mode=False)
+    assert result.return_value == 1, result.output
+    assert "slower" in result.output
+    assert "without MKL_CBWR" in result.output
+    assert "unset MKL_CBWR" in result.output
+    assert "mended:" in result.output
+    data = CliRunner().invoke(verify.command, [*words, "--format", "json"], standalone_mode=False)
+    document = json.loads(data.stdout)
+    assert document["why"]["cause"] == document["cause"] == "settings"
+    assert document["cost"]["fixed"]["seconds"] < document["cost"]["seconds"]
+
+
+def test_a_gpu_without_a_baseline_gets_one_derived_from_the_nearest_measured_chip() -> None:
+    measured = baseline(10.0, like=report(10.0))
+    h200 = replace(target(name="h200", gpu_names=("NVIDIA H200",)), baselines=(measured,))
+    facts = Facts(gpus=Gpus(devices=(Gpu(index=0, name="NVIDIA H200"),)))
+    own = expected(h200, "chat-135m", "cu130", facts)
+    assert own is measured
+    found = expected(h200, "chat-135m", "cu128", facts)
+    assert found is not None
+    assert found.evidence == "derived"
+    assert found.conditions["spread"] > 0.04
+    assert expected(h200, "another", "cu130", facts) is None
+    assert expected(CPU, "chat-5m", "cpu", facts) is None
+    unknown = Facts(gpus=Gpus(devices=(Gpu(index=0, name="Future X1"),)))
+    assert expected(h200, "chat-135m", "cu128", unknown) is None
+
+
+def test_the_settings_of_a_timing_reach_the_trainer(environment: Environment) -> None:
+    base = replace(baseline(1.5, like=cpu_report(1.5), stack="cpu"), lock=None)
+    known = replace(CPU, baselines=(base,), choice=replace(target().choice, stack="cpu"))  # type: ignore[type-var]
+    timing = replace(QUICK, settings={"threads": 16})
+    slow = time_and_judge(environment, known, timing, facts=None, progress=silent, on_line=silent)
+    assert slow.word == "slower"
+    assert len(slow.reports) == 3  # on a CPU one process proves nothing
