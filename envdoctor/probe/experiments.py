@@ -220,7 +220,7 @@ class Kept:
     """Examples that are tokens in memory already."""
 
     def __init__(self, torch: Any) -> None:
-        self.rows = torch.randint(0, 512, (2048, 256))
+        self.rows = torch.randint(0, 512, (512, 256))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -140,12 +141,12 @@ def render_claims(rows: Sequence[ClaimRow], console: Console, conditions: Mappin
     table = Table(box=None, pad_edge=False, header_style="bold", show_lines=False)
     table.add_column("#", justify="right")
     table.add_column("claimed in the write-ups / found here", ratio=1, overflow="fold")
-    table.add_column("claim", no_wrap=True)
+    table.add_column("claim is", no_wrap=True)
     table.add_column("by", no_wrap=True)
     for row in rows:
         claim = row.claim
         word, style = STATUS[row.status]
-        answer = Text.assemble((f"{claim.claim} ({claim.seed})\n", "bold"), (f"  {row.here}", ""))
+        answer = Group(Text(f"{claim.claim} ({claim.seed})", "bold"), Padding(Text(row.here), (0, 0, 0, 2)))
         table.add_row(str(claim.number), answer, Text(claim.finding), Text(word, style))
     console.print(table)
     counts = {status: sum(row.status == status for row in rows) for status in STATUS}

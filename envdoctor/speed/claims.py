@@ -66,6 +66,11 @@ def _timed(claim: Claim, measured: Mapping[tuple[str, str], Measured], device: s
     if not claim.variants or (claim.only_on_gpu and device == "cpu"):
         return None
     variant, against = claim.variants[0], (*claim.variants, "default")[1]
+    if variant == "environment":
+        variant, against = next(
+            (names for names, row in measured.items() if row.variant.environment and names[0] != names[1]),
+            (variant, against),
+        )
     row = _contrast(measured, variant, against)
     if row is None:
         return None
@@ -88,10 +93,6 @@ def _contrast(
 
     The rows of one ablation share their noise, so any two of its variants differ with the same width of interval.
     """
-    if variant == "environment":
-        rows = [row for (_, reference), row in measured.items() if reference != "default" and row.variant.environment]
-        row = rows[0] if rows else None
-        return (row.ratio, row.interval) if row and row.ratio and row.interval else None
     row = measured.get((variant, against))
     if row is not None and row.ratio is not None and row.interval is not None:
         return row.ratio, row.interval

@@ -6,18 +6,18 @@ from envdoctor.speed.interleaving import Variant
 
 DEFAULT = Variant(name="default", why="the trainer as it is")
 
+# Padded batches come with transformers' own attention: the one for packed rows takes no padding.
 # Each is read as: what is the default worth, or what would switching it on bring?
 VARIANTS = (
-    Variant(name="no-packing", settings={"packing": False}, why="one document per row, padded to the longest"),
     Variant(
-        name="batch-1",
-        settings={"packing": False, "examples_per_batch": 1},
-        why="one example per step, as small-memory recipes do",
+        name="no-packing",
+        settings={"packing": False, "attention": "model"},
+        why="one document per row, padded to the longest",
     ),
     Variant(
-        name="plain-attention",
-        settings={"packing": False, "attention": "model"},
-        why="transformers' own attention with a padding mask",
+        name="batch-1",
+        settings={"packing": False, "attention": "model", "examples_per_batch": 1},
+        why="one example per step, as small-memory recipes do",
     ),
     Variant(name="all-logits", settings={"head": "all"}, why="logits at every position, not only at trained ones"),
     Variant(name="float32", settings={"precision": "float32"}, why="float32 matrix products"),
@@ -36,14 +36,19 @@ VARIANTS = (
     ),
     Variant(name="optimizer-loop", settings={"optimizer": "loop"}, why="AdamW one tensor at a time"),
     Variant(name="optimizer-foreach", settings={"optimizer": "foreach"}, why="AdamW over lists of tensors, not fused"),
-    Variant(name="recompute", settings={"recompute": True}, why="activation checkpointing"),
-    Variant(name="compile", settings={"compile": True}, why="torch.compile per layer"),
+    Variant(name="recompute", settings={"recompute": "full"}, why="activation checkpointing"),
+    Variant(name="compile", settings={"compile": "on"}, why="torch.compile per layer"),
     Variant(name="read-every-loss", settings={"sync_every_step": True}, why="loss.item() after every step"),
     Variant(name="no-clipping", settings={"clip_norm": 0.0}, why="no gradient norm"),
     Variant(
         name="tokenise-in-loop",
-        settings={"packing": False, "pretokenize": False},
+        settings={"packing": False, "attention": "model", "pretokenize": False, "loader_workers": 0},
         why="texts are tokenised when their step comes",
+    ),
+    Variant(
+        name="workers-2",
+        settings={"packing": False, "attention": "model", "pretokenize": False, "loader_workers": 2},
+        why="texts are tokenised when their step comes, by two processes",
     ),
     Variant(name="prefetch-2", settings={"prefetch": 2}, why="two steps prepared ahead in a thread"),
     Variant(name="one-thread", settings={"threads": 1}, why="one CPU thread, as launchers set by OMP_NUM_THREADS=1"),
@@ -67,6 +72,9 @@ VARIANTS = (
             "precision": "float32",
             "sync_every_step": True,
             "prefetch": 0,
+            "loader_workers": 0,
+            "compile": "off",
+            "recompute": "none",
         },
         why="a plain trainer's defaults, all together",
     ),

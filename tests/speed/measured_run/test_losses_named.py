@@ -161,12 +161,15 @@ def test_versions_and_flags_stand_beside_those_of_the_lock(tmp_path: Path) -> No
         assert versions["torch"]["wanted"] is not None
 
 
-def test_a_run_is_judged_by_the_earlier_ones_of_its_name(tmp_path: Path) -> None:
-    said = []
-    for _ in range(4):
-        outcome, found = run(tmp_path, "healthy.py", "150", threads="1", options=("--repeat-baseline", "mine"))
-        assert outcome.code in (0, 1), outcome.err
-        said.append(found["verdict"])
-    assert said[0] == "not-comparable"
-    kept = tmp_path / "state" / "envdoctor" / "baselines" / "mine.json"
-    assert not kept.exists() or json.loads(kept.read_text("utf-8"))["schema"] == 1
+def test_finished_runs_are_kept_under_their_name_and_unfit_ones_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "envdoctor" / "baselines" / "mine.json"
+    kept = 0
+    for _ in range(2):
+        outcome, found = run(tmp_path, "healthy.py", "300", threads="1", options=("--repeat-baseline", "mine"))
+        assert outcome.ok, outcome.err
+        assert found["verdict"] == "not-comparable"  # three are needed
+        now = len(json.loads(file.read_text("utf-8"))["runs"]) if file.exists() else 0
+        said = f"run {kept + 1} of baseline 'mine' is kept" in outcome.err
+        assert said or "this run is not kept for baseline 'mine'" in outcome.err
+        assert now == kept + said
+        kept = now
