@@ -166,7 +166,8 @@ def steps(session: Session, variant: Variant, folder: Path, known: Dict[str, Fou
     bound = LOSS_BOUND["float16" if flags else str(values["precision"])]
     agrees = worst < bound and apart < NORM_FACTOR * bound and len(found) == len(expected)
     return {
-        "distance": worst, "bound": bound, "agrees": agrees, "norms": apart, "attention": way, "found": found, "expected": expected,
+        "distance": worst, "bound": bound, "agrees": agrees, "norms": apart, "attention": way,
+        "found": found, "expected": expected,
     }  # fmt: skip
 
 

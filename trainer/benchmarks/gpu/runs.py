@@ -58,7 +58,8 @@ def run_of(
     """A run ready for `loop.train`; flags are put back afterwards. The weights of large models are drawn on the
     device: drawing 8 billion on the CPU takes minutes.
     """
-    settings = from_mapping({"device": device.type, **values}, "benchmark")
+    plain = {"device": device.type, "compile": False, "recompute": False}  # what is compiled or recomputed is asked for
+    settings = from_mapping({**plain, **values}, "benchmark")
     before = {name: value for name, value in flags.read_all(torch).items() if name in flag_values}
     flags.apply(torch, flag_values)
     work, job = workload(shape_name), task.load(task_name)
