@@ -1,7 +1,7 @@
 """Real verify runs, one after the other: quiet, beside neighbours, and with slow-downs of known size.
 
     python -m tests.speed.series --runs 80 --disturb half --output tests/speed/recorded/aa.json
-    python -m tests.speed.series --runs 40 --inject 3,5,8,15,one-thread --output tests/speed/recorded/injected.json
+    python -m tests.speed.series --runs 30 --inject 3,5,8,15,one-thread --output tests/speed/recorded/injected.json
     python -m tests.speed.series --replay 2000 --from tests/speed/recorded/aa.json
 
 A baseline is recorded first, in the same series. Only the workload is smaller than verify's own (rows of 384 tokens,
@@ -36,7 +36,7 @@ from tests.speed.series.table import of_runs
 
 WORKLOAD = "chat-5m"
 SMALL = {"tokens_per_row": 384, "over_long": "skip"}
-SHORT = Measure(windows=14, window_seconds=0.2, max_warmup_seconds=8.0)
+SHORT = Measure(windows=10, window_seconds=0.2, max_warmup_seconds=8.0)
 
 
 def main() -> int:
