@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from envdoctor.commands import baseline as recorder
 from envdoctor.commands import verify
 from envdoctor.environment import Environment, locate
 from envdoctor.facts import Facts, Gpu, Gpus
@@ -23,7 +24,7 @@ from envdoctor.inquiry import inquire
 from envdoctor.speed.outcome import as_json
 from envdoctor.speed.verdict import judge
 from envdoctor.speed.why import REACHES
-from envdoctor.target import Target
+from envdoctor.target import Target, load
 from envdoctor.timing import Timing, expected, run_once, time_and_judge
 from envdoctor.wire import to_json
 from tests.speed.making import baseline, cpu_report, report, target
@@ -161,3 +162,34 @@ def test_the_settings_of_a_timing_reach_the_trainer(environment: Environment) ->
     slow = time_and_judge(environment, known, timing, facts=None, progress=silent, on_line=silent)
     assert slow.word == "slower"
     assert len(slow.reports) == 3  # on a CPU one process proves nothing
+
+
+def test_a_baseline_is_recorded_shown_and_judged_by(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """record -> show -> verify, as a user goes; the target file keeps its other lines."""
+    path = tmp_path / "mine.toml"
+    path.write_text('# mine\nschema = 1\ntitle = "CPU"\nstacks = ["cpu"]\n')
+    known = replace(load(path), choice=replace(target().choice, stack="cpu"))  # type: ignore[type-var]
+
+    class Found:
+        facts = Facts()
+        target = known
+
+    monkeypatch.setattr(recorder, "locate", lambda path: environment)
+    monkeypatch.setattr(recorder.doctor, "examine", lambda *given: Found)
+    words = ["record", "--workload", "chat-5m", "--processes", "4", "--output", str(path)]
+    result = CliRunner().invoke(recorder.command, words, standalone_mode=False)
+    assert result.exception is None, result.output
+    assert path.read_text().startswith("# mine\n")
+    stored = load(path).baselines[0]
+    assert (len(stored.windows), stored.evidence) == (4, "measured")
+    assert stored.source.startswith("envdoctor baseline record --target mine --workload chat-5m --processes 4")
+    shown = CliRunner().invoke(recorder.command, ["show", "--target", str(path)], standalone_mode=False).output
+    assert "median of 4 processes" in shown
+    assert "is called slower from" in shown
+    again = replace(known, baselines=(stored,))
+    same = time_and_judge(environment, again, QUICK, facts=Facts(), progress=silent, on_line=silent)
+    assert same.word == "as-expected", same.reasons
+    monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")
+    assert time_and_judge(environment, again, QUICK, facts=Facts(), progress=silent, on_line=silent).word == "slower"

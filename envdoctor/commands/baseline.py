@@ -17,16 +17,18 @@ from envdoctor.commands.verify import quiet
 from envdoctor.environment import locate
 from envdoctor.errors import Trouble
 from envdoctor.examination import Question
+from envdoctor.facts import Gpu
 from envdoctor.handoff import Measure, new_run_folder
 from envdoctor.library import load_targets
 from envdoctor.speed import baseline as baselines
-from envdoctor.speed import chips
+from envdoctor.speed import chips, gpu_watch
 from envdoctor.speed.baseline_shown import shown
 from envdoctor.speed.derive import derive
 from envdoctor.speed.limit import Question as Claim
 from envdoctor.speed.limit import answer
 from envdoctor.target import Baseline, Target, load
 from envdoctor.timing import run_once, workload_of
+from envdoctor.watching import watched
 from envdoctor.wire import to_json
 
 
@@ -67,6 +69,7 @@ def record(
     environment = locate(env)
     console = stderr()
     reports = []
+    looks: list[Gpu] = []
     with steps(console) as progress:
         progress("examining the environment")
         examination = doctor.examine(environment, Question(target=target_name, stack=stack))
@@ -77,12 +80,14 @@ def record(
         for number in range(processes):
             progress(f"timing {chosen}, process {number + 1} of {processes}")
             folder = new_run_folder(f"baseline-{chosen}")
-            reports.append(run_once(environment, target, chosen, Measure(), folder=folder, on_line=quiet))
+            with watched(examination.facts) as seen:
+                reports.append(run_once(environment, target, chosen, Measure(), folder=folder, on_line=quiet))
+            looks += seen
     found = baselines.record(
         reports,
         target,
         target.choice.stack,
-        facts=examination.facts,
+        facts=gpu_watch.merged(examination.facts, looks),
         date=time.strftime("%Y-%m-%d"),
         command=f"envdoctor baseline record --target {target.name} --workload {chosen} --processes {processes}"
         + (" --noisy" if noisy else ""),
