@@ -52,7 +52,8 @@ class Balanced(HTMLParser):
 
 def full() -> str:
     check = document(examination())
-    ablation = {"rows": [{"name": "no-packing", "ratio": 0.5, "interval": [0.4, 0.6]}]}
+    reference = {"name": "as it was", "ratio": 1.0, "interval": [1.0, 1.0]}
+    ablation = {"rows": [reference, {"name": "no-packing", "ratio": 0.5, "interval": [0.4, 0.6]}]}
     return page(check, speed=SPEED, before=check, change={"packages": []}, ablation=ablation, made="today")
 
 
@@ -81,6 +82,8 @@ def test_sections_come_from_their_documents() -> None:
         "root cause",
         "Before and after",
         "What each setting is worth here",
+        "<td>as it was</td>",
+        ">no-packing</text>",
         "Conditions",
     ):
         assert words in text

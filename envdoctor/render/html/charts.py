@@ -133,7 +133,7 @@ def levels(rows: Sequence[tuple[str, float]], unit: str) -> str:
     body = ""
     for number, (name, value) in enumerate(rows):
         y = 16 + ROW * number
-        body += _text(0, y, name) + _text(WIDTH, y, f"{value:,.3g} {unit}", "end")
+        body += _text(0, y, name) + _text(WIDTH, y, f"{_number(value)} {unit}", "end")
         body += _box(0, y + 6, WIDTH * value / most, 14, COLOURS[number % 7])
     return _svg(ROW * len(rows) + 4, body, "quantities side by side")
 
@@ -174,6 +174,10 @@ def roofline(peak: float, achievable: float | None, bandwidth: float, intensity:
     body += _text(x - 12 if anchor == "end" else x + 12, y + 5, f"this run {_si(reached)}FLOP/s", anchor)
     body += _text(WIDTH - 12, 226, f"FLOP per byte of memory traffic (this run at most {intensity:.3g})", "end")
     return _svg(232, body, "roofline")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _si(value: float) -> str:

@@ -142,7 +142,7 @@ def _change(check: Mapping[str, Any], before: Mapping[str, Any] | None, change: 
 def _ablation(ablation: Mapping[str, Any]) -> Iterator[str]:
     rows = ablation.get("rows", ())
     yield "<h2>What each setting is worth here</h2>"
-    measured = [r for r in rows if r.get("ratio") and r.get("interval")]
+    measured = [r for r in rows if r.get("ratio") and list(r.get("interval") or (1, 1)) != [1, 1]]  # not the reference
     drawn = [(str(r["name"]), float(r["ratio"]), (float(r["interval"][0]), float(r["interval"][1]))) for r in measured]
     yield _figure(charts.ratios(drawn), "Speed with the setting over speed without it, interleaved runs")
     yield '<div class="scroll"><table><tr><th>setting</th><th>speed</th><th>interval</th><th>memory</th><th></th></tr>'
