@@ -118,7 +118,7 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
     with stoppable(), locked(where.control) as lock:
         for action in recover_locked(where):
             progress(action)
-        task = _begin(change, where, lock, progress)
+        task = _begin(change, where, lock, progress, new=True)
         with _all_or_nothing(task):
             build.new_clone(task)
             _check(task, verify)
@@ -146,7 +146,7 @@ def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built) -> J
     return clear(where, journal)
 
 
-def _begin(change: Change, where: Places, lock: int, progress: Progress) -> build.Task:
+def _begin(change: Change, where: Places, lock: int, progress: Progress, *, new: bool = False) -> build.Task:
     """Name the clone in the journal before it exists."""
     journal = read(where)
     number = where.free_slot(journal.slots())
@@ -154,7 +154,7 @@ def _begin(change: Change, where: Places, lock: int, progress: Progress) -> buil
     incoming = Generation(
         number=generation,
         made=time.time(),
-        summary=build.summary(change),
+        summary=build.summary(change, new=new),
         mark=new_mark(),
         parent=journal.current.number if where.real.is_dir() else None,
         slot=number,

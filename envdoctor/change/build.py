@@ -183,12 +183,14 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return sorted((e for e in entries if e.name != "__pycache__"), key=lambda entry: entry.name)
 
 
-def summary(change: Change) -> str:
-    """The change in one line, for the history."""
+def summary(change: Change, *, new: bool = False) -> str:
+    """The change in one line, for the history; ``new``: it makes the environment, of all pins."""
     parts = []
-    if change.install:
+    if change.install and not new:
         shown = ", ".join(f"{pin.name} {pin.version}" for pin in change.install[:3])
         parts.append(shown + (f" and {len(change.install) - 3} more" if len(change.install) > 3 else ""))
+    elif new:
+        parts.append(f"made with {len(change.wanted)} packages")
     parts += [f"{name}={value}" for name, value in sorted(change.flags.items())]
     parts += [name if value is None else f"{name}={value}" for name, value in sorted(change.variables.items())]
     return "; ".join(parts) or "no package"

@@ -32,6 +32,9 @@ _PHRASES: tuple[tuple[Cause, str], ...] = (
     ("network", r"dns error|error sending request|timed out|Connection|Temporary failure|Failed to fetch|Network"),
 )
 
+# pip goes on without an index that does not answer, and then reports what it could not find.
+_BROKEN = re.compile(r"^WARNING: Retrying .* after connection broken by '(.*)': /", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
@@ -46,6 +49,8 @@ def understand(text: str, pins: Sequence[Locked]) -> Failure:
     """Read what an installer has printed. ``text`` must not hold passwords any more."""
     words = " ".join(text.split())
     cause: Cause = next((cause for cause, phrase in _PHRASES if re.search(phrase, words)), "unknown")
+    if cause == "not-found" and (broken := _BROKEN.findall(text)):
+        return Failure(cause="network", pin=_about(text, pins), said=broken[-1])
     return Failure(cause=cause, pin=_about(text, pins), said=_said(text))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +59,11 @@ class Layout:
     def untouchable(self) -> bool:
         """Whether it is nobody's single environment: a Python that others are built on, or that is managed."""
         return self.kind == "base" or self.externally_managed
+
+
+def asks(words: Sequence[str]) -> bool:
+    """Whether these words start a Python to be asked by `ask`."""
+    return _QUESTION in words
 
 
 def python_of(environment: Path) -> Path:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from envdoctor.change.layout import asks
 from envdoctor.change.places import Places
 from envdoctor.errors import Trouble
 
@@ -28,6 +29,7 @@ class User:
 def users(*folders: Path) -> tuple[User, ...]:
     """The processes that run from any of these directories; this process and those above it are left out.
 
+    So are the probes of another envdoctor: they end within moments, and what waits its turn must not stop what has it.
     Other users' processes are seen by root only.
     """
     roots = [os.path.realpath(folder) for folder in folders]
@@ -39,7 +41,7 @@ def users(*folders: Path) -> tuple[User, ...]:
             continue
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
             because = _because(Path(entry.path), named)
-            if because is not None:
+            if because is not None and not _of_envdoctor(Path(entry.path)):
                 found.append(User(process=int(entry.name), name=_name(Path(entry.path)), because=because))
     return tuple(found)
 
@@ -87,6 +89,12 @@ def _because(process: Path, folders: set[str]) -> str | None:
                 if _below(path, folders):
                     return path
     return None
+
+
+def _of_envdoctor(process: Path) -> bool:
+    """Whether it is a probe or a question that some envdoctor, wherever it is installed, puts to the environment."""
+    words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
+    return asks(words) or any("/envdoctor/probe/" in word and word.endswith(".py") for word in words[1:8])
 
 
 def _same_files(process: Path) -> bool:
