@@ -76,8 +76,9 @@ def carry_out(
     last: list[Examination] = []
 
     def verify(clone: Path) -> str | None:
-        progress("importing torch in the new environment")
-        warm(locate(clone))
+        if not environment.exists or any(pin.name == "torch" for pin in change.install):
+            progress("importing torch in the new environment")
+            warm(locate(clone))  # else its bytecode is the old state's, by hard link
         progress("checking the new environment by the same rules")
         after = doctor.examine(locate(clone), replace(question, deep=False))
         # It will be at its own path when anybody reads this, not at the clone's.

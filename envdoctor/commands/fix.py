@@ -124,7 +124,9 @@ def _show_plan(environment: Environment, examination: Examination, ways: repair.
         console.print(f"target {target.name}, stack {target.choice.stack}: {target.choice.reason}", style="dim")
     if not environment.exists:
         pins = target.choice.pins if target.choice else ()
-        console.print(f"Create {environment.path} with {len(pins)} packages, by exact version and hash.")
+        size = sum(pin.size or 0 for pin in pins) / 1e9
+        download = f" ({size:.1f} GB of wheels)" if size >= 0.05 else ""
+        console.print(f"Create {environment.path} with {len(pins)} packages{download}, by exact version and hash.")
         return
     for step in plan.install:
         console.print(f"  {step.name:<24} {step.before or 'missing':>16} → {step.after.version}")
@@ -135,6 +137,8 @@ def _show_plan(environment: Environment, examination: Examination, ways: repair.
     if plan.kept:
         verb = "removed (--strict)" if ways.strict else "kept as they are (--strict removes them)"
         console.print(f"  {len(plan.kept)} packages outside the lock are {verb}", style="dim")
+        if ways.strict:
+            console.print(f"    {', '.join(plan.kept)}", style="dim", markup=False)
     strategy = preview(repair.change_for(environment, examination, ways))
     console.print(f"  how: {strategy.kind}: {strategy.reason}", style="dim", markup=False)
 
