@@ -17,7 +17,7 @@ from trainer.model import Trainee
 
 RUNGS = ("none", "alternate", "full")
 MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
-PROBE = 128  # tokens of the probing pass, in two documents
+PROBE = 128  # tokens of the smaller probing pass
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     model = trainee.model
     total = sum(p.numel() * p.element_size() for p in model.parameters())
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    casts = 0.0 if trainee.dtype == torch.float32 else 2.0 * sum(p.numel() for p in model.parameters())
+    # What is frozen is held in the compute precision already (`trainer.lora`).
+    casts = sum(2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype)
     inside, outside, entry = _kept(trainee)
     return Footprint(
         fixed=(total + trained * (12 + 4 * copies)) / shards + casts, inside=inside, outside=outside, entry=entry,
@@ -111,7 +112,18 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
 
 
 def _kept(trainee: Trainee) -> Tuple[float, float, float]:
-    """Bytes per token kept (within layers, elsewhere, as the layers' inputs) by a pass over PROBE tokens."""
+    """Bytes per token kept: within layers, elsewhere, as the layers' inputs.
+
+    From passes over PROBE tokens and twice as many: what does not grow with the tokens is no token's, above all the
+    casts of the weights that autocast keeps, which `fixed` counts already.
+    """
+    small, large = _kept_by(trainee, PROBE), _kept_by(trainee, 2 * PROBE)
+    inside, outside, entry = ((after - before) / PROBE for before, after in zip(small, large))
+    return inside, outside, entry
+
+
+def _kept_by(trainee: Trainee, tokens: int) -> Tuple[int, int, int]:
+    """Bytes kept by a pass over so many tokens, in two documents."""
     weights = {p.untyped_storage().data_ptr() for p in trainee.model.parameters()}
     seen: Set[int] = set()
     kept = {"inside": 0, "outside": 0, "entry": 0}
@@ -128,7 +140,7 @@ def _kept(trainee: Trainee) -> Tuple[float, float, float]:
         kept["entry"] += inputs[0].numel() * inputs[0].element_size() if inputs else 0
         where.append("inside")
 
-    documents = [([1] * (PROBE // 2), [0] * (PROBE // 2))] * 2
+    documents = [([1] * (tokens // 2), [0] * (tokens // 2))] * 2
     batch = (packed(documents) if trainee.attention is not None else padded(documents, 0)).to(trainee.device)
     before = randomness.tensors(trainee.device)
     with ExitStack() as held:
@@ -138,7 +150,7 @@ def _kept(trainee: Trainee) -> Tuple[float, float, float]:
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():
             trainee.hidden(batch)
     randomness.restore_torch(trainee.device, before)
-    return kept["inside"] / PROBE, kept["outside"] / PROBE, kept["entry"] / PROBE
+    return kept["inside"], kept["outside"], kept["entry"]
 
 
 def free(device: torch.device, processes: int) -> float:

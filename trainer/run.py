@@ -121,7 +121,7 @@ def _executed(
             choices += trainee.choices[settled:]
             report.update(
                 steps=run.position.step, losses=finite(run.history.losses), grad_norms=finite(run.history.norms),
-                skipped_steps=run.history.skipped, memory=_memory(trainee.device),
+                skipped_steps=run.history.skipped, memory=report.get("memory") or _memory(trainee.device),
             )  # fmt: skip
         report["outcome"] = "interrupted" if run.interrupted else "finished"
 
@@ -185,6 +185,8 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
     """A measured run: probes, warm-up, windows, probes; nothing is saved."""
     contention, device = Contention(), run.trainee.device
     before = reference.probe(device) if protocol.probes else None
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)  # the probes' gigabytes are not the training's
     measurement = Measurement(protocol, run.stopwatch)
     begun = time.perf_counter()
 
@@ -198,6 +200,7 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
     measurement.start()
     loop.train(run, [_first_step(report), watch])
     now = time.perf_counter()
+    report["memory"] = _memory(device)
     after = reference.probe(device) if protocol.probes else None
     whole = total(measurement.windows)
     report.update(

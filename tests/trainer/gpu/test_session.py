@@ -141,3 +141,17 @@ def test_times_are_of_single_calls() -> None:
 @pytest.mark.parametrize(("value", "expected"), [(1.0, 0.0), (1.5, 0.5), (float("nan"), float("inf"))])
 def test_distance(value: float, expected: float) -> None:
     assert distance(torch.full((3,), value), torch.ones(3)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("without_venv", [False, True])
+def test_the_program_runs_in_an_interpreter_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_venv: bool
+) -> None:
+    from trainer.benchmarks.gpu import program
+
+    if without_venv:
+        monkeypatch.setitem(__import__("sys").modules, "venv", None)
+    python = program.interpreter(tmp_path / "apart")
+    done = program.run([python, "-c", "import trainer, numpy, sys; print(sys.prefix)"], 60, tmp_path)
+    assert done.code == 0, done.err
+    assert (done.out.strip() == str(tmp_path / "apart")) != without_venv

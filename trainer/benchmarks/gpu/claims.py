@@ -61,7 +61,7 @@ def measure(session: Session) -> None:
     session.attempt("bytes: full tuning in float32", lambda: memory(session, {"precision": "float32"}), 20)
     session.attempt("bytes: adapters", lambda: memory(session, {"lora_rank": 16}), 20)
     session.attempt("utilisation of a batch of 1", lambda: utilisation(session), 15)
-    names = [*SETTINGS, *CHUNKS]
+    names = [name for name in (*SETTINGS, *CHUNKS) if session.full or name != "compile"]
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(session.pick(1, 2)):
             for name in names if turn % 2 == 0 else names[::-1]:

@@ -5,6 +5,7 @@ is not mistaken for the examined environment's.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -27,13 +28,26 @@ class Done:
 
 def interpreter(folder: Path) -> str:
     """A Python in `folder` that sees this one's packages and those of PYTHONPATH, but is another environment."""
-    import venv
-
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
     places = [*os.environ.get("PYTHONPATH", "").split(os.pathsep), str(ROOT), sysconfig.get_paths()["purelib"]]
+    try:
+        import venv
+
+        venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    except (ImportError, OSError, subprocess.CalledProcessError):
+        return _wrapper(folder, places)  # some distributions leave venv out of Python
     library = next((folder / "lib").glob("python*")) / "site-packages"
     (library / "places.pth").write_text("".join(place + "\n" for place in places if place), encoding="utf-8")
     return str(folder / "bin" / "python")
+
+
+def _wrapper(folder: Path, places: List[str]) -> str:
+    """This Python under a script that sets PYTHONPATH: what it starts inherits that, which a check then mentions."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "python"
+    line = "PYTHONPATH=%s exec %s" % (shlex.quote(os.pathsep.join(filter(None, places))), shlex.quote(sys.executable))
+    script.write_text('#!/bin/sh\n%s "$@"\n' % line, encoding="utf-8")
+    script.chmod(0o755)
+    return str(script)
 
 
 def run(words: Sequence[str], seconds: float, folder: Path, plain: bool = False) -> Done:

@@ -45,7 +45,7 @@ def measure(session: Session) -> None:
         folder = Path(name)
         for precision in ("float32", "bfloat16"):
             session.attempt("losses " + precision, lambda p=precision: equal_losses(session, p, folder), 30)  # type: ignore[misc]
-        sides = [*OURS, *RIVALS]
+        sides = [side for side in (*OURS, *RIVALS) if session.full or "compiled" not in side]
         for turn in range(session.pick(1, 2)):
             for side in sides if turn % 2 == 0 else sides[::-1]:
                 row = "%s, round %d" % (side, turn)
