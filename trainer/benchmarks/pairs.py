@@ -12,7 +12,6 @@ from trainer.benchmarks.turns import Side, interleave
 from trainer.workloads import find
 
 PAIRS_PER_BATCH = 32
-MARK = "<|embed|>\n"  # what our task puts before a text by default; the others get it too
 
 
 def compared(python: str, given: argparse.Namespace, folder: Path) -> Dict[str, Any]:
@@ -44,7 +43,7 @@ LOSSES = {"ST in-batch": "in-batch", "ST cached": "cached"}
 
 
 def pair_files(chats: Path, folder: Path) -> List[Path]:
-    """The same queries, answers and one hard negative each, for our task and as plain columns with the mark."""
+    """The same queries, answers and one hard negative each, for our task and as plain columns."""
     rows = corpora._pairs([json.loads(line)["messages"] for line in chats.read_text(encoding="utf-8").splitlines()])
     ours, theirs = folder / "pairs.jsonl", folder / "columns.jsonl"
     plain = [
@@ -55,9 +54,9 @@ def pair_files(chats: Path, folder: Path) -> List[Path]:
         theirs,
         [
             {
-                "anchor": MARK + row["query"],
-                "positive": MARK + row["positives"][0],
-                "negative": MARK + row["negatives"][0],
+                "anchor": row["query"],
+                "positive": row["positives"][0],
+                "negative": row["negatives"][0],
             }
             for row in plain
         ],
@@ -69,7 +68,7 @@ def _grit(name: str, preset: str, python: str, common: Dict[str, Any], shared: P
     own = shared.parent / name.replace(" ", "-")
     settings = {
         "model": str(shared / "model"), "data": [str(data)], "tokens_per_row": peers.TOKENS_PER_ROW,
-        "generative_weight": 0.0, "pairs_per_batch": PAIRS_PER_BATCH, "output": str(own / "run"),
+        "generative_weight": 0.0, "embed_mark": "", "pairs_per_batch": PAIRS_PER_BATCH, "output": str(own / "run"),
         "cache": str(own / "cache"), "threads": common["threads"], **peers.OURS,
     }  # fmt: skip
     order = {**common, "task": "gritlm", "preset": preset, "settings": settings}

@@ -185,6 +185,12 @@ def one_size(name: str, python: str, given: argparse.Namespace, folder: Path) ->
     return found
 
 
+def keep(output: Optional[Path], found: Dict[str, Any]) -> None:
+    """What is measured so far, in the file asked for: a later failure costs none of it."""
+    if output:
+        output.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
 def main() -> None:
     """Measure what was asked for; print tables, goals beside figures, and write the raw JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -209,16 +215,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for size in given.sizes:
             found["sizes"][size] = one_size(size, python, given, Path(name) / size)
+            keep(given.output, found)
             if given.profile:
                 model, own = str(Path(name) / size / "shared" / "model"), Path(name) / size
                 print(started(python, "trainer.benchmarks.profiling", ["--model", model], own), flush=True)
+        print(peertables.goals_text(found["sizes"]), flush=True)
         if not given.without_pairs:
             from trainer.benchmarks import pairs
 
             found["pairs"] = pairs.compared(python, given, Path(name))
-    print(peertables.goals_text(found["sizes"]))
-    if given.output:
-        given.output.write_text(json.dumps(found, indent=1), encoding="utf-8")
+            keep(given.output, found)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", default=names, choices=names)
     parser.add_argument("--workload", default="chat-5m")
     parser.add_argument("--model-config", help="JSON file of another model for the workload's data and tokenizer")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of a slice")
     parser.add_argument("--threads", type=int, default=0, help="of every run; 0: all cores")
     parser.add_argument("--compile", action="store_true", help="measure torch.compile as well")
@@ -167,12 +167,12 @@ def main() -> None:
         for seed in SEEDS:
             if seed.number in given.seeds:
                 results.append(measured(seed, given, Path(name) / seed.number))
+                if given.output:  # after each: a later failure costs none of it
+                    given.output.write_text(json.dumps({"schema": 1, "seeds": results}, indent=1), encoding="utf-8")
                 print("\n" + text(results[-1]), flush=True)
     print("\n" + LINE % ("seed", "what (steps: with it over without it)", "claimed", "before/s", "after/s",
                          "ratio here (quartiles)", "by CPU time"))  # fmt: skip
     print("\n".join(text(found) for found in results))
-    if given.output:
-        given.output.write_text(json.dumps({"schema": 1, "seeds": results}, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """One side of the pairs comparison: sentence-transformers' trainer with its in-batch loss, in turns.
 
-The same initial weights, read both ways (config.is_causal=False) with mean pooling, the same texts with the same
+The same initial weights, read both ways (is_causal off) with mean pooling, the same texts with the same
 batches of pairs, temperature 0.02 (scale 50). It tokenises in its collator, as it always does.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +38,14 @@ class Counting:
         return batch
 
 
+def _reading_both_ways(model: Path, copy: Path) -> Path:
+    """A copy of the model's folder whose configuration asks for attention to both sides."""
+    shutil.copytree(model, copy)
+    config = json.loads((copy / "config.json").read_text(encoding="utf-8"))
+    (copy / "config.json").write_text(json.dumps({**config, "is_causal": False}), encoding="utf-8")
+    return copy
+
+
 def main(path: str) -> None:
     """Train in turns as the order in the file `path` says."""
     import torch
@@ -53,9 +62,13 @@ def main(path: str) -> None:
     order = json.loads(Path(path).read_text(encoding="utf-8"))
     if order.get("threads"):
         torch.set_num_threads(int(order["threads"]))
-    body = Transformer(order["model"], max_seq_length=order["tokens_per_row"], config_args={"is_causal": False})
-    pooling = Pooling(body.get_word_embedding_dimension(), "mean")
-    model = SentenceTransformer(modules=[body, pooling], device="cpu")
+    both_ways = _reading_both_ways(Path(order["model"]), Path(order["folder"]) / "model")
+    body = Transformer(str(both_ways), max_seq_length=order["tokens_per_row"])
+    for module in body.modules():
+        if hasattr(module, "is_causal"):
+            module.is_causal = False  # decides where a batch without padding has no mask
+    width = json.loads((both_ways / "config.json").read_text(encoding="utf-8"))["hidden_size"]
+    model = SentenceTransformer(modules=[body, Pooling(width, "mean")], device="cpu")
     rows = Dataset.from_json(order["pairs"], cache_dir=str(Path(order["folder"]) / "cache"))
     kinds = {
         "in-batch": lambda: losses.MultipleNegativesRankingLoss(model, scale=50.0),
