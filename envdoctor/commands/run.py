@@ -109,6 +109,9 @@ def _tell(
     """
     from dataclasses import replace
 
+    from rich.padding import Padding
+    from rich.text import Text
+
     from envdoctor.render.speed import render
     from envdoctor.speed.cost import cost
     from envdoctor.speed.measured_run import advice, agreement, record
@@ -127,11 +130,12 @@ def _tell(
         diagnosis = replace(diagnosis, verdict=replace(diagnosis.verdict, cost=cost(steps, rate, price)))
     render(diagnosis.spoken, console)
     for text in (*advice.processes(diagnosis), *agreement.sentences(agreed)):
-        console.print(f"    {text}", style="dim", markup=False, highlight=False)
+        indent = len(text) - len(text.lstrip())
+        console.print(Padding(Text(text.strip(), "dim"), (0, 0, 0, 4 + indent)))
     for one in diagnosis.advice:
-        console.print(f"  ▸ {one.text} (at most {one.saves:.0%} of the time)", markup=False)
-        for line in one.lines:
-            console.print(f"      {line}", style="bold cyan", markup=False)
+        console.print(Padding(Text(f"▸ {one.text} (at most {one.saves:.0%} of the time)"), (0, 0, 0, 2)))
+        for line in one.lines:  # never broken: it is there to be copied
+            console.print(Text(f"      {line}", "bold cyan"), soft_wrap=True)
     if path is not None:
         data: dict[str, Any] = advice.run_json(diagnosis)
         write(path, json.dumps(data, indent=1) + "\n")
