@@ -23,7 +23,8 @@ _NOT_PYTHON = frozenset(
 def read(page: Page, draft: Draft) -> None:
     """Rows of ``conda list`` after its heading; rows with a build elsewhere; ``name=version=build`` of an export."""
     listed = False
-    for number, text in page.left():
+    for number, line in page.left():
+        text = re.sub(r"^conda(?: list| package)?s?:\s+(?=[a-z])", "", line)
         if re.match(r"#?\s*packages in environment at ", text):
             draft.format(FORMAT)
             draft.whole_list = listed = True

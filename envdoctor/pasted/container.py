@@ -27,12 +27,21 @@ def read(page: Page, draft: Draft) -> None:
                 page.take(number)
         elif command := _COMMAND.search(text):
             draft.claim("host.container", _NAMES.get(command[1], command[1]), INFERRED)
+            _image(draft, text)
             _shm(draft, text)
             _cpus(draft, text)
         elif (found := pair(text)) and _KEY.fullmatch(normal(found[0])) and not words.is_unknown(found[1]):
             draft.claim("host.container", "docker", INFERRED)
+            _image(draft, found[1])
             _shm(draft, found[1])
             _cpus(draft, found[1])
+
+
+def _image(draft: Draft, text: str) -> None:
+    """Images of PyTorch say what is in them: "pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"."""
+    if found := re.search(r"\bpytorch/pytorch:(\d+\.\d+\.\d+)-cuda(\d{1,2}\.\d)\b", text):
+        draft.claim("torch.version", found[1], INFERRED)
+        draft.claim("torch.cuda", found[2], INFERRED)
 
 
 def _cpus(draft: Draft, text: str) -> None:

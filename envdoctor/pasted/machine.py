@@ -85,6 +85,12 @@ def gpu_memory(draft: Draft, value: str) -> None:
             draft.gpu(index, memory=words.size(value))
 
 
+def management_library(draft: Draft, value: str) -> None:
+    """Version of the driver's libraries beside its kernel module; with two parts only it is a release branch."""
+    found = re.match(r"v?(\d{3}\.\d{1,3}\.\d{1,3})\b", value)
+    draft.claim("driver.management_library", found[1] if found else None)
+
+
 def memory(draft: Draft, value: str) -> None:
     draft.claim("host.memory", words.size(value))
 
@@ -163,6 +169,9 @@ FIELDS: Mapping[str, Field] = {
                  "nvrm version", "cuda driver"),
         cuda_of_driver: ("cuda driver version", "driver cuda version", "nvidia-smi cuda version", "smi_cuda",
                          "cuda version (nvidia-smi)", "torch._c._cuda_getdriverversion()"),
+        management_library: ("driver libraries", "user space driver libraries", "driver library", "libnvidia-ml",
+                             "nvml library version", "nvml library", "userspace driver", "user space driver",
+                             "user-space driver libraries", "user-space driver", "nvidia libraries"),
         memory: ("system ram", "ram", "memory", "total memory", "physical memory", "system memory", "total ram"),
         shm: ("shared memory (/dev/shm) size", "/dev/shm", "/dev/shm size", "shm size", "shm", "shared memory",
               "shm_size", "shm-size", "--shm-size", "df -h /dev/shm"),

@@ -96,7 +96,9 @@ def _facts(message: str, draft: Draft) -> None:
     if found := re.search(r"driver on your system is too old \(found version (\d{4,5})\)", message):
         draft.claim("driver.cuda", cuda_of(found[1]), LISTED)
         draft.claim("torch.cuda_available", False, LISTED)
-    if re.search(r"CUDA initialization: (?!Error)\w", message):  # the warning of is_available() before it says False
+    if re.search(
+        r"CUDA initialization: (?!Error)\w|torch\.cuda\.is_available\(\) is False", message
+    ):  # the warning of is_available() before it says False
         draft.claim("torch.cuda_available", False, INFERRED)
     if re.search(r"Found no NVIDIA driver on your system", message):
         draft.claim("torch.cuda_available", False, LISTED)

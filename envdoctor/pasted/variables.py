@@ -28,7 +28,8 @@ _FAMILIES = (
 _NAMES = scrub.NAMES | {"FORCE_TORCHRUN", "MASTER_ADDR", "NNODES", "NODE_RANK", "PATH", "SLURM_JOB_NUM_NODES", "USE_TF"}
 _SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|API_|ACCESS|CREDENTIAL|(?:^|_)KEY(?:$|_)|PROXY|AUTH|COOKIE")
 _LINE = re.compile(
-    r"(?:(?:export|set|declare -x|ENV|setenv|os\.environ|-e|--env)\s+|\$env:)?(?P<name>[A-Z][A-Z0-9_]{1,60})"
+    r"(?:(?:export|set|declare -x|ENV|setenv|os\.environ|-e|--env)\s+|\$env:|env(?:iron(?:ment)?)?\.)?"
+    r"(?P<name>[A-Z][A-Z0-9_]{1,60})"
     r"(?:\s?=\s?|:\s+|(?<=\w)\s+(?=\S+$))(?P<value>.*?)[;,\\]?"
 )
 _PYTHON = re.compile(r"os\.environ\[['\"](?P<name>[A-Z][A-Z0-9_]{1,60})['\"]\]\s*=\s*f?['\"](?P<value>[^'\"]*)['\"]")

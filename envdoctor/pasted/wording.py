@@ -36,7 +36,8 @@ _ROWS = (
         "Driver/library version mismatch",
     ),
     _row(
-        r"\bcuInit\b\D{0,30}\b(\d{2,3})\b", r"CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error \1"
+        r"\bcuInit\b(?:\(0?\))?\D{0,30}\b(\d{2,3})\b",
+        r"CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error \1",
     ),
     _row(r"system (?:is )?not yet initiali[sz]ed", "Error 802: system not yet initialized"),
     _row(
@@ -55,6 +56,11 @@ _ROWS = (
     ),
     _row(
         r"installed CUDA (?:version )?([\d.]*\d) (?:does not match|differs from) torch\S* (?:CUDA )?([\d.]*\d)",
+        r"detected CUDA version (\1) mismatches the version used to compile PyTorch (\2)",
+    ),
+    _row(
+        r"CUDA (?:\w+ ){0,3}\(?v?([\d.]*\d)\)? (?:mismatches|differs from|does not match|does not agree with)"
+        r".{0,40}?(?:PyTorch|torch)\b.{0,40}?\(?([\d.]*\d)\)?",
         r"detected CUDA version (\1) mismatches the version used to compile PyTorch (\2)",
     ),
     _row(

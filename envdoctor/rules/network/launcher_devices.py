@@ -2,11 +2,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from envdoctor.facts import Facts
+from envdoctor.knowledge import messages
+from envdoctor.pattern import Pattern
 from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.network import _joined
 from envdoctor.target import Target
+
+_SAYS = Pattern(r"Less than two GPU ids were configured|at least two are specified for .?--gpu_ids", re.IGNORECASE)
 
 
 @rule(Severity.ERROR)
@@ -15,11 +20,26 @@ def launcher_devices(facts: Facts, target: Target) -> Iterator[Finding]:
 
     Why: accelerate hands gpu_ids over as CUDA_VISIBLE_DEVICES as it stands. Brackets, quotes or blanks make the first
     entry invalid, and CUDA then shows no device at all; a number beyond the last GPU cuts the list there.
-    Fix: bare numbers with commas, or all.
+    num_processes counts all machines together: fewer than machines cannot be.
+    Fix: bare numbers with commas, or all; as many processes as GPUs on all machines.
     Source: https://github.com/huggingface/accelerate/issues/3225
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
     """
-    text = need(facts.launcher).settings.get("gpu_ids")
+    said = messages.matched(facts, _SAYS)
+    if said is not None:
+        yield _mismatch(
+            said.string, "as many GPUs as processes", f"The launcher refuses its list of GPUs: {said.string}."
+        )
+        return
+    settings = need(facts.launcher).settings
+    machines, processes = (_joined.whole(settings.get(name)) for name in ("num_machines", "num_processes"))
+    if machines and processes and processes < machines:
+        message = f"num_processes: {processes} is the number for all {machines} machines, at least one each."
+        yield replace(_mismatch(str(processes), f"at least {machines}", message), subject="num_processes")
+    yield from _listed(facts, settings.get("gpu_ids"))
+
+
+def _listed(facts: Facts, text: str | None) -> Iterator[Finding]:
     if text is None or text.strip("'\" ").lower() in ("all", "", "none", "null"):
         return
     plain = text.strip("'\"")

@@ -11,7 +11,7 @@ from envdoctor.compat.installed_torch import line_is_guessed, torch_build, torch
 from envdoctor.compat.machine import machine_of
 from envdoctor.compat.numbers import capability
 from envdoctor.compat.solver import best_build, fits, libraries_know
-from envdoctor.compat.torch_builds import Build, kernels_of, release_of
+from envdoctor.compat.torch_builds import Build, build_of, release_of
 from envdoctor.facts import Facts
 from envdoctor.knowledge import remedies
 from envdoctor.pattern import Pattern
@@ -72,7 +72,8 @@ def _other_build_serves(build: Build | None, number: str) -> bool:
     """Has another CUDA line of the same release code for the GPU? Then a report without the line accuses nobody."""
     release = release_of(build.torch) if build else None
     lines = release.lines if release else ()
-    return any(serving(kernels_of(release.name, line), number) for line in lines if release)
+    builds = [build_of(release.name, line) for line in lines if release]
+    return any(_served(other, other.kernels, number) for other in builds)
 
 
 def _contradicted(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:

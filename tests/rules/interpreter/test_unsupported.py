@@ -51,3 +51,29 @@ def test_healthy_and_unknown() -> None:
     assert silent(unsupported, python("3.12", packages=installed(torch="not a version")))
     assert skipped(unsupported, Facts())
     assert skipped(unsupported, python("3.12.1"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: Could not find a version that satisfies the requirement torch (from versions: none)",
+        "ERROR: Could not find a version that satisfies the requirement torch==1.10.0+cu113 (from versions: 0.1.2)",
+        "Could not find a version that satisfies the requirement torch==1.12.0 (from versions: 2.2.0, 2.3.1)",
+    ],
+)
+def test_pip_offers_no_wheel_that_would_do(line: str) -> None:
+    for facts in (python("3.10.1", messages=(line,)), Facts(messages=(line,))):
+        (finding,) = findings(unsupported, facts)
+        assert finding.severity is Severity.ERROR
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ERROR: Could not find a version that satisfies the requirement torch==9.9 (from versions: 2.2.0, 2.3.1)",
+        "ERROR: Could not find a version that satisfies the requirement wandb (from versions: none)",
+        "No connection: could not find a version that satisfies the requirement torch (from versions: none)",
+    ],
+)
+def test_other_refusals_of_pip_are_not_the_python_s(line: str) -> None:
+    assert silent(unsupported, python("3.11.7", messages=(line,)))

@@ -32,3 +32,17 @@ def test_fine(text: str) -> None:
 
 def test_no_launcher() -> None:
     assert skipped(launcher_devices, Facts())
+
+
+def test_fewer_processes_than_machines() -> None:
+    facts = Facts(launcher=Launcher(settings={"num_machines": "2", "num_processes": "1"}))
+    (finding,) = findings(launcher_devices, facts)
+    assert (finding.kind, finding.subject, finding.expected) == ("config-mismatch", "num_processes", "at least 2")
+    enough = Facts(launcher=Launcher(settings={"num_machines": "2", "num_processes": "16"}))
+    assert silent(launcher_devices, enough)
+
+
+def test_accelerate_refuses_one_id_for_several_gpus() -> None:
+    line = "ValueError: Less than two GPU ids were configured and tried to run on on multiple GPUs."
+    (finding,) = findings(launcher_devices, Facts(messages=(line,)))
+    assert finding.kind == "config-mismatch"

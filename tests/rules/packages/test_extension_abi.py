@@ -103,3 +103,16 @@ def test_repaired_from_the_lock() -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(extension_abi, Facts())
+
+
+def test_an_extension_that_looks_for_the_libraries_of_another_cuda() -> None:
+    line = "ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory"
+    packages = installed(torch="2.1.2+cu121", flash_attn="2.3.6")
+    (finding,) = findings(extension_abi, Facts(messages=(line,), packages=packages))
+    assert (finding.kind, finding.subject) == ("extension-abi-mismatch", "flash-attn")
+    same = "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"
+    assert silent(extension_abi, Facts(messages=(same,), packages=packages))
+    ours = f"bitsandbytes: {line}"  # packages/extension-binary speaks of it
+    assert silent(
+        extension_abi, Facts(messages=(ours,), packages=installed(torch="2.1.2+cu121", bitsandbytes="0.41.0"))
+    )

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Torch
+from envdoctor.facts import Facts, Gpu, Gpus, Origin, Torch
 from envdoctor.rules.torch.no_kernels import no_kernels
 from tests.rules.cuda_machines import (
     CPU_TARGET,
@@ -101,3 +101,18 @@ def test_remedy_is_a_build_that_driver_and_gpu_run() -> None:
     none = only(no_kernels, machine(gpus=pascal))
     assert none.remedy.commands == ()
     assert "no published build serves 6.0 and 12.0 together" in none.remedy.text
+
+
+def test_a_guessed_build_accuses_nobody_where_another_of_its_release_would_do() -> None:
+    def found(version: str, name: str, cuda: str | None = None) -> list[str]:
+        facts = Facts(
+            origin=Origin(kind="pasted"),
+            torch=Torch(version=version, cuda=cuda),
+            gpus=Gpus(devices=(Gpu(index=0, name=name),)),
+        )
+        return brief(no_kernels, facts)
+
+    # by default it is built for CUDA 10.2, on PyTorch's own index and by conda for 11.3 too
+    assert found("1.10.2", "NVIDIA RTX A6000") == ["note no-kernels-for-gpu NVIDIA RTX A6000"]
+    assert found("1.10.2", "NVIDIA RTX A6000", "11.3") == []
+    assert found("2.6.0", "NVIDIA GeForce RTX 5090") == ["error no-kernels-for-gpu NVIDIA GeForce RTX 5090"]
