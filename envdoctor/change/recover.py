@@ -14,7 +14,7 @@ from envdoctor.change.lock import locked
 from envdoctor.change.overwrite import put
 from envdoctor.change.places import KEPT_PREFIX, Places, places
 from envdoctor.change.swap import finished, has_happened, settle
-from envdoctor.change.users import users
+from envdoctor.change.users import end, users
 from envdoctor.change.values import Recovered
 
 KEPT_STATES = 2  # previous states that stay for undo; hard links make them cheap
@@ -54,6 +54,9 @@ def recover_locked(where: Places) -> tuple[str, ...]:
         else:
             known = {state.slot for state in journal.states}
             for slot in {pending.slot, *_kept_numbers(where)} - known:  # first: the disk may be full
+                end(where.slot(slot))
+                _delete(where, slot)
+                end(where.slot(slot))  # what was being started
                 _delete(where, slot)
             journal = replace(journal, pending=None)
             actions.append(f"an interrupted change was taken back: {pending.incoming.summary}")

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import signal
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.change.layout import asks
 from envdoctor.change.places import Places
 from envdoctor.errors import Trouble
+
+_END_SECONDS = 10.0  # how long a killed process may take to disappear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,24 @@ def users(*folders: Path) -> tuple[User, ...]:
     So are the probes of another envdoctor: they end within moments, and what waits its turn must not stop what has it.
     Other users' processes are seen by root only.
     """
+    return tuple(user for user in _running(folders) if not _of_envdoctor(Path("/proc", str(user.process))))
+
+
+def end(folder: Path) -> None:
+    """Kill what still runs from a clone that nobody wants: the children of an envdoctor that was killed.
+
+    Left alone, they would write bytecode into it, and so bring it back, after it has been deleted.
+    """
+    give_up = time.monotonic() + _END_SECONDS
+    while (found := _running((folder,))) and time.monotonic() < give_up:
+        for user in found:
+            with contextlib.suppress(OSError):
+                os.kill(user.process, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def _running(folders: Iterable[Path]) -> tuple[User, ...]:
+    folders = tuple(folders)
     roots = [os.path.realpath(folder) for folder in folders]
     named = {os.path.abspath(folder) for folder in folders} | set(roots)
     ours = set(_ancestors())
@@ -41,7 +63,7 @@ def users(*folders: Path) -> tuple[User, ...]:
             continue
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
             because = _because(Path(entry.path), named)
-            if because is not None and not _of_envdoctor(Path(entry.path)):
+            if because is not None:
                 found.append(User(process=int(entry.name), name=_name(Path(entry.path)), because=because))
     return tuple(found)
 
@@ -93,7 +115,10 @@ def _because(process: Path, folders: set[str]) -> str | None:
 
 def _of_envdoctor(process: Path) -> bool:
     """Whether it is a probe or a question that some envdoctor, wherever it is installed, puts to the environment."""
-    words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
+    try:
+        words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
+    except OSError:  # it has ended
+        return True
     return asks(words) or any("/envdoctor/probe/" in word and word.endswith(".py") for word in words[1:8])
 
 
