@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.compat.cuda_lines import LINES
@@ -32,6 +32,7 @@ def test_a_box_runs_what_each_of_its_gpus_runs(build: Build, machine: Machine) -
     assert fits(build, machine).ok == all(alone)
 
 
+@settings(deadline=None)  # a busy machine takes longer than 200 ms for the whole table now and then
 @given(machines)
 def test_the_best_build_fits_and_no_newer_release_does(machine: Machine) -> None:
     best = best_build(machine)

@@ -185,7 +185,7 @@ EXAMPLES: Mapping[str, Example] = {
         replace(host(compiler="")[0], interpreter=_known(interpreter(headers="")[0].interpreter)),
         H100_TARGET,
     ),
-    "interpreter/shadowed-modules": interpreter(shadowed=("/work/timeit.py",)),
+    "interpreter/shadowed-modules": interpreter(shadowed=("/srv/timeit.py",)),
     "packages/triton-pair": said("torch==2.6.0\ntriton==3.5.1\nCannot find a working triton installation\n"),
     "host/cache-directories": host(storage=(Storage(purpose="triton-cache", path="/t", noexec=True, writable=True),)),
     "host/shared-memory": host(shm=64 << 20),
