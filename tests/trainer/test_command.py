@@ -167,6 +167,44 @@ def test_bad_data_is_told_by_file_and_line(tmp_path: Path, tiny: dict, case: str
     assert not list((tmp_path / "cache").rglob("*"))  # a failed preparation leaves nothing behind
 
 
+def test_a_tokenizer_without_a_chat_template_is_told(tmp_path: Path, tiny: dict) -> None:
+    import shutil
+
+    from trainer.errors import TrainerError
+    from trainer.settings import from_mapping
+    from trainer.tasks import sft
+
+    plain = tmp_path / "plain"
+    shutil.copytree(tiny["tokenizer"], plain)
+    (plain / "chat_template.jinja").unlink(missing_ok=True)
+    config = json.loads((plain / "tokenizer_config.json").read_text())
+    config.pop("chat_template", None)
+    (plain / "tokenizer_config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        TrainerError, match=r"d\.jsonl, line 1: a chat, but the tokenizer has no chat template"
+    ) as caught:
+        sft.prepare(from_mapping({**tiny, "tokenizer": str(plain)}, "test"), None)
+    assert "chat_template=FILE" in caught.value.remedy
+
+
+@pytest.mark.parametrize("task", ["sft", "gritlm", "rft", "pretrain"])
+def test_a_task_has_its_own_help_with_examples_and_every_setting(task: str, capsys: pytest.CaptureFixture) -> None:
+    import dataclasses
+
+    from trainer.__main__ import main
+    from trainer.settings import Settings
+
+    with pytest.raises(SystemExit) as ended:
+        main([task, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert f"  python -m trainer {task} --" in said
+    assert f"  torchrun --nproc-per-node 2 -m trainer {task} --" in said
+    assert all(f"--{field.name}" in said for field in dataclasses.fields(Settings))
+    others = {"sft", "gritlm", "rft", "pretrain"} - {task}
+    assert not any(f"python -m trainer {other} " in said for other in others)
+
+
 def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
     from trainer.settings import from_mapping
     from trainer.tasks import sft

@@ -136,7 +136,7 @@ def workers_of(launcher: subprocess.Popen) -> list[int]:
 
 
 def test_a_signal_to_one_process_saves_on_all_and_the_same_number_goes_on(tmp_path: Path) -> None:
-    values = {**values_in(tmp_path), "epochs": 60, "log_every": 1, "loader_workers": 0, "lora_rank": 4}
+    values = {**values_in(tmp_path), "epochs": 30, "log_every": 1, "loader_workers": 0, "lora_rank": 4}
     values = {**values, "lora_dropout": 0.2}
     whole = finish(start(torchrun(2), "sft", values, tmp_path / "whole"), tmp_path / "whole")
     child = start(torchrun(2), "sft", values, tmp_path / "cut")

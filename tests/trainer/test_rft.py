@@ -217,7 +217,7 @@ def test_the_whole_run_leaves_an_adapter_and_a_merged_model(values: dict) -> Non
 
 def test_the_way_before_is_one_preset(values: dict) -> None:
     settings = from_mapping(values, "test", "before-rft")
-    before = {"examples_per_batch": 32, "packing": False, "recompute": True, "checkpoint_every": -1}
+    before = {"examples_per_batch": 32, "packing": False, "recompute": "full", "checkpoint_every": -1}
     assert {name: getattr(settings, name) for name in before} == before
     del values["sample_batch"]
     settings = from_mapping(values, "test", "before-rft")
