@@ -137,9 +137,8 @@ def compared(python: str, size: Size, given: argparse.Namespace, folder: Path) -
 
 def say_slice(number: int, side: Side, piece: Slice) -> None:
     """One line per slice, as it ends."""
-    unit = "pairs" if "pairs" in piece else "real"
-    values = (number + 1, side.name, piece[unit] / piece["wall"], piece[unit] / piece["cpu"], int(piece["steps"]))
-    print("  round %2d  %-20s %8.1f /s  %8.1f per CPU second  %3d steps" % values, flush=True)
+    values = (number + 1, side.name, piece["real"] / piece["wall"], piece["real"] / piece["cpu"], int(piece["steps"]))
+    print("  round %2d  %-20s %8.0f tokens/s  %8.0f per CPU second  %3d steps" % values, flush=True)
 
 
 def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path) -> Dict[str, Any]:
