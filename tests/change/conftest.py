@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from envdoctor.change.installers import find_uv
 from envdoctor.change.values import Change
@@ -114,6 +115,31 @@ def healthy() -> Callable[[Path], str | None]:
 
 def quiet(line: str) -> None:
     del line
+
+
+def write_target(world: World, folder: Path) -> Path:
+    """A target whose lock asks for the new pins, with the world's wheels beside it."""
+    (folder / "targets").mkdir(parents=True)
+    (folder / "wheels").symlink_to(world.wheels)
+    packages = [
+        {
+            "name": pin.name,
+            "version": pin.version,
+            "wheels": [{"path": f"wheels/{pin.wheel}", "size": pin.size, "hashes": {"sha256": pin.sha256}}],
+        }
+        for pin in world.new
+    ]
+    lock = {"lock-version": "1.0", "created-by": "tests", "packages": packages}
+    (folder / "pylock.small.toml").write_text(tomli_w.dumps(lock))
+    path = folder / "targets" / "small.toml"
+    path.write_text('schema = 1\ntitle = "CPU"\nstacks = ["small"]\n[flags]\n[env]\nOMP_WAIT_POLICY = "passive"\n')
+    return path
+
+
+def fix_words(target: Path, environment: Path) -> list[str]:
+    """``fix`` for such a target, judged by what it says and not by the machine of the tests."""
+    select = ("--select", "packages", "--select", "variables", "--ignore", "packages/no-pip")
+    return ["fix", "--target", str(target), "--env", str(environment), "--yes", *select]
 
 
 def snapshot(root: Path) -> dict[str, tuple[object, ...]]:

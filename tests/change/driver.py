@@ -1,69 +1,48 @@
-"""One change in a process of its own, for tests that kill it.
+"""``envdoctor`` in a process of its own, for tests that kill it.
 
-``python -m tests.change.driver FOLDER VERSION [OPTION...]`` says "ready" when its imports are done. Exit codes are
-those of the command line: 0 done, 2 or 3 trouble (one line on stderr), 128 + n stopped by signal n. Options: ``pip``
-installs with pip; ``wrap=WORDS`` starts the installer through another program; ``undo`` undoes; ``recover`` recovers.
+``python -m tests.change.driver [wrap=PROGRAM] [compile=PROGRAM] WORDS...`` says "ready" when its imports are done and
+is ``envdoctor WORDS...`` from then on, with its exit codes. ``wrap`` starts the installer through another program,
+``compile`` the Python that compiles the startup hook. ``recover PATH`` does what every command that changes an
+environment does first.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from envdoctor.change import installers
-from envdoctor.change.apply import apply
-from envdoctor.change.recover import recover
-from envdoctor.change.undo import undo
-from envdoctor.change.values import Change
+from envdoctor import cli
+from envdoctor.change import hook, installers, recover
 from envdoctor.errors import Trouble
-from tests.change.wheels import pin
 
 
-def main(folder: Path, version: str, *options: str) -> int:
+def main(*words: str) -> int:
     print("ready", flush=True)
-    for option in options:
-        if option.startswith("wrap="):
-            _wrap(option.removeprefix("wrap=").split())
-    pins = tuple(pin(path) for path in sorted((folder / "wheels").glob(f"*-{version}-*.whl")))
-    change = Change(
-        environment=folder / ".venv",
-        python=sys.executable,
-        wanted=pins,
-        install=pins,
-        wheels=folder / "wheels",
-        installer="pip" if "pip" in options else "uv",
-        variables={"VERSION": version},
-    )
+    while words and (option := words[0].partition("="))[1]:
+        module: Any = {"wrap": installers, "compile": hook}[option[0]]
+        module.run = _through(module.run, option[2])
+        words = words[1:]
+    if words[0] != "recover":
+        return cli.run(words)
     try:
-        if "undo" in options:
-            undo(change.environment)
-        elif "recover" in options:
-            recover(change.environment)
-        else:
-            apply(change, verify=lambda clone: verify(clone, version), progress=lambda line: None)
+        recover.recover(Path(words[1]))
     except Trouble as trouble:
-        print(f"trouble: {trouble} | {trouble.remedy}", file=sys.stderr)
+        cli.show(trouble)
         return trouble.exit_code
-    except KeyboardInterrupt:
-        return 130
     return 0
 
 
-def verify(clone: Path, version: str) -> str | None:
-    code = "import alpha, beta; print(alpha.version, beta.version)"
-    said = subprocess.run([clone / "bin" / "python", "-c", code], capture_output=True, text=True, timeout=60)
-    return None if said.stdout.split() == [version, version] else f"{said.stdout} {said.stderr}"
+def _through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
+    """Only what changes files: neither the making of a venv nor the question whether there is a pip."""
 
+    def wrapped(argv: tuple[str, ...], **options: Any) -> Any:
+        changes = "install" in argv or any("py_compile" in str(word) for word in argv)
+        return run((program, *argv) if changes else argv, **options)
 
-def _wrap(words: list[str]) -> None:
-    """Start uv or pip through ``words``, by way of a small script beside the wheels."""
-    plain = installers._words
-    installers._words = lambda installer, python, requirements, turn: (
-        *words,
-        *plain(installer, python, requirements, turn),
-    )
+    return wrapped
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))
+    sys.exit(main(*sys.argv[1:]))

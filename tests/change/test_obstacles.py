@@ -21,7 +21,7 @@ from envdoctor.change.strategy import preview
 from envdoctor.change.undo import undo
 from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
-from tests.change.conftest import World, leftovers, make_world, quiet, run, snapshot
+from tests.change.conftest import World, fix_words, leftovers, make_world, quiet, run, snapshot, write_target
 from tests.change.wheels import make_wheel
 
 Verify = Callable[[Path], str | None]
@@ -101,7 +101,7 @@ def test_folder_that_may_not_be_written(tmp_path: Path, folder: str) -> None:
     world = make_world(tmp_path)
     (tmp_path / folder).chmod(0o555 if folder == "." else 0)
     try:
-        with pytest.raises(Trouble, match=r"trouble: .*(Permission denied|cannot be written)") as caught:
+        with pytest.raises(Trouble, match=r"envdoctor: .*(Permission denied|cannot be written)") as caught:
             _other_process(world, preexec_fn=_without_power)
     finally:
         (tmp_path / folder).chmod(0o755)
@@ -126,8 +126,9 @@ def test_two_at_once(world: World, healthy: Verify) -> None:
 
 def _other_process(world: World, preexec_fn: Callable[[], None] | None = None) -> None:
     """Run the driver as a second envdoctor, and raise what it says."""
+    target = write_target(world, world.environment.parent / "locks")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.change.driver", str(world.environment.parent), "2.0"],
+        [sys.executable, "-m", "tests.change.driver", *fix_words(target, world.environment)],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[2],
@@ -155,6 +156,35 @@ def test_orphaned_installer_is_ended(world: World, healthy: Verify) -> None:
     assert world.version("alpha") == "2.0"
     status = Path(f"/proc/{orphan}/stat")
     assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_orphans_in_the_clone_do_not_bring_it_back(world: World, healthy: Verify) -> None:
+    """envdoctor was killed while a Python of the clone ran: writing bytecode makes all folders that it needs."""
+    note = world.environment.parent / "orphan"
+    code = (
+        "import os, sys, time; print(1, flush=True); time.sleep(3)\n"
+        "os.makedirs(os.path.join(sys.prefix, 'lib', '__pycache__'), exist_ok=True); time.sleep(60)"
+    )
+
+    def verify(clone: Path) -> None:
+        orphan = subprocess.Popen([clone / "bin" / "python", "-c", code], stdout=-1, stderr=-3)
+        assert orphan.stdout is not None
+        orphan.stdout.read(1)
+        note.write_text(f"{orphan.pid} {clone}")
+        os.kill(os.getpid(), 9)
+
+    process = os.fork()
+    if process == 0:
+        apply(world.change(), verify=verify, progress=quiet)
+        os._exit(1)
+    assert os.waitpid(process, 0)[1] == 9
+    orphan, _, clone = note.read_text().partition(" ")
+    assert Path(f"/proc/{orphan}/exe").exists()
+    assert recover(world.environment).actions
+    assert not Path(f"/proc/{orphan}/exe").exists()
+    assert not Path(clone).exists()
+    apply(world.change(), verify=healthy, progress=quiet)
+    assert world.version("alpha") == "2.0"
 
 
 def test_file_system_without_exchange(world: World, healthy: Verify, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,16 @@ def test_we_and_our_parents_do_not_count(world: World) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_probes_of_another_envdoctor_do_not_count(world: World, tmp_path: Path) -> None:
+    """Else two at once would name each other's probes, which nobody can stop, instead of the lock."""
+    probes = tmp_path / "elsewhere" / "envdoctor" / "probe"
+    probes.mkdir(parents=True)
+    for folder, expected in ((probes, 0), (tmp_path, 1)):
+        (folder / "torch_state.py").write_text(WAIT)
+        with running(world.environment / "bin" / "python", "-E", "-B", folder / "torch_state.py", "answers.json"):
+            assert len(found(world.environment)) == expected
+
+
 def _inner(world: World) -> str:
     paths = [str(Path(__file__).parents[2]), str(Path(packaging.__file__).parents[1])]
     return (
