@@ -78,6 +78,8 @@ def build(settings: Settings, workload: Optional[Workload], processes: int = 1) 
     attention, implementation, held = None, "sdpa", ExitStack()
     if settings.attention == "model":
         choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
+    elif not settings.packing:
+        choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
     else:
         attention, why = attentions.choose(settings.attention, device, dtype)
         implementation, context, way = attentions.install(attention, settings.compile == "on")

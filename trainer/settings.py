@@ -190,6 +190,10 @@ class Settings:
                 "recompute_rng=false with lora_dropout gives wrong gradients: the recomputation would draw other masks",
                 "recompute_rng", "Leave recompute_rng on, or set lora_dropout=0.",
             )  # fmt: skip
+        if not self.packing and self.attention not in ("auto", "model"):
+            raise _refused(
+                "attention=%s is for packed rows" % self.attention, "attention", "Use it with packing=true only."
+            )
         if self.packing and not self.pretokenize:
             raise _refused(
                 "packing needs the lengths, so pretokenize must be on", "pretokenize", "Set packing=false as well."

@@ -24,7 +24,8 @@ def close(left: dict, right: dict, tolerance: float = 1e-5) -> bool:
 def test_packed_equals_padded_equals_alone(tiny: dict) -> None:
     """A packed row, padded batches under transformers' own attention, and single documents: same loss and gradients."""
     run = prepare_run(tiny)
-    plain = prepare_run({**tiny, "packing": False, "attention": "model", "head": "all"})
+    plain = prepare_run({**tiny, "packing": False, "head": "all"})
+    assert plain.trainee.implementation == "sdpa"
     plain.trainee.model.load_state_dict(run.trainee.model.state_dict())
     loss, grads = gradients(run, [packed(DOCUMENTS)])
     for way, batches in (
