@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -71,9 +73,18 @@ def envdoctor() -> None:
     """
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit; the only place where exceptions become messages and exit codes."""
-    sys.exit(run(argv))
+    code = run(argv)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        pass  # the reader of our output went away (| head)
+    except OSError:
+        code = code or 2
+    # Everything that was opened is closed; Python's own end would free each of a million values first.
+    os._exit(code)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -103,6 +114,11 @@ def run(argv: Sequence[str] | None = None) -> int:
         # The reader of our output went away (| head): not an error, but Python would complain while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            return _bug(error)
+        show(Trouble("the disk is full", where="standard output", remedy="Make room, or write somewhere else."))
+        return 2
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
         return _bug(error)
 

@@ -96,6 +96,6 @@ def texts(facts: Facts) -> tuple[str, ...]:
     said = list(facts.messages)
     if torch is not None:
         said += [torch.cuda_error or "", *torch.warnings]
-    elif (reason := getattr(facts.torch, "reason", "")) and getattr(facts.torch, "why", "") not in ("not-reported", "not-asked"):
-        said.append(reason)
+    elif (absent := facts.torch) and getattr(absent, "why", "") not in ("not-reported", "not-asked"):
+        said.append(getattr(absent, "reason", ""))
     return tuple(text for text in said if text)

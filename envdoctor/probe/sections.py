@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any, Callable, Dict, TextIO
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, TextIO
 
 
 def tell(stream: TextIO, section: str, read: Callable[[], Any]) -> None:

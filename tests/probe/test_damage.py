@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from envdoctor import process
+from envdoctor.probe.environment.damage import _entries
 from tests.probe.conftest import Ask
 from tests.probe.venvs import Venv
 
@@ -391,3 +394,14 @@ def test_what_may_not_be_read_is_not_called_missing(tmp_path_factory: pytest.Tem
         ("unreadable", "files/m.py"),
     }
     assert sections["interpreter"]["value"]["writable"] is False
+
+
+PATHS = st.text(alphabet="ab/.=,-", min_size=1, max_size=9).filter(lambda path: not path.endswith(".pyc"))
+ENTRIES = st.tuples(PATHS, st.sampled_from(["", "sha256=Zm9v", "odd"]), st.none() | st.integers(0, 10**9))
+
+
+@given(st.lists(ENTRIES, max_size=6), st.booleans(), st.booleans())
+def test_every_way_of_reading_record_agrees(entries: list[tuple[str, str, int | None]], crlf: bool, cut: bool) -> None:
+    lines = [f"{path},{digest},{'' if size is None else size}" for path, digest, size in entries]
+    text = ("\r\n" if crlf else "\n").join([*lines, *([] if cut else [""])])
+    assert _entries(text) == entries

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict
 
 from ..sections import tell
 from . import damage, extensions, interpreter, packages
 from .places import Places
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict
 
 
 def main(request_path: str, answer_path: str) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Dict, List, Optional
 
 from .packages import Found, Reading
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
 
 KNOWN = frozenset(
     """

@@ -6,7 +6,10 @@ import base64
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Iterator, List, Optional, Tuple
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Iterator, List, Optional, Tuple
 
 BLOCK = 1 << 20
 ALGORITHMS = ("sha256", "sha384", "sha512")  # what the wheel format allows in RECORD

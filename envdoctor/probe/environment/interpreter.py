@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Optional, Set
 
 from .places import Places
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Set
 
 
 def read(places: Places, request: Dict[str, Any]) -> Dict[str, Any]:

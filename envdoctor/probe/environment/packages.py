@@ -5,31 +5,45 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from collections import namedtuple
 
 from .places import Places
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 HEADER_LIMIT = 1 << 20  # bytes; the longest header seen (370 Requires-Dist lines) has 40 kB
 
 
-class Problem(NamedTuple):
-    """A damage, in the words of `envdoctor.facts.DamagedFile`."""
+if TYPE_CHECKING:
 
-    distribution: str
-    kind: str
-    path: str
-    detail: str = ""
+    class Problem(NamedTuple):
+        """A damage, in the words of `envdoctor.facts.DamagedFile`."""
+
+        distribution: str
+        kind: str
+        path: str
+        detail: str = ""
+
+else:
+    Problem = namedtuple("Problem", "distribution kind path detail", defaults=("",))
 
 
-class Found(NamedTuple):
-    """A metadata directory: where it is, and what it says."""
+if TYPE_CHECKING:
 
-    location: str
-    folder: str  # name of the .dist-info or .egg-info entry
-    value: Dict[str, Any]  # fields of facts.Distribution
-    record: Optional[bytes]
-    looked: bool  # was RECORD looked for, in vain when `record` is None?
-    url: str  # url of direct_url.json
+    class Found(NamedTuple):
+        """A metadata directory: where it is, and what it says."""
+
+        location: str
+        folder: str  # name of the .dist-info or .egg-info entry
+        value: Dict[str, Any]  # fields of facts.Distribution
+        record: Optional[bytes]
+        looked: bool  # was RECORD looked for, in vain when `record` is None?
+        url: str  # url of direct_url.json
+
+else:
+    Found = namedtuple("Found", "location folder value record looked url")
 
 
 class Reading:

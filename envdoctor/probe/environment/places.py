@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from collections import namedtuple
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 
-class PathFile(NamedTuple):
-    """A ``.pth`` file: directories it adds, whether it runs code, directories that do not exist."""
+if TYPE_CHECKING:
 
-    path: str
-    adds: Tuple[str, ...]
-    code: bool
-    dangling: Tuple[str, ...]
+    class PathFile(NamedTuple):
+        """A ``.pth`` file: directories it adds, whether it runs code, directories that do not exist."""
+
+        path: str
+        adds: Tuple[str, ...]
+        code: bool
+        dangling: Tuple[str, ...]
+
+else:
+    PathFile = namedtuple("PathFile", "path adds code dangling")
 
 
 class Places:

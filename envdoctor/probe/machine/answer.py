@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import os
-from typing import Any, Callable, Dict
 
 from ..sections import tell
 from . import driver, host, launcher, mounts, network, storage, tools
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict
 
 
 def main(request_path: str, answer_path: str) -> None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import posixpath
-from typing import Dict, Iterator, List, Optional, Tuple
 
 from .mounts import Mount
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Dict, Iterator, List, Optional, Tuple
 
 UNLIMITED = 1 << 60  # version 1 writes a number near 2**63 where there is no limit
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 NVIDIA = "0x10de"
 MAKERS = {"0x1002": "AMD", "0x8086": "Intel", "0x1da3": "Habana"}

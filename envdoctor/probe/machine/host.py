@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any, Dict, List, Mapping, Optional
 
 from . import cgroup
 from .mounts import Mount
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional
 
 FLAGS = frozenset(
     """

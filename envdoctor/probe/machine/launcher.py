@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, Optional
 
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, Mapping, Optional
 
 
 def read(root: Root, environ: Mapping[str, str]) -> Optional[Dict[str, Any]]:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from collections import namedtuple
 
 from .reading import Root
 
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import List, NamedTuple, Optional, Tuple
 
-class Mount(NamedTuple):
-    """One mount: the part of the file system that is mounted, where, and as what."""
 
-    root: str
-    point: str
-    filesystem: str
-    super_options: Tuple[str, ...]
+if TYPE_CHECKING:
+
+    class Mount(NamedTuple):
+        """One mount: the part of the file system that is mounted, where, and as what."""
+
+        root: str
+        point: str
+        filesystem: str
+        super_options: Tuple[str, ...]
+
+else:
+    Mount = namedtuple("Mount", "root point filesystem super_options")
 
 
 def read(root: Root) -> List[Mount]:

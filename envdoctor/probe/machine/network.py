@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import Any, Dict, List, Optional
 
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional
 
 VIRTUAL = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "cali", "ifb", "dummy", "tunl", "sit")
 ACS = 0x000D  # PCIe extended capability; in its control word, bits 2 and 3 redirect requests and completions upstream

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import List, Optional
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import List, Optional
 
 
 class Root:

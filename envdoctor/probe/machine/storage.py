@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .mounts import Mount, existing_parent, holding
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 
 def shared_memory(root: Root) -> Dict[str, Optional[int]]:

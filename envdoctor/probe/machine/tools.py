@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Dict, List, Mapping, Optional
 
 from .reading import Root
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional
 
 
 def read(root: Root, environ: Mapping[str, str]) -> Dict[str, Any]:

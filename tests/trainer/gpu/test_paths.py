@@ -153,7 +153,7 @@ def test_what_is_compiled_has_not_been_run_on_the_probes(tmp_path: Path) -> None
     from torch._dynamo.utils import counters
 
     counters.clear()
-    model.build(_tiny(tmp_path, compile=True), None)
+    model.build(_tiny(tmp_path, compile="on"), None)
     assert not counters["frames"]
 
 
