@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ def remove(folder: Path) -> None:
         folder.rmdir()
 
 
+_ODD = re.compile(rb"\\[^\"\\/nt]|[^\x20-\x7e]")
+"""Only through an escape can a text that a probe writes (in ASCII) have a control character."""
+
+
 def read(path: Path) -> list[dict[str, Any]]:
     """The answer of a probe, as far as it got: whole lines of JSON objects."""
     try:
@@ -59,7 +64,7 @@ def read(path: Path) -> list[dict[str, Any]]:
         with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(line)
             if isinstance(value, dict):
-                found.append(clean(value))
+                found.append(clean(value) if _ODD.search(line) else value)
     return found
 
 

@@ -87,6 +87,8 @@ def _convert(hint: Any, data: object, where: str) -> Any:
         if not isinstance(data, list):
             raise WireError(where, f"expected a list, found {_found(data)}")
         (member, *_) = typing.get_args(hint)
+        if member is str and all(type(item) is str for item in data):
+            return tuple(data)  # thousands of requirements
         return tuple(_convert(member, item, f"{where}[{index}]") for index, item in enumerate(data))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(data, dict):
