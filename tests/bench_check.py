@@ -1,6 +1,6 @@
 """How much longer than a bare ``import torch`` does a check take? Interleaved runs, medians.
 
-    python tests/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300]
+    python tests/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300] [--command PATH]
 
 Times from a busy machine mean little on their own, which is why only ratios of interleaved runs are judged, and the
 pressure on the processors is printed beside them.
@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 from envdoctor import process  # noqa: E402
 from tests.probe.venvs import Venv  # noqa: E402
 
+ENVDOCTOR = [sys.executable, "-m", "envdoctor"]
 COLLECT = """
 import sys
 from pathlib import Path
@@ -72,6 +73,7 @@ def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
             "python -I -S -c pass": lambda: timed([python, "-I", "-S", "-c", "pass"]),
             "environment probe": lambda: probe("environment", python),
             "machine probe": lambda: probe("machine", sys.executable),
+            "envdoctor check --no-torch": lambda: timed([*ENVDOCTOR, "check", "--no-torch", "--env", prefix], (0, 1)),
         },
         rounds,
     )
@@ -94,18 +96,21 @@ def synthetic(folder: Path, count: int) -> Venv:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--command", help="an installed envdoctor to time, instead of this checkout's")
     parser.add_argument("--env", type=Path, default=Path(sys.prefix))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--packages", type=int, nargs="*", default=[60, 300])
     arguments = parser.parse_args()
     python = arguments.env / "bin" / "python"
+    if arguments.command:
+        ENVDOCTOR[:] = [arguments.command]
 
     def pressure() -> str:
         return Path("/proc/pressure/cpu").read_text().splitlines()[0]
 
     started = time.monotonic()
     print(f"{arguments.env}, {arguments.rounds} rounds; {pressure()}")
-    check = [sys.executable, "-m", "envdoctor", "check", "--env", arguments.env]
+    check = [*ENVDOCTOR, "check", "--env", arguments.env]
     compare(
         {
             "python -c 'import torch'": lambda: timed([python, "-c", "import torch"]),
