@@ -25,7 +25,10 @@ QUICK = {
     "envdoctor check": (0, 1),
     "envdoctor fix --target h100 --dry-run": (0,),
     "envdoctor run --env ./env -- python train.py": (0,),
+    "envdoctor run --measure --stop-after 200 -- python train.py": (0, 3),
     "envdoctor diagnose report.txt": (0, 1),
+    "envdoctor baseline limit --gpu H100 --weights 7.5e9 --tokens 8000 --claim 5": (1,),
+    "envdoctor ablate --claims": (0,),
     "envdoctor ci github --target h100": (0,),
 }
 """Command -> exit codes that are right for it in the place that the fixture makes."""
@@ -34,11 +37,19 @@ WITH_NETWORK = {
     "envdoctor baseline record --target cpu --env ./env --output mine.toml": (0, 3),
     "envdoctor lock --from environment --env ./env --output mine --folder ./locks": (0,),
 }
-MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults"}
+MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults", "pytest -m bench"}
+BENCHMARKS = {
+    "python tests/bench_check.py",
+    "python -m trainer.benchmarks.peers",
+    "python -m trainer.benchmarks.seeds",
+    "python -m tests.speed.series --runs 80 --disturb half",
+    "python -m trainer.benchmarks.gpu all",
+}
+"""Minutes each: only that they start, and know the options that the README gives them."""
 
 
 def test_every_command_is_accounted_for() -> None:
-    assert set(LINES) == {MAIN, TESTS, *QUICK, *WITH_NETWORK, *MARKED}
+    assert set(LINES) == {MAIN, TESTS, *QUICK, *WITH_NETWORK, *MARKED, *BENCHMARKS}
 
 
 def test_the_two_commands_come_first() -> None:
@@ -85,6 +96,14 @@ def test_command(line: str, place: Path) -> None:
     assert outcome.code in QUICK[line], outcome.err
     assert "Traceback" not in outcome.err
     assert outcome.out or "--dry-run" in line
+
+
+@pytest.mark.parametrize("line", sorted(BENCHMARKS))
+def test_benchmark_starts(line: str) -> None:
+    words = shlex.split(line)
+    outcome = process.run([sys.executable, *words[1:], "--help"], deadline=60, cwd=ROOT)
+    assert outcome.ok, outcome.err
+    assert all(word in outcome.out for word in words if word.startswith("--"))
 
 
 @pytest.mark.install

@@ -26,6 +26,7 @@ from envdoctor.speed.baseline_shown import shown
 from envdoctor.speed.derive import derive
 from envdoctor.speed.limit import Question as Claim
 from envdoctor.speed.limit import answer
+from envdoctor.speed.report import Report
 from envdoctor.target import Baseline, Target, load
 from envdoctor.timing import run_once, workload_of
 from envdoctor.watching import watched
@@ -64,11 +65,12 @@ def record(
 ) -> None:
     """Time the workload in fresh processes and write the raw windows into a target file.
 
-    The rest of the file keeps its lines and comments. A run that was disturbed makes no baseline.
+    The rest of the file keeps its lines and comments. A run that was disturbed makes no baseline: it is repeated,
+    half as often as there are processes.
     """
     environment = locate(env)
     console = stderr()
-    reports = []
+    reports: list[Report] = []
     looks: list[Gpu] = []
     with steps(console) as progress:
         progress("examining the environment")
@@ -77,11 +79,17 @@ def record(
         if target.choice is None:
             raise Trouble(target.no_choice or "no stack was chosen", where=f"--target {target.name}", exit_code=3)
         chosen = workload_of(target, workload)
-        for number in range(processes):
-            progress(f"timing {chosen}, process {number + 1} of {processes}")
+        again = processes // 2  # that many disturbed processes are repeated: minutes of work are not lost to one
+        while len(reports) < processes:
+            progress(f"timing {chosen}, process {len(reports) + 1} of {processes}")
             folder = new_run_folder(f"baseline-{chosen}")
             with watched(examination.facts) as seen:
-                reports.append(run_once(environment, target, chosen, Measure(), folder=folder, on_line=quiet))
+                report = run_once(environment, target, chosen, Measure(), folder=folder, on_line=quiet)
+            if not noisy and again and (problem := baselines.disturbance(report)):
+                again -= 1
+                progress(f"not counted, and repeated: {problem}")
+                continue
+            reports.append(report)
             looks += seen
     found = baselines.record(
         reports,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -77,7 +78,9 @@ def _slim_run(report: dict[str, Any]) -> dict[str, Any]:
     windows = [{key: window[key] for key in ("steps", "seconds", "tokens")} for window in report.get("windows", ())]
     losses = [None if loss is None else float(f"{loss:.5g}") for loss in (report.get("losses") or ())[:50]]
     device = {key: value for key, value in report.get("device", {}).items() if key != "machine"}
-    return {**_rounded(report), "device": device, "windows": _rounded(windows), "losses": losses}
+    settings = report.get("settings", {})
+    settings = {key: value for key, value in settings.items() if not (isinstance(value, str) and os.path.isabs(value))}
+    return {**_rounded(report), "device": device, "windows": _rounded(windows), "losses": losses, "settings": settings}
 
 
 def _rounded(value: Any) -> Any:

@@ -71,6 +71,15 @@ def record(
     return baseline
 
 
+def disturbance(report: Report) -> str | None:
+    """What disturbed this run by itself, so that it makes no baseline; None when nothing did."""
+    if not report.windows:
+        return None
+    runs = [speeds.process(report.rates, [window.seconds for window in report.windows])]
+    found = conditions.of_reports([report], runs, () if report.workload else runs)
+    return next((obstacle.text for obstacle in found), None)
+
+
 def device_name(report: Report) -> str:
     """The GPU's name, or the CPU's with the number of cores the run could use."""
     if report.device.type != "cpu":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.speed import plot, roofline
 from envdoctor.speed import statistics as speeds
@@ -36,7 +36,7 @@ def _lines(baseline: Baseline) -> Iterator[str]:
         yield f"  {', '.join(about)}"
     disturbed = known.get("disturbed")
     if isinstance(disturbed, (list, tuple)) and disturbed:
-        yield f"  recorded on a machine that was not quiet ({len(disturbed)} disturbances, the first: {disturbed[0]})"
+        yield f"  recorded on a machine that was not quiet ({_counted(disturbed)}, the first: {disturbed[0]})"
     if refused := roofline.refuse_impossible(baseline):
         yield f"  impossible: {refused.arithmetic}"
     if baseline.source:
@@ -68,3 +68,7 @@ def detectable(baseline: list[Process], processes: int) -> float:
     typical = statistics.median(run.rate for run in baseline)
     alike = min(baseline, key=lambda run: abs(run.rate - typical))
     return speeds.compare([alike] * processes, baseline, probe_spread=PROBE_FLOOR, least=LEAST_EFFECT).detectable
+
+
+def _counted(disturbed: Sequence[object]) -> str:
+    return "1 disturbance" if len(disturbed) == 1 else f"{len(disturbed)} disturbances"

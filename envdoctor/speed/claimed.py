@@ -114,8 +114,9 @@ CLAIMS = (
         seed="002",
         claim="a smaller batch is faster",
         kind="ablation",
-        finding="wrong",
-        evidence="steps per second rise, tokens per second fall: batch 16 trains 14x the samples of batch 1 (RTX 3090)",
+        finding="depends",
+        evidence="steps per second rise; tokens per second fall on a GPU that one row does not fill: batch 16 trains "
+        "14x the samples of batch 1 (RTX 3090). Few cores are full with one row, and it has no padding",
         source=f"{_ML}, training/performance",
         variants=("batch-1", "no-packing"),
     ),
