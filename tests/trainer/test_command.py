@@ -214,6 +214,19 @@ def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
     assert prepared.facts["examples"] == 2
 
 
+def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: dict) -> None:
+    from trainer.errors import TrainerError
+    from trainer.settings import from_mapping
+    from trainer.tasks import sft
+
+    values = {**tiny, **lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD), "over_long": "skip"}
+    values.update(packing=False, pretokenize=False, prefetch=0)
+    prepared = sft.prepare(from_mapping(values, "test"), None)
+    with pytest.raises(TrainerError, match=r"line 2: longer than tokens_per_row=\d+, and without pretokenize"):
+        for item in range(3):
+            prepared.source.examples.example(item)
+
+
 def test_tokens_are_written_once_and_again_when_damaged(tiny: dict) -> None:
     from trainer.settings import from_mapping
     from trainer.tasks import sft

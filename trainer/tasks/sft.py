@@ -140,5 +140,13 @@ class InTheLoop:
         return len(self.rows)
 
     def example(self, index: int) -> Any:
-        ids, trained = next(iter(encode_rows([self.rows[index]], self.tokenizer, self.settings)))
-        return np.asarray(ids), np.asarray(trained)
+        place, _ = row = self.rows[index]
+        encoded = next(encode_rows([row], self.tokenizer, self.settings), None)
+        if encoded is None:  # the plan was made before anybody could know
+            raise TrainerError(
+                "over-long",
+                "%s: longer than tokens_per_row=%d, and without pretokenize it cannot be left out"
+                % (place, self.settings.tokens_per_row),
+                "Set pretokenize=true, or raise tokens_per_row.",
+            )
+        return np.asarray(encoded[0]), np.asarray(encoded[1])

@@ -40,7 +40,7 @@ SETTINGS: Dict[str, Tuple[Dict[str, Any], Dict[str, Any], float]] = {
     "optimizer loop": ({"optimizer": "loop"}, {}, 15),
     "no clipping": ({"clip_norm": 0.0}, {}, 12),
     "no prefetch": ({"prefetch": 0}, {}, 12),
-    "tokenised in the loop": ({"packing": False, "pretokenize": False}, {}, 20),
+    "tokenised in the loop": ({"packing": False, "pretokenize": False, "tokens_per_row": 8192}, {}, 20),
     "cudnn.benchmark": ({}, {"cudnn-benchmark": True}, 12),
     "all attention kernels on": ({}, {"sdp": ["flash", "efficient", "math", "cudnn"]}, 12),
     "lora": ({"lora_rank": 16}, {}, 15),
