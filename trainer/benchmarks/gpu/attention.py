@@ -70,7 +70,7 @@ def dense(session: Session, kernel: str, width: int, length: int, grouped: bool)
     # Two products forward and five backward (one of them again), each of 2 x width multiplications per visible pair.
     work = 4.0 * rows * many * width * length * (length + 1) / 2
     row.update(
-        rows=rows, heads=kinds, error=error,
+        rows=rows, heads=kinds, off=error,
         forward_tflops=work / row["forward"]["median_ms"] / 1e9, tflops=3.5 * work / row["both_ms"] / 1e9,
     )  # fmt: skip
     return row
@@ -235,7 +235,7 @@ def packed(session: Session, way: str, width: int) -> Dict[str, Any]:
         error = distance(forward(), reference)
     row = passes(session, forward, inputs, torch.randn_like(forward()))
     work = 4.0 * many * width * sum(n * (n + 1) / 2 for n in lengths)
-    row.update(documents=len(lengths), longest=max(lengths), error=error, tflops=3.5 * work / row["both_ms"] / 1e9)
+    row.update(documents=len(lengths), longest=max(lengths), off=error, tflops=3.5 * work / row["both_ms"] / 1e9)
     return row
 
 
