@@ -105,6 +105,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        # An object that Ctrl-C met half made (a ZipFile, say) would complain when it is freed.
+        sys.unraisablehook = lambda _: None
         click.echo("envdoctor: interrupted; nothing was left half done", err=True)
         return 130
     except Trouble as trouble:

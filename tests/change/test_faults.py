@@ -106,6 +106,7 @@ def _random_kills(arena: Arena, trials: int, number: signal.Signals, capsys: pyt
     tally.close()
 
 
+@pytest.mark.faults
 def test_a_few_random_kills(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arena = Arena(tmp_path)
     for number in (signal.SIGKILL, signal.SIGINT, signal.SIGTERM):
