@@ -34,14 +34,8 @@ class Pattern:
     def fullmatch(self, text: str) -> re.Match[str] | None:
         return self._compiled.fullmatch(text)
 
-    def findall(self, text: str) -> list[str]:
-        return self._compiled.findall(text)
-
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         return self._compiled.finditer(text)
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
         return self._compiled.sub(replacement, text, count)
-
-    def split(self, text: str) -> list[str]:
-        return [part for part in self._compiled.split(text) if part is not None]

@@ -6,6 +6,7 @@ Reading and selection are `packaging.pylock`'s; what else is demanded of a lock 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -147,8 +148,6 @@ def _platforms(interpreter: Interpreter) -> Iterator[str]:
 def digest(pins: Sequence[Locked]) -> str:
     """The identity of a set of pins: a baseline belongs to exactly these wheels."""
     lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
-    import hashlib  # with it comes OpenSSL: only where a baseline is asked for
-
     return hashlib.sha256(lines.encode()).hexdigest()
 
 

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import tomli_w
 
 from envdoctor import process
-from tests.change.conftest import World, make_world, snapshot
+from tests.change.conftest import World, make_world, snapshot, write_target
 from tests.commands.test_check import envdoctor
 
 
@@ -17,22 +16,7 @@ from tests.commands.test_check import envdoctor
 def target(tmp_path: Path) -> tuple[World, Path]:
     """An environment with old packages, and a target whose lock (wheels beside it) holds newer ones."""
     world = make_world(tmp_path / "world", "env")
-    folder = tmp_path / "locks"
-    (folder / "targets").mkdir(parents=True)
-    (folder / "wheels").symlink_to(world.wheels)
-    packages = [
-        {
-            "name": pin.name,
-            "version": pin.version,
-            "wheels": [{"path": f"wheels/{pin.wheel}", "size": pin.size, "hashes": {"sha256": pin.sha256}}],
-        }
-        for pin in world.new
-    ]
-    lock = {"lock-version": "1.0", "created-by": "tests", "packages": packages}
-    (folder / "pylock.small.toml").write_text(tomli_w.dumps(lock))
-    path = folder / "targets" / "small.toml"
-    path.write_text('schema = 1\ntitle = "CPU"\nstacks = ["small"]\n[flags]\n[env]\nOMP_WAIT_POLICY = "passive"\n')
-    return world, path
+    return world, write_target(world, tmp_path / "locks")
 
 
 SELECT = ("--select", "packages", "--select", "variables")

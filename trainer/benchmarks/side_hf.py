@@ -9,32 +9,20 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, List
 
-from trainer.benchmarks.turns import Turns
-
-Counts = Dict[str, float]
+from trainer.benchmarks.side_trainer import Counts, train
 
 
-class Counting:
-    """A collator that notes what is in each batch before it hands it on."""
-
-    def __init__(self, collate: Any, batches: List[Counts]) -> None:
-        self.collate, self.batches = collate, batches
-
-    def __call__(self, features: List[Dict[str, Any]]) -> Any:
-        lengths = [size for one in features for size in one.get("seq_lengths", [len(one["input_ids"])])]
-        batch = self.collate(features)
-        self.batches.append(
-            {
-                "real": float(sum(lengths)), "slots": float(batch["input_ids"].numel()),
-                "trained": float((batch["labels"] != -100).sum()), "documents": float(len(lengths)),
-                "squares": float(sum(size * size for size in lengths)),
-            }
-        )  # fmt: skip
-        return batch
+def count(features: List[Dict[str, Any]], batch: Any) -> Counts:
+    """Documents and tokens of a batch; packed rows say how long their documents are."""
+    lengths = [size for one in features for size in one.get("seq_lengths", [len(one["input_ids"])])]
+    return {
+        "real": float(sum(lengths)), "slots": float(batch["input_ids"].numel()),
+        "trained": float((batch["labels"] != -100).sum()), "documents": float(len(lengths)),
+        "squares": float(sum(size * size for size in lengths)),
+    }  # fmt: skip
 
 
 def trainer_of(order: Dict[str, Any], model: Any, tokenizer: Any, rows: Any) -> Any:
@@ -59,7 +47,7 @@ def main(path: str) -> None:
     """Train in turns as the order in the file `path` says."""
     import torch
     from datasets import Dataset
-    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     order = json.loads(Path(path).read_text(encoding="utf-8"))
     if order.get("threads"):
@@ -68,28 +56,7 @@ def main(path: str) -> None:
     tokenizer = AutoTokenizer.from_pretrained(order["model"])
     rows = Dataset.from_json(order["examples"], cache_dir=str(Path(order["folder"]) / "cache"))
     trainer = trainer_of(order, model, tokenizer, rows)
-    batches: List[Counts] = []
-    losses: List[Any] = []
-    names = ("torch", "transformers", "accelerate", "datasets", order["library"])
-    turns = Turns(order, {"versions": {name: metadata.version(name) for name in names}})
-    trainer.data_collator = Counting(trainer.data_collator, batches)
-    train_step = trainer.training_step
-
-    def noted(*given: Any, **named: Any) -> Any:
-        losses.append(train_step(*given, **named))
-        return losses[-1]
-
-    trainer.training_step = noted
-
-    class InTurns(TrainerCallback):  # type: ignore[misc,unused-ignore]
-        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> Any:
-            control.should_training_stop = turns.step(**batches[state.global_step - 1])
-            return control
-
-    trainer.add_callback(InTurns())
-    trainer.train()
-    done = [batch["real"] for batch in batches[: len(losses)]]
-    turns.end({"losses": [float(loss) for loss in losses], "tokens": done})
+    train(order, trainer, ("accelerate", "datasets", order["library"]), count)
 
 
 if __name__ == "__main__":

@@ -9,33 +9,19 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, List
 
-from trainer.benchmarks.turns import Turns
+from trainer.benchmarks.side_trainer import Counts, train
 
 
-class Counting:
-    """sentence-transformers' collator; notes what is in each batch."""
-
-    def __init__(self, collate: Any, batches: List[Dict[str, float]]) -> None:
-        self.collate, self.batches = collate, batches
-        self.valid_label_columns = getattr(collate, "valid_label_columns", [])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.collate, name)
-
-    def __call__(self, features: List[Dict[str, Any]]) -> Any:
-        batch = self.collate(features)
-        masks = [value for name, value in batch.items() if name.endswith("attention_mask")]
-        self.batches.append(
-            {
-                "pairs": float(len(features)), "real": float(sum(int(mask.sum()) for mask in masks)),
-                "slots": float(sum(mask.numel() for mask in masks)),
-            }
-        )  # fmt: skip
-        return batch
+def count(features: List[Dict[str, Any]], batch: Any) -> Counts:
+    """Pairs and tokens of a batch, which has a mask for each column of texts."""
+    masks = [value for name, value in batch.items() if name.endswith("attention_mask")]
+    return {
+        "pairs": float(len(features)), "real": float(sum(int(mask.sum()) for mask in masks)),
+        "slots": float(sum(mask.numel() for mask in masks)),
+    }  # fmt: skip
 
 
 def _reading_both_ways(model: Path, copy: Path) -> Path:
@@ -57,7 +43,6 @@ def main(path: str) -> None:
         losses,
     )
     from sentence_transformers.models import Pooling, Transformer  # type: ignore[import-not-found,unused-ignore]
-    from transformers import TrainerCallback
 
     order = json.loads(Path(path).read_text(encoding="utf-8"))
     if order.get("threads"):
@@ -79,28 +64,7 @@ def main(path: str) -> None:
         disable_tqdm=True, per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
     )  # fmt: skip
     trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=rows, loss=kinds[order["loss"]]())
-    batches: List[Dict[str, float]] = []
-    found: List[Any] = []
-    names = ("torch", "transformers", "sentence-transformers")
-    turns = Turns(order, {"versions": {name: metadata.version(name) for name in names}})
-    trainer.data_collator = Counting(trainer.data_collator, batches)
-    train_step = trainer.training_step
-
-    def noted(*given: Any, **named: Any) -> Any:
-        found.append(train_step(*given, **named))
-        return found[-1]
-
-    trainer.training_step = noted
-
-    class InTurns(TrainerCallback):  # type: ignore[misc,unused-ignore]
-        def on_step_end(self, args: Any, state: Any, control: Any, **rest: Any) -> Any:
-            control.should_training_stop = turns.step(**batches[state.global_step - 1])
-            return control
-
-    trainer.add_callback(InTurns())
-    trainer.train()
-    done = [batch["real"] for batch in batches[: len(found)]]
-    turns.end({"losses": [float(loss) for loss in found], "tokens": done})
+    train(order, trainer, ("sentence-transformers",), count)
 
 
 if __name__ == "__main__":

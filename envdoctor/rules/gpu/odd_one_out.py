@@ -37,6 +37,8 @@ def odd_one_out(facts: Facts, target: Target) -> Iterator[Finding]:
 
 def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[str]:
     """What this card has less of than the median of its kind."""
+    from statistics import median  # ten milliseconds, which machines without three GPUs need not wait
+
     rows: list[tuple[str, str, list[float | None], float | None]] = [
         ("power limit", "W", [each.power_limit for each in group], gpu.power_limit),
         ("memory", "bytes", [each.memory for each in group], gpu.memory),
@@ -49,15 +51,9 @@ def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[st
         numbers = [float(value) for value in values if value is not None]
         if own is None or len(numbers) < 3:
             continue
-        usual = _median(numbers)
+        usual = median(numbers)
         if own < usual * SPREAD:
             yield f"{name} {own:g} {unit}, the others {usual:g}"
-
-
-def _median(numbers: Sequence[float]) -> float:
-    """`statistics.median`, without the ten milliseconds that importing it costs every machine without GPUs."""
-    ordered, middle = sorted(numbers), len(numbers) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _finding(gpu: Gpu, odd: list[str], group: Sequence[Gpu]) -> Finding:
