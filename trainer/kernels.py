@@ -15,7 +15,7 @@ import functools
 import inspect
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
@@ -69,19 +69,23 @@ class Rotation(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
         return out, None, None
 
 
+# Module -> its own function for rotary positions, and how many models compute with ours instead. Counted, because a
+# run that another one's end changed in its middle would round differently from there on.
+_turning: Dict[str, Tuple[Callable[..., Any], int]] = {}
+
+
 @contextmanager
 def installed(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
     norms = [module for module in model.modules() if _is_norm(module)]
-    place, own = sys.modules[type(model.get_decoder()).__module__], None
+    place = sys.modules[type(model.get_decoder()).__module__]
     names: List[str] = []
     for module in norms:
         module.forward = functools.partial(_normed, module, type(module).forward)
     if norms:
         names.append("RMSNorm in %d places" % len(norms))
-    if _is_rotary(getattr(place, "apply_rotary_pos_emb", None)):
-        own = place.apply_rotary_pos_emb
-        place.apply_rotary_pos_emb = functools.partial(_rotated, own)  # type: ignore[attr-defined]
+    turned = _turn(place)
+    if turned:
         names.append("rotary positions")
     why = "one node each instead of chains of operators" if names else "this model has neither as they are known here"
     try:
@@ -89,8 +93,26 @@ def installed(model: Any) -> Iterator[Choice]:
     finally:
         for module in norms:
             del module.forward
-        if own is not None:
-            place.apply_rotary_pos_emb = own  # type: ignore[attr-defined]
+        if turned:
+            _turn_back(place)
+
+
+def _turn(place: Any) -> bool:
+    """Put ours into the module for one model more; does it compute what the module's own does?"""
+    own, models = _turning.get(place.__name__, (getattr(place, "apply_rotary_pos_emb", None), 0))
+    if own is None or not _is_rotary(own):
+        return False
+    _turning[place.__name__] = own, models + 1
+    place.apply_rotary_pos_emb = functools.partial(_rotated, own)
+    return True
+
+
+def _turn_back(place: Any) -> None:
+    own, models = _turning.pop(place.__name__)
+    if models > 1:
+        _turning[place.__name__] = own, models - 1
+    else:
+        place.apply_rotary_pos_emb = own
 
 
 def _normed(module: Any, own: Callable[..., Any], x: Any) -> torch.Tensor:
@@ -130,9 +152,7 @@ def _is_norm(module: Any) -> bool:
         )
 
 
-def _is_rotary(function: Optional[Any]) -> bool:
-    if function is None or isinstance(function, functools.partial):
-        return False
+def _is_rotary(function: Callable[..., Any]) -> bool:
     if list(inspect.signature(function).parameters)[:4] != ["q", "k", "cos", "sin"]:
         return False
     angles = _numbers(1, 5, 4).repeat(1, 1, 2)
