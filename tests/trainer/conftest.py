@@ -52,6 +52,7 @@ def tiny(tmp_path: Path) -> dict:
         "tokens_per_row": 128,
         "threads": 1,
         "device": "cpu",
+        "precision": "float32",  # what is compared is compared to rounding; CPUs with bfloat16 units would take that
         "log_every": 2,
         "warmup_steps": 2,
     }

@@ -33,7 +33,8 @@ GPT2 = {
 def trainee(tmp_path: Path, config: dict, **values):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(config))
-    settings = from_mapping({"model_config": str(path), "device": "cpu", "threads": 1, **values}, "test")
+    common = {"model_config": str(path), "device": "cpu", "threads": 1, "precision": "float32"}
+    settings = from_mapping({**common, **values}, "test")
     return build(settings, None), settings
 
 

@@ -41,7 +41,7 @@ def values_in(folder: Path) -> dict:
     return {
         "model_config": str(config), "tokenizer": str(DATA / "tokenizer"), "cache": str(folder / "cache"),
         "data": [str(write_lines(folder / "d.jsonl", rows))], "tokens_per_row": 128, "threads": 1, "device": "cpu",
-        "log_every": 2, "warmup_steps": 2, "learning_rate": 3e-3, "epochs": 2,
+        "precision": "float32", "log_every": 2, "warmup_steps": 2, "learning_rate": 3e-3, "epochs": 2,
     }  # fmt: skip
 
 
