@@ -61,7 +61,7 @@ def choose_precision(wanted: str, device: torch.device) -> Choice:
                 "precision", "float16", "capability %d.%d has float16 tensor cores but no bfloat16" % (major, minor)
             )
         return Choice("precision", "float32", "capability %d.%d has no tensor cores" % (major, minor))
-    units = sorted({"amx_bf16", "avx512_bf16", "bf16"} & cpu_flags())
+    units = bfloat16_units()
     if units:
         return Choice("precision", "bfloat16", "this CPU multiplies bfloat16 natively (%s)" % ", ".join(units))
     return Choice(
@@ -95,6 +95,11 @@ def usable_cores() -> int:
     except (OSError, ValueError):
         pass  # no cgroup v2 here: the affinity is all that limits us
     return cores
+
+
+def bfloat16_units() -> List[str]:
+    """The CPU's units that multiply bfloat16, by their names in /proc/cpuinfo; empty where it would be emulated."""
+    return sorted({"amx_bf16", "avx512_bf16", "bf16"} & cpu_flags())
 
 
 def cpu_flags() -> set[str]:

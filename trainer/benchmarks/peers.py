@@ -21,6 +21,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from trainer.benchmarks import peerenv, peertables
 from trainer.benchmarks.turns import QUIET, ROOT, Side, Slice, interleave
+from trainer.hardware import bfloat16_units
 
 TOKENS_PER_ROW = 2048  # transformers' default batch of 8 bundled chats has about as many real tokens
 OPTIMIZER = {"learning_rate": 5e-4, "lr_scheduler_type": "constant", "weight_decay": 0.0, "adam_beta2": 0.95}
@@ -28,9 +29,9 @@ OURS = {
     "learning_rate": 5e-4, "schedule": "constant", "warmup_steps": 0, "weight_decay": 0.0, "beta2": 0.95,
 }  # fmt: skip
 
-# TRL's ways through the same data. Activation checkpointing and bfloat16, both on by default there, are off: this is
-# TRL at its best on a CPU. Its loss always is the fused one, which never has all logits in memory.
-_BEST = {"gradient_checkpointing": False, "bf16": False}
+# TRL's ways through the same data. Activation checkpointing, on by default there, is off, and bfloat16 is on where the
+# CPU multiplies it: this is TRL at its best. Its loss always is the fused one, which never has all logits in memory.
+_BEST = {"gradient_checkpointing": False, "bf16": bool(bfloat16_units())}
 _EIGHT = {"per_device_train_batch_size": 8, "max_length": None}
 TRL: Dict[str, Dict[str, Any]] = {
     "packed": {**_BEST, "packing": True, "max_length": TOKENS_PER_ROW, "per_device_train_batch_size": 1},
@@ -94,12 +95,20 @@ def library_side(
     return Side(name, python, "trainer.benchmarks.side_hf", order, folder / name.replace(" ", "-"))
 
 
-def our_side(name: str, python: str, common: Mapping[str, Any], folder: Path, **more: Any) -> Side:
-    """This trainer with its defaults, on the same."""
+def our_side(
+    name: str,
+    python: str,
+    common: Mapping[str, Any],
+    folder: Path,
+    asked: Optional[Mapping[str, Any]] = None,
+    **more: Any,
+) -> Side:
+    """This trainer with its defaults, but for what is asked of it, on the same."""
     shared, own = folder / "shared", folder / name.replace(" ", "-")
     settings = {
         "model": str(shared / "model"), "data": [str(shared / "chat.jsonl")], "tokens_per_row": TOKENS_PER_ROW,
-        "output": str(own / "run"), "cache": str(folder / "cache"), "threads": common["threads"], **OURS,
+        "output": str(own / "run"), "cache": str(folder / "cache"), "threads": common["threads"],
+        **OURS, **(asked or {}),
     }  # fmt: skip
     return Side(
         name, python, "trainer.benchmarks.side_ours", {**common, "task": "sft", "settings": settings, **more}, own
@@ -110,11 +119,12 @@ def same_batches(python: str, folder: Path, threads: int, steps: int = 6) -> Dic
     """Losses of the first steps when every side gets the same eight examples per step: the proof of equal maths."""
     common = {"threads": threads, "warmup_steps": steps, "seconds": 1.0}
     ordered = {"train_sampling_strategy": "sequential"}
-    free = {**TRL["padding-free"], **ordered}
+    exact = {**ordered, "bf16": False}
+    free = {**TRL["padding-free"], **exact}
     sides = [
-        our_side("same ours", python, common, folder, same_batches=8),
+        our_side("same ours", python, common, folder, {"precision": "float32"}, same_batches=8),
         library_side("same hf", python, "transformers", ordered, common, folder),
-        library_side("same trl padded", python, "trl", {**TRL["padded"], **ordered}, common, folder),
+        library_side("same trl padded", python, "trl", {**TRL["padded"], **exact}, common, folder),
         library_side("same trl padding-free", python, "trl", free, common, folder),
     ]
     interleave(sides, 0, None)

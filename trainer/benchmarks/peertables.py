@@ -31,8 +31,8 @@ def sides(measured: Sequence[Side], unit: str = "real") -> Dict[str, Any]:
         found["curves"] = {side.name: figures.curve(side, until) for side in measured}
         work, before, after = (ours.facts[key] for key in ("work", "achievable_before", "achievable_after"))
         best = {name: max(before[name], after[name]) for name in before}
-        found["achievable"] = best
-        found["share"] = {side.name: figures.flops(side, work) / best["float32"] for side in measured}
+        found["achievable"], found["precision"] = best, ours.facts["choices"]["precision"]
+        found["share"] = {side.name: figures.flops(side, work) / best[found["precision"]] for side in measured}
     return found
 
 
@@ -67,9 +67,9 @@ def size_text(measured: Sequence[Side], found: Dict[str, Any]) -> str:
     lines.append("large matrix products here: %.1f GFLOP/s in float32, %.1f in bfloat16" % (
         best["float32"] / 1e9, best["bfloat16"] / 1e9,
     ))  # fmt: skip
-    lines.append("share of the float32 figure, useful arithmetic only: " + ", ".join(
+    lines.append("share of the %s figure, useful arithmetic only: %s" % (found["precision"], ", ".join(
         "%s %.0f %%" % (side, 100 * share) for side, share in found["share"].items()
-    ))  # fmt: skip
+    )))  # fmt: skip
     for side, curve in found["curves"].items():
         lines.append("  loss by quarter, %-20s %s" % (side, "  ".join("%.3f" % loss for loss in curve)))
     lines.append("  farthest from ours: %.1f %% (tolerance %.0f %%): %s" % (
