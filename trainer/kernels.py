@@ -15,7 +15,7 @@ import functools
 import inspect
 import sys
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -69,23 +69,40 @@ class Rotation(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
         return out, None, None
 
 
-# Module -> its own function for rotary positions, and how many models compute with ours instead. Counted, because a
-# run that another one's end changed in its middle would round differently from there on.
-_turning: Dict[str, Tuple[Callable[..., Any], int]] = {}
+class _Turning:
+    """A module's function for rotary positions, computed by ours for as long as `models` use it.
+
+    Counted, because a run that another one's end changed in its middle would round differently from there on.
+    """
+
+    def __init__(self, place: Any, own: Callable[..., Any]) -> None:
+        self.place, self.own, self.models = place, own, 0
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return _rotated(self.own, *arguments, **named)
+
+    def enter(self) -> None:
+        self.models += 1
+        self.place.apply_rotary_pos_emb = self
+
+    def leave(self) -> None:
+        self.models -= 1
+        if not self.models:
+            self.place.apply_rotary_pos_emb = self.own
 
 
 @contextmanager
 def installed(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
     norms = [module for module in model.modules() if _is_norm(module)]
-    place = sys.modules[type(model.get_decoder()).__module__]
     names: List[str] = []
     for module in norms:
         module.forward = functools.partial(_normed, module, type(module).forward)
     if norms:
         names.append("RMSNorm in %d places" % len(norms))
-    turned = _turn(place)
-    if turned:
+    turning = _turning(sys.modules[type(model.get_decoder()).__module__])
+    if turning is not None:
+        turning.enter()
         names.append("rotary positions")
     why = "one node each instead of chains of operators" if names else "this model has neither as they are known here"
     try:
@@ -93,26 +110,16 @@ def installed(model: Any) -> Iterator[Choice]:
     finally:
         for module in norms:
             del module.forward
-        if turned:
-            _turn_back(place)
+        if turning is not None:
+            turning.leave()
 
 
-def _turn(place: Any) -> bool:
-    """Put ours into the module for one model more; does it compute what the module's own does?"""
-    own, models = _turning.get(place.__name__, (getattr(place, "apply_rotary_pos_emb", None), 0))
-    if own is None or not _is_rotary(own):
-        return False
-    _turning[place.__name__] = own, models + 1
-    place.apply_rotary_pos_emb = functools.partial(_rotated, own)
-    return True
-
-
-def _turn_back(place: Any) -> None:
-    own, models = _turning.pop(place.__name__)
-    if models > 1:
-        _turning[place.__name__] = own, models - 1
-    else:
-        place.apply_rotary_pos_emb = own
+def _turning(place: Any) -> Optional[_Turning]:
+    """What computes the module's rotary positions, if ours does the same as its own."""
+    found = getattr(place, "apply_rotary_pos_emb", None)
+    if found is None or isinstance(found, _Turning):
+        return found
+    return _Turning(place, found) if _is_rotary(found) else None
 
 
 def _normed(module: Any, own: Callable[..., Any], x: Any) -> torch.Tensor:
