@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from envdoctor import __version__, document, scrub, wire
+from envdoctor.change.earlier import can_go_back
 from envdoctor.endings import ended
 from envdoctor.environment import Environment
 from envdoctor.facts import (
@@ -100,7 +101,7 @@ def quick(
             collected=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             environment=scrub.text(str(environment.path)),
         ),
-        interpreter=inside.build(Interpreter, "interpreter"),
+        interpreter=inside.build(Interpreter, "interpreter", can_go_back=can_go_back(environment.path)),
         packages=packages(inside),
         variables=scrub.variables(os.environ, extra_variables),
         host=host,

@@ -50,6 +50,7 @@ class Interpreter:
     user_site: str | None = None  # the user site directory when it is active and holds packages
     path_files: tuple[str, ...] = ()  # "FILE runs code" (.pth, sitecustomize), "FILE adds FOLDER" from outside
     active_environment: str | None = None  # VIRTUAL_ENV / CONDA_PREFIX, if any, of the calling shell
+    can_go_back: bool | None = None  # has `undo` an earlier state? None: not built by envdoctor, or not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import replace
 from pathlib import Path
 
+from envdoctor.change.earlier import earlier
 from envdoctor.change.exchange import rename_new
 from envdoctor.change.journal import Generation, Journal, Pending, location, read, write
 from envdoctor.change.lock import locked
@@ -53,15 +55,22 @@ def undo(environment: Path, *, to: int | None = None, force: bool = False) -> Un
 
 
 def _goal(where: Places, journal: Journal, to: int | None) -> Generation:
-    if to is None:
-        older = [state.number for state in journal.states if state.number < journal.current.number]
-        to = journal.current.parent if journal.current.parent is not None else max(older, default=None)
-    for state in journal.states:
-        if state.number == to:
-            return state
-    kept = ", ".join(str(state.number) for state in journal.states) or "none"
-    problem = "there is no older state" if to is None else f"state {to} is not kept"
-    raise Trouble(f"{problem}; the current one is {journal.current.number}, kept are: {kept}", file=where.environment)
+    current = journal.current
+    if to == current.number:
+        raise Trouble(f"it is at state {to} already", file=where.environment)
+    goal = earlier(journal) if to is None else next((one for one in journal.states if one.number == to), None)
+    if goal is not None:
+        return goal
+    gone = current.parent if to is None else to
+    if gone is None:
+        problem = f"nothing to undo: no state before the current one is kept ({current.number}: {current.summary})"
+    else:
+        problem = f"state {gone} is not kept; the current one is {current.number}"
+    kept = [str(one.number) for one in journal.states]
+    back = f"envdoctor undo --env {shlex.quote(str(where.environment))} --to {kept[-1]}" if kept else ""
+    raise Trouble(
+        problem, file=where.environment, remedy=f"Kept: {', '.join(kept)}. Go there with {back}" if kept else ""
+    )
 
 
 def _go(where: Places, journal: Journal, goal: Generation) -> Journal:

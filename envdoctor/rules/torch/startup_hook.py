@@ -1,10 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
 from envdoctor.target import Target
+
+_UNDO: Mapping[bool | None, str] = {
+    True: " `envdoctor undo` takes back the whole last change, packages included.",
+    False: " There is no earlier state to undo to.",
+}
 
 
 @rule(Severity.NOTE)
@@ -13,17 +18,20 @@ def startup_hook(facts: Facts, target: Target) -> Iterator[Finding]:
 
     Why: flags and variables are set right after `import torch`, in every program that runs here. Whoever wonders where
     a setting comes from should know.
-    Fix: `envdoctor undo` takes it out again.
+    Fix: nothing to do. Deleting `envdoctor-startup.pth` among the packages takes it out alone; `envdoctor undo` takes
+    back the whole change that brought it, packages included, where there was an environment before.
     Source: `envdoctor fix` put it there.
     """
-    torch = need(facts.torch)
+    torch, interpreter = need(facts.torch), known(facts.interpreter)
     if not torch.hook:
         return
+    folder = f"{interpreter.site_packages[0]}/" if interpreter and interpreter.site_packages else ""
+    back = _UNDO.get(interpreter.can_go_back, "") if interpreter else ""
     yield Finding(
         kind="no-effect",
         subject="startup hook",
-        actual=torch.hook,
+        actual=f"in force (version {torch.hook})",
         expected="known to you",
-        message=f"envdoctor's startup hook {torch.hook} sets flags and variables whenever torch is imported here.",
-        remedy=Remedy(text="Nothing to do; it can be taken out again.", commands=("envdoctor undo",)),
+        message="envdoctor's startup hook sets flags and variables here, whenever Python starts or torch is imported.",
+        remedy=Remedy(text=f"Nothing to do. To take it out alone, delete {folder}envdoctor-startup.pth.{back}"),
     )

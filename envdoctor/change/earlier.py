@@ -1,0 +1,34 @@
+"""Which states lie before the current one: where `undo` can lead. Every check asks, so little is imported for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envdoctor.change.places import places
+from envdoctor.errors import Trouble
+
+if TYPE_CHECKING:
+    from envdoctor.change.journal import Generation, Journal
+
+
+def earlier(journal: Journal) -> Generation | None:
+    """The state that `undo` brings back: the one that the current one was made from, or the last one before it."""
+    current = journal.current
+    if current.parent is not None:
+        return next((state for state in journal.states if state.number == current.parent), None)
+    older = [state for state in journal.states if state.number < current.number]
+    return max(older, key=lambda state: state.number, default=None)
+
+
+def can_go_back(environment: Path) -> bool | None:
+    """Has `undo` a state to bring back? None where envdoctor has changed nothing, or its journal cannot be read."""
+    try:
+        where = places(environment)
+        if not where.control.is_dir():
+            return None
+        from envdoctor.change.journal import read  # 9 ms that only an environment with a history costs
+
+        return earlier(read(where)) is not None
+    except (Trouble, OSError):
+        return None
