@@ -112,7 +112,9 @@ def _ending(examination: Examination, *, verbose: bool) -> Line:
     told = counts if verbose or not any(n for _, n in counts[:-1]) else counts[:-1]
     parts = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in told if n]
     if diagnosis.outcome == "healthy":
-        said = (f"✓ Healthy: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
+        elsewhere = any(found.rule == "driver/nothing-found" for found in diagnosis.findings)
+        far = ", as far as can be told without the GPU" if elsewhere else ""
+        said = (f"✓ Healthy{far}: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
     elif diagnosis.outcome == "unknown":
         return line("? Not known: rules failed to judge, so this is no clean bill of health", "bold magenta")
     else:

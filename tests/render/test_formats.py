@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +12,7 @@ import pytest
 
 from envdoctor.commands._show import plain
 from envdoctor.render.formats import FORMATS, rendered, suited
-from envdoctor.rule import Severity
+from envdoctor.rule import Finding, Remedy, Severity
 from tests.render.examinations import RULES, examination, healthy
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -117,6 +118,23 @@ def test_the_healthy_report_is_short() -> None:
     text = plain(healthy(), RULES, verbose=False)
     assert "Healthy" in text
     assert len(text.splitlines()) < 8
+
+
+def test_healthy_without_the_gpu_is_not_healthy_without_reserve() -> None:
+    missing = Finding(
+        kind="gpu-not-visible",
+        subject="GPU",
+        actual="none here",
+        expected="NVIDIA H100",
+        message="There is no NVIDIA GPU here.",
+        remedy=Remedy(text="Check again where the GPU is."),
+        severity=Severity.NOTE,
+        rule="driver/nothing-found",
+    )
+    found = healthy()
+    assert "as far as can be told" not in plain(found, RULES, verbose=False)
+    noted = replace(found, diagnosis=replace(found.diagnosis, findings=(missing,)))
+    assert "✓ Healthy, as far as can be told without the GPU" in plain(noted, RULES, verbose=False)
 
 
 def test_github_actions_get_annotations_by_themselves() -> None:

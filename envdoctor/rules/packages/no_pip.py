@@ -11,8 +11,9 @@ from envdoctor.target import Target
 def no_pip(facts: Facts, target: Target) -> Iterator[Finding]:
     """The environment has no pip.
 
-    Why: environments made by uv have none. Training does not need it; commands that say `python -m pip` fail, and
-    tools that call pip to list packages (torch's collect_env among them) report none.
+    Why: training does not need it; commands that say `python -m pip` fail, and tools that call pip to list packages
+    (torch's collect_env among them) report none. An environment that uv alone has filled has none on purpose: that is
+    no news to anybody, and silence.
     Fix: use `uv pip`, or install pip into it.
     Source: https://docs.astral.sh/uv/pip/environments/ https://github.com/vllm-project/vllm/issues/13888
     """
@@ -20,6 +21,8 @@ def no_pip(facts: Facts, target: Target) -> Iterator[Finding]:
     if facts.origin.kind == "pasted" or not packages.complete:
         raise Skip("a pasted report does not say whether pip is installed")
     if packages.pip or packages.version("pip"):
+        return
+    if packages.distributions and all(each.installer == "uv" for each in packages.distributions):
         return
     interpreter = known(facts.interpreter)
     python = (interpreter.executable if interpreter else None) or "python"

@@ -47,6 +47,7 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:
         return
     major = cuda.partition(".")[0]
+    remedy = _remedy(facts, cuda)
     yield Finding(
         kind="nvcc-mismatch",
         subject="nvcc",
@@ -54,12 +55,24 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
         expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
-        remedy=Remedy(
-            text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.",
-            commands=(f"export CUDA_HOME=/usr/local/cuda-{line(cuda) or cuda}",),
-        ),
+        remedy=remedy,
         who="you",
         severity=Severity.ERROR if said else Severity.NOTE,
         explains=("packages/",) if said else (),
         root_rank=48 if said else 0,
+    )
+
+
+def _remedy(facts: Facts, cuda: str) -> Remedy:
+    """A toolkit that is there is named; a probe has seen all of them, so that none is named that is not."""
+    host = known(facts.host)
+    toolkits = host.toolkits if host else ()
+    fitting = [one for one in toolkits if numbers(one)[:1] == numbers(cuda)[:1]]
+    if facts.origin.kind != "pasted" and not fitting:
+        major = cuda.partition(".")[0]
+        return Remedy(text=f"Install extensions as wheels, or a toolkit of CUDA {major}.x to build them.")
+    best = min(fitting, key=lambda one: one != line(cuda), default=line(cuda) or cuda)
+    return Remedy(
+        text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.",
+        commands=(f"export CUDA_HOME=/usr/local/cuda-{best}",),
     )

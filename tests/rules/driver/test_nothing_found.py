@@ -4,6 +4,7 @@ from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Origin, Torch
 from envdoctor.rule import Severity
 from envdoctor.rules.driver.nothing_found import nothing_found
 from tests.rules.judging import findings, silent, skipped
+from tests.rules.machines import CPU_TARGET, H100_TARGET
 
 PASTED = Origin(kind="pasted")
 BLIND = Torch(version="2.3.1+cu121", cuda="12.1", cuda_available=False)
@@ -32,5 +33,11 @@ def test_seen_unknown_or_not_meant(given: Facts) -> None:
     assert silent(nothing_found, given)
 
 
-def test_a_probe_has_better_rules() -> None:
-    assert skipped(nothing_found, Facts(torch=BLIND))
+def test_a_probe_notes_that_the_gpu_is_elsewhere() -> None:
+    """An image for an H100 is made where there is none: nothing is wrong, and not everything was judged."""
+    (finding,) = findings(nothing_found, Facts(torch=BLIND, driver=Driver()), H100_TARGET)
+    assert (finding.severity, finding.actual, finding.expected) == (Severity.NOTE, "none here", "NVIDIA H100")
+    assert silent(nothing_found, Facts(torch=BLIND, driver=Driver(devices=("/dev/nvidia0",))), H100_TARGET)
+    assert silent(nothing_found, Facts(torch=BLIND, driver=Driver()))  # no target, so no GPU is missed
+    assert skipped(nothing_found, Facts(torch=BLIND), H100_TARGET)
+    assert skipped(nothing_found, Facts(driver=Driver()), CPU_TARGET)

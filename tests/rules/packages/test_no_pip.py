@@ -1,18 +1,24 @@
 from dataclasses import replace
 
-from envdoctor.facts import Facts, Interpreter, Origin
+from envdoctor.facts import Distribution, Facts, Interpreter, Origin, Packages
 from envdoctor.rule import Severity
 from envdoctor.rules.packages.no_pip import no_pip
 from tests.rules.judging import findings, installed, silent, skipped
 
 
-def test_an_environment_of_uv_has_none() -> None:
+def test_an_environment_without_pip() -> None:
     facts = Facts(
         packages=installed(torch="2.13.0"), interpreter=Interpreter(version="3.12.1", executable="/env/bin/python")
     )
     (finding,) = findings(no_pip, facts)
     assert finding.severity is Severity.NOTE
     assert finding.remedy.commands[1] == "uv pip install --python /env/bin/python pip"
+
+
+def test_what_uv_alone_has_filled_has_none_on_purpose() -> None:
+    torch, numpy = (Distribution(name=name, version="2.0", installer="uv") for name in ("torch", "numpy"))
+    assert silent(no_pip, Facts(packages=Packages(distributions=(torch, numpy))))
+    assert findings(no_pip, Facts(packages=Packages(distributions=(torch, replace(numpy, installer="pip")))))
 
 
 def test_healthy_and_unknown() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from envdoctor.facts import Facts, Host, Torch
 from envdoctor.rules.torch.nvcc import nvcc
-from tests.rules.cuda_machines import brief, only, pasted
+from tests.rules.cuda_machines import brief, machine, only, pasted
 from tests.rules.judging import silent, skipped
 
 STOPPED = (
@@ -44,3 +44,18 @@ def test_remedy_names_the_toolkit() -> None:
     found = only(nvcc, report("12.9", "11.8", STOPPED.format("12.9", "11.8")))
     assert found.remedy.commands == ("export CUDA_HOME=/usr/local/cuda-11.8",)
     assert (found.actual, found.expected) == ("12.9", "CUDA 11.x, best 11.8")
+
+
+@pytest.mark.parametrize(
+    ("toolkits", "commands"),
+    [
+        (("13.0",), ()),  # a probe has looked: there is none to point to
+        (("12.4", "13.0"), ("export CUDA_HOME=/usr/local/cuda-12.4",)),
+        (("12.4", "12.6", "13.0"), ("export CUDA_HOME=/usr/local/cuda-12.6",)),
+    ],
+)
+def test_only_a_toolkit_that_is_there_is_named(toolkits: tuple[str, ...], commands: tuple[str, ...]) -> None:
+    facts = machine(host=Host(nvcc="13.0", toolkits=toolkits), torch=Torch(version="2.7.1+cu126", cuda="12.6"))
+    remedy = only(nvcc, facts).remedy
+    assert remedy.commands == commands
+    assert commands or "toolkit of CUDA 12.x" in remedy.text
