@@ -23,7 +23,12 @@ def examine_base(environment: Environment, python: str | None, question: Questio
     """
     first: Examination | None = None
     for candidate in _candidates(python):
-        base = locate(candidate)
+        try:
+            base = locate(candidate)
+        except Trouble:
+            if python is not None:
+                raise
+            continue  # a shim on PATH without an interpreter behind it (pyenv)
         examination = doctor.examine(base, replace(question, torch=False, select=("nothing",), ignore=()))
         if examination.target.choice is not None:
             return replace(environment, python=base.python), examination

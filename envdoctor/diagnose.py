@@ -148,7 +148,9 @@ def _aimed(remedy: Remedy, facts: Facts) -> Remedy:
     place = facts.origin.environment if facts.origin.kind == "probe" else None
     if place is None:
         return remedy
-    quoted = place if all(c.isalnum() or c in "~/._-+" for c in place) else "'" + place.replace("'", "'\\''") + "'"
+    home = "~/" if place.startswith("~/") else ""  # outside the quotes, where the shell reads it
+    rest = place.removeprefix(home)
+    quoted = home + (rest if all(c.isalnum() or c in "/._-+" for c in rest) else "'" + rest.replace("'", "'\\''") + "'")
 
     def aimed(command: str) -> str:
         ours = command.startswith(("envdoctor fix", "envdoctor undo", "envdoctor check"))

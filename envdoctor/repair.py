@@ -73,7 +73,7 @@ def carry_out(
     Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
     """
     change = change_for(environment, examination, ways)
-    last: list[Examination] = []
+    last: list[tuple[Path, Examination]] = []
 
     def verify(clone: Path) -> str | None:
         if not environment.exists or any(pin.name == "torch" for pin in change.install):
@@ -81,16 +81,22 @@ def carry_out(
             warm(locate(clone))  # else its bytecode is the old state's, by hard link
         progress("checking the new environment by the same rules")
         after = doctor.examine(locate(clone), replace(question, deep=False))
-        # It will be at its own path when anybody reads this, not at the clone's.
-        origin = replace(after.facts.origin, environment=scrub.text(str(environment.path)))
-        last.append(replace(after, facts=replace(after.facts, origin=origin)))
+        last.append((clone, after))
         return not_healthier(examination.diagnosis if environment.exists else None, after.diagnosis)
 
     make = apply if environment.exists else create
     applied = make(change, verify=verify, progress=progress)
     if not last:
         raise Trouble("the change was made without being verified", file=environment.path, exit_code=3)
-    return applied, last[-1]
+    return applied, _in_place(*last[-1], applied.strategy.environment)
+
+
+def _in_place(clone: Path, examined: Examination, environment: Path) -> Examination:
+    """The clone's examination, told of the environment: whoever reads it finds nothing at the clone's path."""
+    old, new = scrub.text(str(clone)), scrub.text(str(environment))
+    return replace(
+        examined, facts=scrub.moved(examined.facts, old, new), diagnosis=scrub.moved(examined.diagnosis, old, new)
+    )
 
 
 def warm(clone: Environment) -> None:

@@ -149,6 +149,11 @@ def shortened(value: T) -> T:
     return _walk(value, lambda text_, _: _impersonal(text_))  # type: ignore[no-any-return]
 
 
+def moved(value: T, old: str, new: str) -> T:
+    """A copy of frozen facts or findings in which the path ``old`` is called ``new``."""
+    return _walk(value, lambda text_, _: text_.replace(old, new))  # type: ignore[no-any-return]
+
+
 _HASHES = frozenset({"git", "identity", "commit"})  # fields that are hashes by nature and name nobody
 
 

@@ -83,6 +83,13 @@ def decide(change: Change, where: Places, layout: Layout, *, count: bool = True)
             remedy="Make that folder writable, or make a new environment: envdoctor fix --env NEWPATH",
         )
     kind, reason = _way(trial, foreign)
+    if kind == "file-by-file" and not os.access(where.real, os.W_OK | os.X_OK):
+        return Strategy(
+            kind="refuse",
+            reason="its folder cannot be written",
+            environment=where.environment,
+            remedy="Make it writable, or make a new environment: envdoctor fix --env NEWPATH",
+        )
     strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not trial.links)
     if trial.links and not count and space.free(where.parent)[0] > _PLENTY:
         return _with_room(strategy, change, where, trial, (1, 0, 0))
@@ -151,13 +158,17 @@ def _with_room(
         strategy, bytes_needed=needed.expected, bytes_free=free, inodes_needed=needed.inodes, inodes_free=inodes
     )
     if needed.certain > free or (inodes is not None and needed.inodes > inodes):
-        short = f"{needed.certain} bytes are needed, {free} are free"
+        short = f"{_megabytes(needed.certain)} are needed, {_megabytes(free)} are free"
         if needed.certain <= free:
             short = f"{needed.inodes} inodes are needed, {inodes} are free"
         return replace(
             strategy, kind="refuse", reason=f"the disk is too full: {short}", remedy=f"Free space in {where.parent}."
         )
     return strategy
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.0f} MB"
 
 
 def foreign_entries(where: Places, layout: Layout) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,29 @@ def stderr() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def say(console: Console, text: str, *, style: str | None = None) -> None:
+    """A sentence of ours: wrapped at words, further lines indented a little more than the first."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    lines = textwrap.wrap(
+        text, max(console.width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+    console.print("\n".join(lines), style=style, markup=False, soft_wrap=True)
+
+
+def paste(console: Console, label: str, command: str) -> None:
+    """A command for the user to paste: in one line, however long it is."""
+    console.print(f"{label}{command}", style="dim", markup=False, soft_wrap=True)
+
+
+def quoted(word: str) -> str:
+    """For a shell; the ``~`` of a shortened home stays outside the quotes, where the shell reads it."""
+    return f"~/{shlex.quote(word[2:])}" if word.startswith("~/") else shlex.quote(word)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def print_json(document: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -26,3 +28,22 @@ def steps(console: Console) -> Iterator[Callable[[str], None]]:
     ) as progress:
         task = progress.add_task("", total=None)
         yield lambda text: progress.update(task, description=text)
+
+
+@contextmanager
+def interrupted(progress: Callable[[str], None], text: str) -> Iterator[None]:
+    """Ctrl-C is answered at once by the step ``text``: clearing away takes seconds, and silence invites another."""
+
+    def stop(_: int, __: FrameType | None) -> None:
+        progress(text)
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored, or handled by somebody
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

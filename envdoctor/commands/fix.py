@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -12,12 +13,15 @@ import click
 from envdoctor import creation, doctor, repair
 from envdoctor.change.recover import recover
 from envdoctor.change.strategy import preview
+from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.commands import _options
-from envdoctor.commands._output import print_json, stderr
-from envdoctor.commands._progress import steps
+from envdoctor.commands._output import counted, paste, print_json, quoted, say, stderr
+from envdoctor.commands._progress import interrupted, steps
 from envdoctor.commands.check import exit_code
 from envdoctor.environment import Environment, locate
+from envdoctor.errors import Trouble
 from envdoctor.examination import Examination, Question
+from envdoctor.rule import Severity
 
 
 @click.command("fix")
@@ -64,6 +68,8 @@ def command(
     question = Question(target=target_name, stack=stack, select=select, ignore=ignore)
     ways = repair.Ways(installer=installer, strict=strict, force=force)
     result, examination = fix(environment, question, ways, dry_run=dry_run, yes=yes, python=python)
+    if not dry_run:
+        _show_remaining(examination)
     if format_ == "json":
         print_json({"schema": 1, "change": result})
     return exit_code(examination, fail_on) if not dry_run else 0
@@ -86,7 +92,7 @@ def fix(
         if environment.exists:
             progress("looking for what an interrupted run left behind")
             for left in recover(environment.path).actions:
-                console.print(f"cleaned up after an interrupted run: {left}")
+                say(console, f"cleaned up after an interrupted run: {left}")
         progress("examining the environment")
         if environment.exists:
             before = examined or doctor.examine(environment, question)
@@ -95,60 +101,92 @@ def fix(
     if environment.exists and before.plan.empty:
         console.print("Nothing to change: the environment holds what the lock asks for.")
         return {"changed": False, "strategy": None, "seconds": time.monotonic() - started}, before
-    _show_plan(environment, before, ways)
+    change = repair.change_for(environment, before, ways)
+    with steps(console) as progress:
+        progress("looking how it can be changed")
+        strategy = preview(change)
+    if strategy.kind == "refuse":  # not after a plan that somebody agreed to
+        raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
+    new = strategy.kind in ("create", "beside")
+    _show_plan(before, change, strategy, new=new)
+    plan = _plan_document(before, change, new=new)
     if dry_run:
-        return {"changed": False, "dry_run": True, **_plan_document(before)}, before
+        console.print("Nothing was changed (--dry-run).")
+        return {"changed": False, "dry_run": True, "strategy": strategy.kind, **plan}, before
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Make this change?", abort=True, err=True)
-    with steps(console) as progress:
+    with steps(console) as progress, interrupted(progress, "stopping: clearing away what was begun"):
         applied, after = repair.carry_out(environment, before, question, ways, progress=progress)
     seconds = time.monotonic() - started
-    verb = "changed" if environment.exists else "created"
-    console.print(f"✓ {environment.path} {verb} in {seconds:.1f} s ({applied.strategy.kind})", style="green")
-    if applied.strategy.activate:
-        console.print(f"  Use it: {applied.strategy.activate}", markup=False)
-    if applied.previous is not None:
-        console.print(f"  Undo: envdoctor undo --env {environment.path}", style="dim")
-    document = {
-        "changed": True,
-        "strategy": applied.strategy.kind,
-        "seconds": round(seconds, 3),
-        **_plan_document(before),
-    }
+    _show_ending(applied, seconds)
+    document = {"changed": True, "strategy": applied.strategy.kind, "seconds": round(seconds, 3), **plan}
     return document, after
 
 
-def _show_plan(environment: Environment, examination: Examination, ways: repair.Ways) -> None:
+def _show_plan(examination: Examination, change: Change, strategy: Strategy, *, new: bool) -> None:
     console, plan, target = stderr(), examination.plan, examination.target
     if target.choice is not None:
-        console.print(f"target {target.name}, stack {target.choice.stack}: {target.choice.reason}", style="dim")
-    if not environment.exists:
-        pins = target.choice.pins if target.choice else ()
-        size = sum(pin.size or 0 for pin in pins) / 1e9
+        say(console, f"target {target.name}, stack {target.choice.stack}: {target.choice.reason}", style="dim")
+    if new:
+        size = sum(pin.size or 0 for pin in change.wanted) / 1e9
         download = f" ({size:.1f} GB of wheels)" if size >= 0.05 else ""
-        console.print(f"Create {environment.path} with {len(pins)} packages{download}, by exact version and hash.")
-        return
-    for step in plan.install:
-        console.print(f"  {step.name:<24} {step.before or 'missing':>16} → {step.after.version}")
-    for name, value in plan.flags.items():
-        console.print(f"  flag {name} = {value} (startup hook)")
-    for name, variable in plan.variables.items():
-        console.print(f"  variable {name} {'removed' if variable is None else '= ' + variable} (startup hook)")
-    if plan.kept:
-        verb = "removed (--strict)" if ways.strict else "kept as they are (--strict removes them)"
-        console.print(f"  {len(plan.kept)} packages outside the lock are {verb}", style="dim")
-        if ways.strict:
-            console.print(f"    {', '.join(plan.kept)}", style="dim", markup=False)
-    strategy = preview(repair.change_for(environment, examination, ways))
-    console.print(f"  how: {strategy.kind}: {strategy.reason}", style="dim", markup=False)
+        packages = counted(len(change.wanted), "package")
+        say(console, f"Create {strategy.environment} with {packages}{download}, by exact version and hash.")
+    for step in () if new else plan.install:
+        say(console, f"  {step.name:<24} {step.before or 'missing':>16} → {step.after.version}")
+    # A new environment gets all settings of the target, one that exists those that it lacks.
+    settings, others = (plan, plan.kept) if not new else (change, ())
+    for name, value in settings.flags.items():
+        say(console, f"  flag {name} = {value} (startup hook)")
+    for name, variable in settings.variables.items():
+        say(console, f"  variable {name} {'removed' if variable is None else '= ' + variable} (startup hook)")
+    if others:
+        kept = counted(len(others), "package")
+        verb = "removed (--strict)" if change.strict else "kept (--strict removes what is not locked)"
+        say(console, f"  {kept} outside the lock: {verb}", style="dim")
+        if change.strict:
+            say(console, f"    {', '.join(others)}", style="dim")
+    if strategy.kind != "create":
+        say(console, f"  how: {strategy.kind}: {strategy.reason}", style="dim")
 
 
-def _plan_document(examination: Examination) -> dict[str, object]:
+def _show_ending(applied: Applied, seconds: float) -> None:
+    """What became of it, and what to type next."""
+    console, strategy = stderr(), applied.strategy
+    created = strategy.kind in ("create", "beside")
+    say(
+        console,
+        f"✓ {strategy.environment} {'created' if created else 'changed'} in {seconds:.1f} s ({strategy.kind})",
+        style="green",
+    )
+    if created:
+        activate = strategy.activate or f". {quoted(str(strategy.environment / 'bin' / 'activate'))}"
+        paste(console, "  Use it: ", activate)
+    if applied.previous is not None:
+        paste(console, "  Undo: ", f"envdoctor undo --env {quoted(str(strategy.environment))}")
+
+
+def _show_remaining(examination: Examination) -> None:
+    """Findings that no change of the environment mends: why the exit code is not 0."""
+    counts = Counter(found.severity for found in examination.diagnosis.findings)
+    found = [counted(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]
+    if found:
+        console, place = stderr(), examination.facts.origin.environment or "."
+        say(console, f"! {' and '.join(found)} left, which a change of the environment does not mend", style="yellow")
+        paste(console, "  See: ", f"envdoctor check --target {quoted(examination.target.name)} --env {quoted(place)}")
+
+
+def _plan_document(examination: Examination, change: Change, *, new: bool) -> dict[str, object]:
     plan = examination.plan
+    if new:
+        packages = [{"name": pin.name, "before": None, "after": pin.version} for pin in change.wanted]
+    else:
+        packages = [{"name": s.name, "before": s.before, "after": s.after.version} for s in plan.install]
+    settings, others = (plan, plan.kept) if not new else (change, ())
     return {
         "target": examination.target.name,
-        "packages": [{"name": s.name, "before": s.before, "after": s.after.version} for s in plan.install],
-        "flags": dict(plan.flags),
-        "variables": dict(plan.variables),
-        "kept": list(plan.kept),
+        "packages": packages,
+        "flags": dict(settings.flags),
+        "variables": dict(settings.variables),
+        "kept": list(others),
     }

@@ -12,7 +12,7 @@ from envdoctor.change.recover import recover
 from envdoctor.change.undo import history, undo
 from envdoctor.change.values import State
 from envdoctor.commands import _options
-from envdoctor.commands._output import print_json, stdout
+from envdoctor.commands._output import paste, print_json, quoted, say, stdout
 from envdoctor.environment import locate
 
 
@@ -25,12 +25,13 @@ from envdoctor.environment import locate
 def command(env: Path | None, list_: bool, to: int | None, force: bool, format_: str) -> None:
     """Bring back the environment as it was before the last change, flags and variables included.
 
-    It is one exchange, as the change was; running it again goes forward again.
+    It is one exchange, as the change was. The state that is left is kept: `undo --to N` goes forward again.
 
     \b
     Examples:
       envdoctor undo --env ./env
       envdoctor undo --list
+      envdoctor undo --to 2
     """
     environment = locate(env)
     recover(environment.path)
@@ -41,8 +42,10 @@ def command(env: Path | None, list_: bool, to: int | None, force: bool, format_:
     if format_ == "json":
         print_json({"schema": 1, "before": _state(undone.before), "now": _state(undone.now), "seconds": undone.seconds})
     else:
-        stdout().print(f"✓ {undone.environment} is again as it was: {undone.now.summary}", markup=False)
-        stdout().print(f"  Forward again: envdoctor undo --env {undone.environment} --to {undone.before.number}")
+        now, console = undone.now, stdout()
+        say(console, f"✓ {undone.environment} is at state {now.number} again: {now.summary}")
+        words = f"--env {quoted(str(undone.environment))} --to {undone.before.number}"
+        paste(console, f"  Back to state {undone.before.number}: ", f"envdoctor undo {words}")
 
 
 def _list(states: Sequence[State], format_: str) -> None:
@@ -54,7 +57,7 @@ def _list(states: Sequence[State], format_: str) -> None:
         for state in states:
             mark = "*" if state.current else " "
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.made))
-            stdout().print(f"{mark}{state.number:>3}  {when}  {state.summary}", markup=False)
+            say(stdout(), f"{mark}{state.number:>3}  {when}  {state.summary}")
 
 
 def _state(state: State) -> dict[str, object]:

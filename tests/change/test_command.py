@@ -19,7 +19,7 @@ def words(world: World, tmp_path: Path) -> list[str]:
 
 def test_strict_names_what_it_removes(world: World, words: list[str]) -> None:
     plan = envdoctor(*words, "--strict", "--dry-run")
-    assert "1 packages outside the lock are removed (--strict)" in " ".join(plan.err.split())
+    assert "1 package outside the lock: removed (--strict)" in " ".join(plan.err.split())
     assert "gamma 1.0" in plan.err
     assert world.version("gamma") == "1.0"
     assert envdoctor(*words, "--strict").code == 0

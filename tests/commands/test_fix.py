@@ -64,6 +64,42 @@ def test_fix_creates_what_does_not_exist(target: tuple[World, Path], tmp_path: P
     assert outcome.code == 0, outcome.err
     done = process.run([new / "bin" / "python", "-c", "import alpha, beta; print(alpha.version)"], deadline=30)
     assert done.out.strip() == "2.0", done.err
+    assert f"Use it: . '{new}/bin/activate'" in outcome.err
+    undone = envdoctor("undo", "--env", new)
+    assert "nothing to undo" in undone.err
+    assert "made with 2 packages" in undone.err
+
+
+def test_a_plan_for_a_new_environment_is_about_that_one_alone(target: tuple[World, Path], tmp_path: Path) -> None:
+    """The Python it is made from is examined too, and has packages of its own, which nobody asked about."""
+    _, path = target
+    new = tmp_path / "new"
+    outcome = envdoctor("fix", "--target", path, "--env", new, "--dry-run", "--format", "json", **OFFLINE)
+    change = json.loads(outcome.out)["change"]
+    assert {(p["name"], p["before"], p["after"]) for p in change["packages"]} >= {("alpha", None, "2.0")}
+    assert change["kept"] == []
+    assert change["variables"] == {"OMP_WAIT_POLICY": "passive"}
+    assert "variable OMP_WAIT_POLICY = passive (startup hook)" in outcome.err
+    assert "outside the lock" not in outcome.err
+    assert "Nothing was changed" in outcome.err
+    assert not new.exists()
+
+
+def test_what_a_change_cannot_mend_is_said(target: tuple[World, Path]) -> None:
+    """The exit code 1 needs a reason, and the way to it, in terms of the environment and not of its clone."""
+    world, path = target
+    words = ("fix", "--target", path, "--env", world.environment, "--yes", "--select", "packages/pinned-versions")
+    outcome = envdoctor(*words, "--select", "variables/debug", **OFFLINE, PYTHONMALLOC="debug")
+    assert outcome.code == 1, outcome.err
+    assert "1 warning left, which a change of the environment does not mend" in outcome.err
+    assert f"--env {world.environment}\n" in outcome.err
+
+
+def test_a_long_path_stays_in_one_line_and_markup_is_text(tmp_path: Path) -> None:
+    world = make_world(tmp_path / ("long" * 20), "[red]env")
+    path = write_target(world, tmp_path / "locks")
+    outcome = envdoctor("fix", "--target", path, "--env", world.environment, "--yes", *SELECT, **OFFLINE)
+    assert f"  Undo: envdoctor undo --env '{world.environment}'\n" in outcome.err, outcome.err
 
 
 def test_a_wheel_that_is_not_there_changes_nothing(target: tuple[World, Path]) -> None:
