@@ -34,12 +34,26 @@ def locked(control: Path) -> Iterator[int]:
                 break
             os.close(descriptor)  # its last holder had nothing to keep and has removed the folder
             descriptor = _open(control)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {_started(os.getpid())}\n".encode(), 0)
+        _sign(descriptor, path)
         yield descriptor
         _tidy(control)
     finally:
         os.close(descriptor)
+
+
+def _sign(descriptor: int, path: Path) -> None:
+    """Write down who holds the lock, for the one who finds it taken."""
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()} {_started(os.getpid())}\n".encode(), 0)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise Trouble(
+            f"cannot be written: {error.strerror}",
+            file=path,
+            remedy="Free some space." if full else "Check that its file system can be written.",
+            exit_code=3,
+        ) from error
 
 
 def _open(control: Path) -> int:

@@ -119,6 +119,8 @@ def _of_envdoctor(process: Path) -> bool:
         words = [os.fsdecode(word) for word in (process / "cmdline").read_bytes().split(b"\0")]
     except OSError:  # it has ended
         return True
+    if not words[0]:  # it is ending: what it was can no longer be read, and it loads nothing more
+        return True
     return asks(words) or any("/envdoctor/probe/" in word and word.endswith(".py") for word in words[1:8])
 
 

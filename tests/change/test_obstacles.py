@@ -14,7 +14,7 @@ import pytest
 
 from envdoctor.change import exchange, swap
 from envdoctor.change.apply import apply
-from envdoctor.change.lock import locked
+from envdoctor.change.lock import _sign, locked
 from envdoctor.change.places import places
 from envdoctor.change.recover import recover
 from envdoctor.change.strategy import preview
@@ -122,6 +122,19 @@ def test_two_at_once(world: World, healthy: Verify) -> None:
     assert str(os.getpid()) in str(caught.value)
     apply(world.change(), verify=healthy, progress=quiet)
     assert world.version("alpha") == "2.0"
+
+
+def test_a_lock_that_cannot_be_signed_is_named(world: World) -> None:
+    """As on a full disk, where a traceback told nobody what to do."""
+    path = world.environment.parent / "lock"
+    path.touch()
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with pytest.raises(Trouble, match=r"lock: cannot be written: Invalid argument") as caught:
+            _sign(descriptor, path)
+    finally:
+        os.close(descriptor)
+    assert caught.value.exit_code == 3
 
 
 def _other_process(world: World, preexec_fn: Callable[[], None] | None = None) -> None:

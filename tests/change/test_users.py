@@ -12,7 +12,7 @@ import packaging
 import pytest
 
 from envdoctor.change.places import places
-from envdoctor.change.users import refuse_users, users
+from envdoctor.change.users import _of_envdoctor, refuse_users, users
 from envdoctor.errors import Trouble
 from tests.change.conftest import World
 
@@ -99,6 +99,18 @@ def test_the_probes_of_another_envdoctor_do_not_count(world: World, tmp_path: Pa
         (folder / "torch_state.py").write_text(WAIT)
         with running(world.environment / "bin" / "python", "-E", "-B", folder / "torch_state.py", "answers.json"):
             assert len(found(world.environment)) == expected
+
+
+def test_what_has_ended_is_nobody(world: World) -> None:
+    """A process whose words can no longer be read loads nothing more: it may have been another envdoctor's probe."""
+    ended = subprocess.Popen([world.environment / "bin" / "python", "-c", ""])
+    process = Path(f"/proc/{ended.pid}")
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # ended, and still there
+    try:
+        assert (process / "cmdline").read_bytes() == b""
+        assert _of_envdoctor(process)
+    finally:
+        ended.wait()
 
 
 def _inner(world: World) -> str:
