@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -33,6 +34,17 @@ def read_text(path: Path, *, limit: int = SIZE_LIMIT) -> str:
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise Trouble("not UTF-8 text", file=path, where=f"line {line}", remedy="Save the file as UTF-8.") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder that files can be put into. Raises `Trouble` where that cannot be."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        problem = "" if os.access(path, os.W_OK | os.X_OK) else "cannot be written"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    if problem:
+        raise Trouble(problem, file=path, remedy="Name a folder that can be made and written.", exit_code=2)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

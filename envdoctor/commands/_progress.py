@@ -17,7 +17,9 @@ LISTED = ("+ ", "- ", "~ ")  # an installer's line per package: worth a glance o
 def steps(console: Console) -> Iterator[Callable[[str], None]]:
     """A function to call with the name of each step as it begins."""
     if not console.is_terminal:
-        yield lambda text: None if text.startswith(LISTED) else console.print(f"... {text}", markup=False)
+        yield (
+            lambda text: None if text.startswith(LISTED) else console.print(f"... {text}", markup=False, soft_wrap=True)
+        )
         return
     with Progress(
         SpinnerColumn(),

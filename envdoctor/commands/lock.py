@@ -12,7 +12,7 @@ from envdoctor.change import sources
 from envdoctor.change.sources import Sources
 from envdoctor.choice import choose_target
 from envdoctor.commands import _options
-from envdoctor.commands._output import stderr, stdout
+from envdoctor.commands._output import paste, quoted, stderr, stdout
 from envdoctor.commands._progress import steps
 from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
@@ -65,6 +65,7 @@ def command(
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
     if lint_:
         return _lint(folder / f"pylock.{name}.toml")
+    _require_inputs(name, folder)
     found = sources.read(folder, variables=os.environ, folder=Path.cwd())
     wanted = inputs.read(folder / "inputs" / f"{name}.in")
     with steps(stderr()) as progress:
@@ -76,6 +77,19 @@ def command(
         else:
             written = write_stack(name, wanted, folder=folder, sources=found, upgrade=not keep)
     return _show_drift(drift) if check_ else _show_written(written)
+
+
+def _require_inputs(name: str, folder: Path) -> None:
+    if (folder / "inputs" / f"{name}.in").exists():
+        return
+    path = folder / f"pylock.{name}.toml"
+    if path.is_file():
+        remedy = f"Write it again: envdoctor lock --from FILE|environment --output {name} --folder {folder}"
+        raise Trouble(f"was not made from inputs/{name}.in", file=path, remedy=remedy)
+    known = sorted(one.stem for one in (folder / "inputs").glob("*.in"))
+    own = f"Make one of your own: envdoctor lock --from requirements.txt --output {name} --folder {folder}"
+    remedy = f"Known: {', '.join(known)}." if known else own
+    raise Trouble(f"there is no stack {name!r} in {folder}", where="NAME", remedy=remedy)
 
 
 def _stacks(folder: Path) -> list[str]:
@@ -114,8 +128,9 @@ def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | N
         path = write_target(name, folder=folder, like=model, origin=source)
     for line in adopted.left_out:
         stderr().print(f"left out: {line}", markup=False)
-    stderr().print(f"✓ {path}; use it: envdoctor check --target {path}", markup=False)
-    return _show_written(adopted.written)
+    code = _show_written(adopted.written)
+    paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(str(path))}")
+    return code
 
 
 def _interpreter(facts: Facts, environment: Environment) -> Interpreter:

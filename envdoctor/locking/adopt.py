@@ -47,6 +47,12 @@ def adopt_file(path: Path, name: str, *, folder: Path, interpreter: Interpreter,
         answer = _exported(path, sources)
     elif path.suffix == ".toml" and path.name.startswith("pylock."):
         answer = read_toml(path)
+    elif path.suffix == ".toml":
+        raise Trouble(
+            "is neither a requirements file, nor named as a lock is",
+            file=path,
+            remedy="A lock is called pylock.toml, pylock.NAME.toml or uv.lock.",
+        )
     else:
         python, machine = _known(interpreter)
         wanted = files.read(path, pythons=(python,), machines=(machine,))

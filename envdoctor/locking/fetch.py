@@ -12,6 +12,7 @@ from pathlib import Path
 
 from envdoctor import stack
 from envdoctor.change.sources import Sources
+from envdoctor.document import make_folder
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter, Unavailable
 from envdoctor.locking import trim
@@ -56,7 +57,7 @@ def fetch(
     if isinstance(pins, Unavailable):
         raise Trouble(pins.reason, file=found.path, remedy="Choose another stack, or another Python.", exit_code=3)
     wheels = folder / "wheels"
-    wheels.mkdir(parents=True, exist_ok=True)
+    make_folder(wheels)
     if wheels.is_symlink():
         raise Trouble("is a link; wheels must lie beside their lock", file=wheels, remedy="Remove the link.")
     missing = [pin for pin in pins if not _sound(wheels / pin.wheel, pin)]

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from envdoctor import stack
 from envdoctor.change.sources import Sources
+from envdoctor.document import make_folder
 from envdoctor.errors import Trouble
 from envdoctor.facts import Interpreter
 from envdoctor.locking import trim
@@ -139,7 +140,7 @@ def _origins(packages: Iterable[Resolved]) -> dict[str, int]:
 
 def _put(path: Path, content: str) -> Stack:
     """Put the text into place in one step; it must load and lint first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with tempfile.TemporaryDirectory(prefix=".lock-", dir=path.parent) as folder:
         draft = Path(folder) / path.name
         draft.write_text(content, "utf-8")

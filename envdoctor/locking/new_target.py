@@ -12,6 +12,7 @@ from typing import Any
 import tomli_w
 
 from envdoctor import target as targets
+from envdoctor.document import make_folder
 from envdoctor.locking.lock import path_of
 from envdoctor.target import SCHEMA, Target
 
@@ -26,7 +27,7 @@ def write_target(name: str, *, folder: Path, like: Target, origin: str) -> Path:
     path = folder / "targets" / f"{name}.toml"
     if path.exists():
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with tempfile.TemporaryDirectory(prefix=".target-", dir=path.parent) as draft:
         text = Path(draft) / path.name
         text.write_text(text_of(name, like=like, origin=origin), "utf-8")

@@ -13,6 +13,7 @@ import tomli_w
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
+from envdoctor.change import failure
 from envdoctor.change.installers import find_uv
 from envdoctor.change.sources import Sources
 from envdoctor.document import read_toml
@@ -94,6 +95,12 @@ def labels(requirements: Sequence[str]) -> list[str]:
 
 def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
     lines = [line for line in outcome.err.splitlines() if not line.startswith("warning: The requested Python version")]
+    if failure.understand(outcome.err, ()).cause == "network":
+        return Trouble(
+            sources.redact("\n".join([f"the network fails, so nothing could be resolved ({outcome.ending})", *lines])),
+            remedy="Check connection, proxy and index.",
+            exit_code=3,
+        )
     return Trouble(
         sources.redact("\n".join([f"uv found no set of wheels for these requirements ({outcome.ending})", *lines])),
         remedy="Loosen the requirements, serve fewer Pythons or machines, or name the index that has the wheels.",

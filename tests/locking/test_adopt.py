@@ -143,6 +143,12 @@ def test_locks_that_cannot_be_taken(stocked: Path, shelved: Sources, tmp_path: P
         adopt_file(path, "own", folder=tmp_path / "new", interpreter=HERE, sources=shelved)
 
 
+def test_a_lock_by_another_name_is_not_read_as_requirements(shelved: Sources, tmp_path: Path) -> None:
+    path = write_lock(tmp_path, lock(package("alpha"))).rename(tmp_path / "mine.toml")
+    with pytest.raises(Trouble, match="is neither a requirements file, nor named as a lock is"):
+        adopt_file(path, "own", folder=tmp_path / "new", interpreter=HERE, sources=shelved)
+
+
 def test_an_environment(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
     found = Packages(
         distributions=(

@@ -140,6 +140,12 @@ def test_a_python_that_is_not_served(locked: Stack, shelved: Sources, tmp_path: 
         fetch(locked, interpreter("3.14" if PYTHON != "3.14" else "3.10", "x86_64"), tmp_path, sources=shelved)
 
 
+def test_a_folder_that_is_a_file(locked: Stack, shelved: Sources, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Trouble, match="wheels: Not a directory"):
+        fetch(locked, HERE, tmp_path / "file", sources=shelved)
+
+
 def test_wheels_that_point_elsewhere_are_refused(locked: Stack, shelved: Sources, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (locked.path.parent / "wheels").symlink_to(tmp_path / "elsewhere")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,22 @@ def test_what_cannot_be_resolved_is_told_in_uvs_words(
     assert "uv found no set of wheels" in caught.value.problem
     assert caught.value.exit_code == 3
     assert not (tmp_path / "pylock.mine.toml").exists()
+
+
+def test_a_dead_network_is_not_the_requirements_fault(shelved: Sources, tmp_path: Path) -> None:
+    """Nobody listens on the port: as without any network."""
+    dead = {"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"}
+    reach = replace(shelved, uv={k: v for k, v in shelved.uv.items() if k != "UV_NO_INDEX"} | dead)
+    with pytest.raises(Trouble, match="the network fails") as caught:
+        write_stack("mine", inputs("nowhere-to-be-found"), folder=tmp_path, sources=reach)
+    assert caught.value.remedy == "Check connection, proxy and index."
+    assert caught.value.exit_code == 3
+
+
+def test_a_folder_that_is_a_file(stocked: Path, shelved: Sources, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Trouble, match="file: File exists"):
+        write_stack("mine", inputs("alpha"), folder=tmp_path / "file", sources=shelved)
 
 
 def test_a_python_without_wheel_is_named_and_nothing_is_written(
