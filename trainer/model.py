@@ -13,7 +13,7 @@ from typing import Any, List, Optional
 import torch
 
 from trainer import attention as attentions
-from trainer import kernels
+from trainer import hostmemory, kernels
 from trainer.batches import Batch, packed
 from trainer.errors import TrainerError
 from trainer.hardware import DTYPES, Choice, choose_device, choose_precision, choose_threads
@@ -153,7 +153,7 @@ def compile_layers(trainee: Trainee) -> None:
 
 def recompute(model: Any, rung: str, same_masks: bool) -> None:
     """Activation checkpointing of all decoder layers ("full") or every other one ("alternate"), non-reentrant: the
-    other kind fails under adapters, whose inputs lack gradients.
+    other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves the process.
 
     TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
     """
@@ -174,6 +174,8 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
         model.activation_checkpointing_enable(options)
     else:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+    if model.device.type == "cpu":
+        hostmemory.give_back()
     if rung == "alternate":
         for layer in model.get_decoder().layers[1::2]:
             layer.gradient_checkpointing = False

@@ -101,14 +101,17 @@ for _ in range(2):
 estimate = need.peak(rung, tokens, batch.trained)
 print(json.dumps({"measured": status("VmHWM") - before, "estimate": estimate}))
 """
+WIDE = {"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1024}
+DEEP = {"hidden_size": 192, "num_hidden_layers": 16, "intermediate_size": 512}
 SHAPES = {
-    "wide": ({"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1024}, 2048, "none"),
-    "deep, recomputed": ({"hidden_size": 192, "num_hidden_layers": 16, "intermediate_size": 512}, 4096, "full"),
+    "wide": (WIDE, 2048, "none"),
+    "wide, recomputed": (WIDE, 2048, "full"),
+    "deep, every other layer recomputed": (DEEP, 2048, "alternate"),
+    "deep, recomputed": (DEEP, 4096, "full"),
 }
-# Measured / estimated on the CPU, by this test: 1.04 and 1.08 where everything is kept, 1.73 where all is recomputed,
-# of which the cause is not known. What the estimate misses, the smaller
-# pieces of `trainer.oom` catch.
-FACTOR = {"none": 1.35, "full": 2.0}
+# Measured / estimated by this test: 1.19, 0.89, 1.10, 1.04. Without `trainer.hostmemory` it was up to 1.9 where layers
+# are recomputed: the rest lay free in malloc's heap, in holes too small for what came next.
+FACTOR = 1.35
 
 
 @pytest.mark.slow
@@ -121,10 +124,10 @@ def test_the_estimate_is_near_what_is_measured(tmp_path: Path, shape: str) -> No
     root = Path(trainer.__file__).parent.parent
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps({"model_config": str(config)}), str(tokens), rung],
-        cwd=root, capture_output=True, text=True, timeout=170,
+        cwd=root, capture_output=True, text=True, timeout=500,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     print(shape, found)
     assert found["measured"] > 1e8
-    assert 1 / FACTOR[rung] < found["estimate"] / found["measured"] < FACTOR[rung], found
+    assert 1 / FACTOR < found["estimate"] / found["measured"] < FACTOR, found
