@@ -102,7 +102,8 @@ def _remedies(group: Sequence[Finding]) -> Iterator[Line]:
         if WHO[who]:
             yield line(f"({WHO[who]})", "dim", 4)
     if commands:
-        yield line("You can fix this by running:", "dim", 4)
+        yours = any(found.who == "you" for found in group)
+        yield line("You can fix this by running:" if yours else "By running:", "dim", 4)
         yield from (line(f"  {printable(command)}", "bold cyan", 4) for command in commands[:SHOWN])
 
 

@@ -136,3 +136,10 @@ def test_mount_point(mounted: World, healthy: Verify) -> None:
     assert mounted.version("alpha") == "2.0"
     undo(mounted.environment)
     assert snapshot(mounted.environment) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_mount_point_that_cannot_be_written_is_refused_before_anything_is_installed(mounted: World) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", mounted.environment], check=True)
+    strategy = preview(mounted.change())
+    assert (strategy.kind, strategy.reason) == ("refuse", "its folder cannot be written")
