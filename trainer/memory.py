@@ -48,8 +48,8 @@ class Footprint:
         float32 weight, gradient and AdamW's two moments (ZeRO, arXiv 1910.02054, section 3.1), 4 per frozen one, 2
         more per weight under autocast, which keeps its casts until the pass ends.
 
-        It is up to a third too high where one layer is much of the model: the layer in work and the logits, which are both
-        counted, are not held at once. That what is freed is free again holds on the host by `trainer.hostmemory`.
+        It is up to a third too high where one layer is much of the model: the layer in work and the logits, which are
+        both counted, are not held at once. That what is freed is free again holds on the host by `trainer.hostmemory`.
         """
         part = self.inside / max(1, self.layers)
         kept = {"none": self.inside, "alternate": (self.inside + self.entry) / 2, "full": self.entry}[rung]

@@ -109,7 +109,7 @@ SHAPES = {
     "deep, every other layer recomputed": (DEEP, 2048, "alternate"),
     "deep, recomputed": (DEEP, 4096, "full"),
 }
-# Measured / estimated by this test: 1.19, 0.89, 1.10, 1.04. Without `trainer.hostmemory` it was up to 1.9 where layers
+# Measured / estimated by this test: 1.19, 0.89, 1.10, 1.04. Without `trainer.hostmemory` it was 1.8 where all layers
 # are recomputed: the rest lay free in malloc's heap, in holes too small for what came next.
 FACTOR = 1.35
 
