@@ -30,9 +30,9 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def say(console: Console, text: str, *, style: str | None = None) -> None:
-    """A sentence of ours: wrapped at words, further lines indented a little more than the first."""
-    indent = " " * (len(text) - len(text.lstrip()) + 2)
+def say(console: Console, text: str, *, style: str | None = None, hang: int | None = None) -> None:
+    """A sentence of ours, wrapped at words; further lines begin at column ``hang``, or a little after the first."""
+    indent = " " * (len(text) - len(text.lstrip()) + 2 if hang is None else hang)
     lines = textwrap.wrap(
         text, max(console.width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -57,7 +57,8 @@ def _list(states: Sequence[State], format_: str) -> None:
         for state in states:
             mark = "*" if state.current else " "
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(state.made))
-            say(stdout(), f"{mark}{state.number:>3}  {when}  {state.summary}")
+            head = f"{mark}{state.number:>3}  {when}  "
+            say(stdout(), head + state.summary, hang=len(head))
 
 
 def _state(state: State) -> dict[str, object]:
