@@ -1,9 +1,13 @@
-"""RMSNorm and rotary positions as one autograd node each, for float32 on CPUs.
+"""RMSNorm and rotary positions as one autograd node each, for CPUs.
 
 transformers writes both as chains of five to ten elementwise operators, of which autograd makes as many again. On a CPU
 each is a pass through memory. Here the forward is two or three passes and the backward four. GPUs and compiled layers
-fuse the chains by themselves and keep the model's own. A step of chat-5m took 1.05 times as much CPU time without
-(median of 6 interleaved pairs on a very busy core, 0.86 to 1.19; `python -m trainer.benchmarks.kernels` repeats it).
+fuse the chains by themselves and keep the model's own.
+
+Both compute in float32. Under autocast what they hand on is as narrow as the products that follow would make it: one
+conversion instead of one for each product. A pass of chat-5m in bfloat16 took 1.13 times as long without (quartiles
+1.08 to 1.17 of 8 interleaved pairs), one of chat-30m 1.03 times (0.98 to 1.09 of 4): two cores of an AMD EPYC,
+`python -m trainer.benchmarks.kernels`. In float32 on another machine it was 1.05 times the CPU time for chat-5m.
 
 Nothing is taken on trust: a module or function is replaced only after value and gradients agreed with its own on random
 input.
@@ -25,16 +29,15 @@ TOLERANCE = 1e-5  # relative to the largest value; float32 sums in another order
 
 
 class RootMeanSquare(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
-    """weight * x / sqrt(mean(x^2) + epsilon) over the last dimension."""
+    """weight * x / sqrt(mean(x^2) + epsilon) over the last dimension, as `dtype`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, weight: Any, epsilon: float) -> torch.Tensor:
+    def forward(ctx: Any, x: Any, weight: Any, epsilon: float, dtype: Any) -> torch.Tensor:
         scale = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
         scale = scale.square_().div_(x.shape[-1]).add_(epsilon).rsqrt_()
         unit = x * scale
         ctx.save_for_backward(unit, scale, weight)
-        found: torch.Tensor = unit * weight
-        return found
+        return torch.mul(unit, weight, out=torch.empty_like(unit, dtype=dtype))
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
@@ -42,31 +45,31 @@ class RootMeanSquare(torch.autograd.Function):  # type: ignore[misc,unused-ignor
         product = gradient * unit
         of_weight = product.flatten(0, -2).sum(0) if ctx.needs_input_grad[1] else None
         if not ctx.needs_input_grad[0]:
-            return None, of_weight, None
+            return None, of_weight, None, None
         mean = (product.flatten(0, -2) @ weight).view(scale.shape).div_(-weight.shape[0])
-        return (gradient * weight).addcmul_(unit, mean).mul_(scale), of_weight, None
+        return (gradient * weight).addcmul_(unit, mean).mul_(scale), of_weight, None, None
 
 
 class Rotation(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
-    """x * cos + (-second half, first half of x) * sin, over the last dimension."""
+    """x * cos + (-second half, first half of x) * sin, over the last dimension; computed as wide as cos is."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, cos: Any, sin: Any) -> torch.Tensor:
         ctx.save_for_backward(cos, sin)
-        half = x.shape[-1] // 2
-        out: torch.Tensor = x * cos
-        out[..., :half].addcmul_(x[..., half:], sin[..., :half], value=-1)
-        out[..., half:].addcmul_(x[..., :half], sin[..., half:])
-        return out
+        half, wide = x.shape[-1] // 2, x.to(cos.dtype)
+        out: torch.Tensor = wide * cos
+        out[..., :half].addcmul_(wide[..., half:], sin[..., :half], value=-1)
+        out[..., half:].addcmul_(wide[..., :half], sin[..., half:])
+        return out.to(x.dtype)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         cos, sin = ctx.saved_tensors
-        half = gradient.shape[-1] // 2
-        out = gradient * cos
-        out[..., :half].addcmul_(gradient[..., half:], sin[..., half:])
-        out[..., half:].addcmul_(gradient[..., :half], sin[..., :half], value=-1)
-        return out, None, None
+        half, wide = gradient.shape[-1] // 2, gradient.to(cos.dtype)
+        out = wide * cos
+        out[..., :half].addcmul_(wide[..., half:], sin[..., half:])
+        out[..., half:].addcmul_(wide[..., :half], sin[..., :half], value=-1)
+        return out.to(gradient.dtype), None, None
 
 
 class _Turning:
@@ -95,9 +98,12 @@ class _Turning:
 def installed(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
     norms = [module for module in model.modules() if _is_norm(module)]
+    # Within a layer products follow. What the last norm hands on leaves the model: it stays float32.
+    layers = getattr(model.get_decoder(), "layers", ())
+    within = {module for layer in layers for module in layer.modules()}
     names: List[str] = []
     for module in norms:
-        module.forward = functools.partial(_normed, module, type(module).forward)
+        module.forward = functools.partial(_normed, module, type(module).forward, module in within)
     if norms:
         names.append("RMSNorm in %d places" % len(norms))
     turning = _turning(sys.modules[type(model.get_decoder()).__module__])
@@ -122,21 +128,29 @@ def _turning(place: Any) -> Optional[_Turning]:
     return _Turning(place, found) if _is_rotary(found) else None
 
 
-def _normed(module: Any, own: Callable[..., Any], x: Any) -> torch.Tensor:
+def _normed(module: Any, own: Callable[..., Any], narrow: bool, x: Any) -> torch.Tensor:
     weight = module.weight
     if x.dtype != torch.float32 or weight.dtype != torch.float32 or _compiling():
         found: torch.Tensor = own(module, x)
         return found
-    normed: torch.Tensor = RootMeanSquare.apply(x, weight, module.variance_epsilon)
+    dtype = (_autocast() if narrow else None) or torch.float32
+    normed: torch.Tensor = RootMeanSquare.apply(x, weight, module.variance_epsilon, dtype)
     return normed
 
 
 def _rotated(own: Callable[..., Any], query: Any, key: Any, cos: Any, sin: Any, *more: Any, **named: Any) -> Any:
-    plain = not more and not named and query.dtype == key.dtype == cos.dtype == torch.float32
-    if not plain or _compiling() or cos.shape[-1] != query.shape[-1] or cos.dim() != 3:
+    known = not more and not named and cos.dim() == 3 and cos.shape[-1] == query.shape[-1]
+    if not known or query.dtype != key.dtype or query.dtype not in (torch.float32, _autocast()) or _compiling():
         return own(query, key, cos, sin, *more, **named)
+    if cos.dtype != torch.float32:
+        return own(query, key, cos, sin)
     cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
     return Rotation.apply(query, cos, sin), Rotation.apply(key, cos, sin)
+
+
+def _autocast() -> Any:
+    """The number format that products are computed in here; None where they are in their inputs' own."""
+    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
 
 
 def _compiling() -> bool:
@@ -153,7 +167,7 @@ def _is_norm(module: Any) -> bool:
     x = _numbers(3, weight.shape[0])
     with torch.enable_grad():
         return _agree(
-            lambda y, w: RootMeanSquare.apply(y, w, module.variance_epsilon),
+            lambda y, w: RootMeanSquare.apply(y, w, module.variance_epsilon, torch.float32),
             lambda y, w: torch.func.functional_call(module, {"weight": w}, (y,)),
             (x, weight.detach() + _numbers(weight.shape[0])),
         )
