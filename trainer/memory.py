@@ -118,7 +118,8 @@ def _kept(trainee: Trainee) -> Tuple[float, float, float]:
     """Bytes per token kept: within layers, elsewhere, as the layers' inputs.
 
     From passes over PROBE tokens and twice as many: what does not grow with the tokens is no token's, above all the
-    casts of the weights that autocast keeps, which `fixed` counts already.
+    casts of the weights that autocast keeps, which `fixed` counts already. Where attention keeps its weights
+    (`trainer.blockwise`), they are counted as in documents of some 200 tokens, too few where most are longer.
     """
     small, large = _kept_by(trainee, PROBE), _kept_by(trainee, 2 * PROBE)
     inside, outside, entry = ((after - before) / PROBE for before, after in zip(small, large))

@@ -190,6 +190,7 @@ def test_casts_of_the_weights_are_not_counted_for_every_token(tmp_path: Path) ->
 
     found = {}
     for precision in ("float32", "bfloat16"):
-        trainee = model.build(_tiny(tmp_path, precision=precision), None)
+        # torch's own attention: ours for CPUs keeps its weights in bfloat16, much of what so small a model keeps
+        trainee = model.build(_tiny(tmp_path, precision=precision, packing=False), None)
         found[precision] = memory.footprint(trainee).inside
     assert found["bfloat16"] < found["float32"]
