@@ -68,8 +68,10 @@ class Target:
     def is_cpu(self) -> bool:
         return not self.gpu_names and self.capability is None
 
-    def baseline(self, workload: str, stack: str) -> Baseline | None:
-        return next((b for b in self.baselines if b.workload == workload and b.stack == stack), None)
+    def baseline(self, workload: str, stack: str, precision: str | None = None) -> Baseline | None:
+        """The baseline of a workload and stack; of several, the one measured in ``precision``, else the first."""
+        known = [b for b in self.baselines if b.workload == workload and b.stack == stack]
+        return next((b for b in known if b.conditions.get("precision") == precision), known[0] if known else None)
 
     def evidence(self, workload: str | None = None) -> Literal["measured", "derived", "claimed", "none"]:
         """How well the speed of the chosen stack is known. Another lock than the measured one makes it derived."""

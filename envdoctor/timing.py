@@ -126,7 +126,6 @@ def time_and_judge(
     """Time the workload; run further fresh processes while the verdict asks for them."""
     workload = workload_of(target, timing.workload)
     stack = target.choice.stack if target.choice else ""
-    baseline = expected(target, workload, stack, facts)
     done: list[Report] = []
     looks: list[Gpu] = []
     while True:
@@ -138,7 +137,7 @@ def time_and_judge(
         looks += seen
         verdict = judge(
             done,
-            baseline,
+            expected(target, workload, stack, facts, done[0].precision),
             target=target,
             facts=gpu_watch.merged(facts, looks) if facts is not None else None,
             steps=timing.steps,
@@ -149,9 +148,14 @@ def time_and_judge(
             return verdict
 
 
-def expected(target: Target, workload: str, stack: str, facts: Facts | None) -> Baseline | None:
-    """The target's baseline of this workload and stack; else one derived from the nearest measured chip, else None."""
-    own = target.baseline(workload, stack)
+def expected(
+    target: Target, workload: str, stack: str, facts: Facts | None, precision: str | None = None
+) -> Baseline | None:
+    """The target's baseline of this workload and stack; else one derived from the nearest measured chip, else None.
+
+    ``precision``: the format a run has chosen; CPUs with units for bfloat16 and CPUs without are one target.
+    """
+    own = target.baseline(workload, stack, precision)
     if own is not None or target.is_cpu or facts is None or isinstance(facts.gpus, Unavailable):
         return own
     chip = chips.find(facts.gpus.devices[0].name) if facts.gpus.devices else None

@@ -18,13 +18,13 @@ from envdoctor.target import Baseline, Target, load
 
 
 def write(baseline: Baseline, path: Path) -> None:
-    """Put the baseline into the target file: replace the one of its workload and stack, or append it.
+    """Put the baseline into the target file: replace the one of its workload, stack and precision, or append it.
 
     Every other line of the file, comments included, stays as it is. The file is replaced whole or not at all. Raises
     `Trouble` when it cannot be read or written, or when the rest of it would change.
     """
     before = load(path)
-    same = [(old.workload, old.stack) == (baseline.workload, baseline.stack) for old in before.baselines]
+    same = [_replaces(baseline, old) for old in before.baselines]
     text = replace_tables(read_text(path), baseline, same)
     try:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
@@ -44,6 +44,12 @@ def write(baseline: Baseline, path: Path) -> None:
             os.replace(fresh, path)
     except OSError as error:
         raise Trouble(error.strerror or str(error), file=path, remedy="Check the folder's permissions.") from error
+
+
+def _replaces(fresh: Baseline, old: Baseline) -> bool:
+    """Of the same workload and stack, in the same number format as far as the old one says."""
+    format_ = old.conditions.get("precision", fresh.conditions.get("precision"))
+    return (old.workload, old.stack, format_) == (fresh.workload, fresh.stack, fresh.conditions.get("precision"))
 
 
 def _only_baselines_differ(before: Target, kept: tuple[Baseline, ...], fresh: Path) -> bool:

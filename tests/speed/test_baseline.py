@@ -122,6 +122,17 @@ def test_other_stacks_of_the_same_workload_stay(path: Path) -> None:
     ]
 
 
+def test_processors_with_and_without_units_for_bfloat16_have_a_baseline_each(path: Path) -> None:
+    """What a run chose decides which one judges it; a run in a third format gets the first, and its settings differ."""
+    for precision in ("float32", "bfloat16", "float32"):
+        settings = {"precision": precision, "attention": "documents"}
+        write(record([cpu_report(settings=settings)] * 3, target(), "cu130"), path)
+    found = load(path)
+    assert [b.conditions["precision"] for b in found.baselines if b.workload == "chat-5m"] == ["bfloat16", "float32"]
+    chosen = [found.baseline("chat-5m", "cu130", asked) for asked in ("bfloat16", "float32", "float16", None)]
+    assert [b.conditions["precision"] for b in chosen if b] == ["bfloat16", "float32", "bfloat16", "bfloat16"]
+
+
 def test_the_windows_are_rows_of_four_digits(path: Path) -> None:
     write(record([report(10.123456)] * 3, target(), "cu130"), path)
     rows = [line for line in path.read_text().splitlines() if line.startswith("    [")]
