@@ -284,6 +284,8 @@ class Arena:
             return Ending(code=trouble.exit_code, said=f"{trouble} | {trouble.remedy}")
         except KeyboardInterrupt:
             return Ending(code=130, said="interrupted")
+        except SystemExit as stopped:  # SIGTERM and SIGHUP, as the command line hands them on
+            return Ending(code=int(stopped.code or 0), said="stopped")
         except Exception:  # noqa: BLE001 - a bug, which the trial reports
             return Ending(code=70, said=traceback.format_exc())
         return Ending(code=0, said="")
