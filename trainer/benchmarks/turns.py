@@ -76,22 +76,24 @@ class Side:
         self.name, self.folder = name, folder
         self.slices: List[Slice] = []
         self.facts: Dict[str, Any] = {}
-        folder.mkdir(parents=True, exist_ok=True)
+        self._command, self._order = [python, "-m", module, str(folder / "order.json")], order
+        self._process: Optional[subprocess.Popen[bytes]] = None
+
+    def ready(self) -> None:
+        """Start it, and wait until it is warm. One at a time: several that warm up at once take ten times as long."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         inbox, self._to = os.pipe()
-        self._from, outbox = os.pipe()
-        full = {**order, "inbox": inbox, "outbox": outbox, "folder": str(folder)}
-        (folder / "order.json").write_text(json.dumps(full), encoding="utf-8")
-        with open(folder / "log.txt", "wb") as log:
+        out, outbox = os.pipe()
+        full = {**self._order, "inbox": inbox, "outbox": outbox, "folder": str(self.folder)}
+        (self.folder / "order.json").write_text(json.dumps(full), encoding="utf-8")
+        with open(self.folder / "log.txt", "wb") as log:
             self._process = subprocess.Popen(
-                [python, "-m", module, str(folder / "order.json")], cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, pass_fds=(inbox, outbox), env={**os.environ, "PYTHONPATH": str(ROOT), **QUIET},
+                self._command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                pass_fds=(inbox, outbox), env={**os.environ, "PYTHONPATH": str(ROOT), **QUIET},
             )  # fmt: skip
         os.close(inbox)
         os.close(outbox)
-        self._reader = os.fdopen(self._from, "r")
-
-    def ready(self) -> None:
-        """Wait until it is warm."""
+        self._reader = os.fdopen(out, "r")
         self.facts.update(self._heard("ready"))
 
     def turn(self) -> Slice:
@@ -104,11 +106,14 @@ class Side:
         """Let it end and hear its last facts."""
         os.write(self._to, b"end\n")
         self.facts.update(self._heard("end"))
-        self._process.wait(timeout=60)
+        if self._process is not None:
+            self._process.wait(timeout=60)
         self.close()
 
     def close(self) -> None:
-        """Stop it, whatever it does; calling twice does no harm."""
+        """Stop it, whatever it does; calling twice does no harm, nor before it was started."""
+        if self._process is None:
+            return
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
