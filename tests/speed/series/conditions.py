@@ -58,11 +58,12 @@ def neighbour(number: int) -> Condition:
 
 
 def injected(word: str) -> Condition:
-    """``5``: each step takes 5 % longer; ``one-thread``, ``data``, ``recompute``, ``no-avx``: a fault of that kind."""
+    """``5``: each step takes 5 % longer; ``one-thread``, ``data``, ``recompute``, ``old-isa``: a fault of that kind."""
     faults = {
         "one-thread": Condition(name="injected: one thread", true=None, settings={"threads": 1}),
         "recompute": Condition(name="injected: recompute", true=None, settings={"recompute": True}),
-        "no-avx": Condition(name="injected: no AVX", true=None, variables={"ATEN_CPU_CAPABILITY": "default"}),
+        # Kernels for an older processor, as a variable left over in an image asks for.
+        "old-isa": Condition(name="injected: AVX2 kernels", true=None, variables={"ONEDNN_MAX_CPU_ISA": "AVX2"}),
         "data": Condition(name="injected: data 40 ms", true=None, variables=slowed(data=0.04)),
     }
     if word in faults:
