@@ -37,9 +37,11 @@ def bare(run: loop.Run, adamw: Any, steps: List[Any]) -> Cost:
         weight = sum(batch.weight for batch in batches)
         for batch in batches:
             trainee.attention.enter(batch.lengths, batch.borders)  # type: ignore[union-attr]
-            hidden = decoder(**batch.inputs, use_cache=False).last_hidden_state.flatten(0, 1)
-            logits = F.linear(hidden[batch.positions], head)
-            (F.cross_entropy(logits, batch.targets, reduction="sum") / weight).backward()
+            with trainee.computing():
+                hidden = decoder(**batch.inputs, use_cache=False).last_hidden_state.flatten(0, 1)
+                logits = F.linear(hidden[batch.positions], head)
+                loss = F.cross_entropy(logits, batch.targets, reduction="sum") / weight
+            loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, run.settings.clip_norm)
         adamw.step()
         adamw.zero_grad(set_to_none=True)
