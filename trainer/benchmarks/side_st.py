@@ -1,7 +1,8 @@
 """One side of the pairs comparison: sentence-transformers' trainer with its in-batch loss, in turns.
 
 The same initial weights, read both ways (is_causal off) with mean pooling, the same texts with the same
-batches of pairs, temperature 0.02 (scale 50). It tokenises in its collator, as it always does.
+batches of pairs, temperature 0.02 (scale 50). It tokenises in its collator, as it always does. bfloat16, off by default
+there, is on where the CPU multiplies it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from trainer.benchmarks.side_trainer import Counts, train
+from trainer.hardware import bfloat16_units
 
 
 def count(features: List[Dict[str, Any]], batch: Any) -> Counts:
@@ -61,7 +63,7 @@ def main(path: str) -> None:
     }
     arguments = SentenceTransformerTrainingArguments(
         output_dir=order["folder"], max_steps=10**6, report_to="none", save_strategy="no", use_cpu=True,
-        disable_tqdm=True, per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
+        bf16=bool(bfloat16_units()), disable_tqdm=True, per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
     )  # fmt: skip
     trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=rows, loss=kinds[order["loss"]]())
     train(order, trainer, ("sentence-transformers",), count)
