@@ -63,7 +63,8 @@ def main(path: str) -> None:
     }
     arguments = SentenceTransformerTrainingArguments(
         output_dir=order["folder"], max_steps=10**6, report_to="none", save_strategy="no", use_cpu=True,
-        bf16=bool(bfloat16_units()), disable_tqdm=True, per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
+        bf16=bool(bfloat16_units()), disable_tqdm=True,
+        per_device_train_batch_size=order["pairs_per_batch"], **order["optimizer"],
     )  # fmt: skip
     trainer = SentenceTransformerTrainer(model=model, args=arguments, train_dataset=rows, loss=kinds[order["loss"]]())
     train(order, trainer, ("sentence-transformers",), count)

@@ -77,3 +77,14 @@ def test_every_run_of_the_seeds_table_has_valid_settings(seed: Seed) -> None:
 def test_runs_with_equal_settings_are_one() -> None:
     assert key({}) == "after"
     assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1}) == json.dumps({"a": 1, "b": 2})
+
+
+def test_only_what_learns_alike_counts_as_a_rival() -> None:
+    """Batches sorted by length are fast, and are other steps."""
+    curves = {
+        "ours": [7.0, 6.0, 5.0, 4.4], "HF defaults": [7.0, 5.9, 5.0, 4.3], "TRL packed": [7.0, 5.9, 4.9, 4.2],
+        "TRL padded": [7.0, 5.9, 5.0, 4.4], "TRL by length": [7.6, 6.9, 6.2, 5.4],
+    }  # fmt: skip
+    speeds = {"HF defaults": 5.0, "TRL packed": 2.2, "TRL padded": 3.6, "TRL by length": 1.5}
+    ratios = {side: {"wall": {"quartiles": [ratio, ratio, ratio]}} for side, ratio in speeds.items()}
+    assert peertables.rivals(ratios, curves) == [("hf", "HF defaults"), ("trl", "TRL packed")]
