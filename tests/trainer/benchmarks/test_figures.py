@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -90,3 +91,21 @@ def test_only_what_learns_alike_counts_as_a_rival() -> None:
     speeds = {"HF defaults": 5.0, "TRL packed": 2.2, "TRL padded": 3.6, "TRL by length": 1.5}
     ratios = {side: {"wall": {"quartiles": [ratio, ratio, ratio]}} for side, ratio in speeds.items()}
     assert peertables.rivals(ratios, curves) == [("hf", "HF defaults"), ("trl", "TRL packed")]
+
+
+def test_the_readme_says_what_was_recorded() -> None:
+    root = Path(__file__).parents[3]
+    found = json.loads((Path(__file__).parent / "recorded" / "peers.json").read_text())["sizes"]
+    readme = (root / "README.md").read_text()
+
+    def times(size: dict, side: str) -> str:
+        low, middle, high = size["ratios"][side]["wall"]["quartiles"]
+        return f"{middle:.1f} ({low:.1f}-{high:.1f})"
+
+    rows = {
+        "transformers' Trainer as it comes": [times(size, "HF defaults") for size in found.values()],
+        "fused loss": [times(size, "TRL packed") for size in found.values()],
+        "useful arithmetic only": [f"{100 * size['share']['ours']:.0f} %" for size in found.values()],
+    }
+    for name, cells in rows.items():
+        assert f"{name} | {' | '.join(cells)} |" in readme
