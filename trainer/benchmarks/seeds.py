@@ -4,8 +4,9 @@
 
 Every run is this trainer on the bundled data (chat-5m unless --workload says otherwise); the runs of a seed are
 processes that take turns. "Before" is the preset for that write-up's starting point, "after" our defaults. A step's
-worth is the speed with it over the speed without it, all else equal: below 1 it costs time. --compile adds
-torch.compile, which needs half a minute of warming up in each seed.
+worth is the speed with it over the speed without it, all else equal: below 1 it costs time. "Nothing" is our defaults
+over our defaults: as far as it is from 1 the table cannot see. Two processes of one program differ, so all of it is
+done again with fresh ones (--repeats). --compile adds torch.compile, which needs half a minute of warming up in each.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from trainer import workloads
 from trainer.benchmarks import corpora, figures
@@ -26,11 +27,14 @@ SAMPLING = {  # the first half of rejection fine-tuning: one answer after the ot
     "before": (1, True), "after": (16, True), "no cache": (16, False),
 }  # fmt: skip
 
+AGAIN = "after, again"
+
 
 def sides_of(seed: Seed, steps: List[Step], given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
     """One process per different run, by its settings: what several steps share is run once."""
     wanted: Dict[str, Tuple[str, Values]] = {"before": (seed.preset, seed.before), "after": ("default", {})}
     wanted.update({key(values): ("default", values) for step in steps for values in (step.on, step.off) if values})
+    wanted[AGAIN] = ("default", {})
     return {
         name: _side(seed, name, preset, values, given, folder / str(number))
         for number, (name, (preset, values)) in enumerate(wanted.items())
@@ -86,8 +90,7 @@ def ratio(first: Side, second: Side, unit: str) -> Dict[str, figures.Spread]:
 def measured(seed: Seed, given: argparse.Namespace, folder: Path) -> Dict[str, Any]:
     """Before, after, ratio and the worth of each step of one seed."""
     steps = [step for step in seed.steps if given.compile or step is not COMPILE]
-    sides = sides_of(seed, steps, given, folder / "training")
-    interleave(list(sides.values()), given.rounds, _say)
+    sides = _repeated(lambda place: sides_of(seed, steps, given, place), given, folder / "training")
     unit = corpora.UNIT[seed.task]
     found: Dict[str, Any] = {
         "seed": seed.number, "title": seed.title, "claim": seed.claim, "unit": unit,
@@ -96,16 +99,29 @@ def measured(seed: Seed, given: argparse.Namespace, folder: Path) -> Dict[str, A
         "steps": [
             {"name": s.name, "claim": s.claim, **ratio(sides[key(s.on)], sides[key(s.off)], unit)} for s in steps
         ],
-        "raw": figures.raw(list(sides.values())), "not_here": seed.not_here,
+        "nothing": ratio(sides[AGAIN], sides["after"], unit), "raw": figures.raw(list(sides.values())),
+        "not_here": seed.not_here,
     }  # fmt: skip
     if seed is RFT:
         found["sampling"] = _sampling(given, folder / "sampling", sides)
     return found
 
 
+def _repeated(make: Callable[[Path], Dict[str, Side]], given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
+    """The sides after their turns; with the slices of the fresh processes that did the same again."""
+    found: Dict[str, Side] = {}
+    for number in range(given.repeats):
+        fresh = make(folder / str(number))
+        interleave(list(fresh.values()), given.rounds, _say)
+        for name, side in fresh.items():
+            found.setdefault(name, side)
+            if found[name] is not side:
+                found[name].slices += side.slices
+    return found
+
+
 def _sampling(given: argparse.Namespace, folder: Path, training: Dict[str, Side]) -> Dict[str, Any]:
-    sides = sampling_sides(given, folder)
-    interleave(list(sides.values()), given.rounds, _say)
+    sides = _repeated(lambda place: sampling_sides(given, place), given, folder)
     together, alone = sides["after"], sides["before"]
     whole = {
         clock: _seconds(alone, training["before"], clock) / _seconds(together, training["after"], clock)
@@ -134,6 +150,7 @@ def text(found: Dict[str, Any]) -> str:
     """One seed's lines of the table."""
     lines = [_line(found["seed"], found["title"], found["claim"], found, found["ratio"])]
     lines += [_line("", "  " + step["name"], step["claim"], None, step) for step in found["steps"]]
+    lines.append(_line("", "  nothing (the same settings twice)", "-", None, found["nothing"]))
     if "sampling" in found:
         part = found["sampling"]
         lines.append(_line("", "answers sampled together (before: one by one)", "-", part, part["ratio"]))
@@ -156,7 +173,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", default=names, choices=names)
     parser.add_argument("--workload", default="chat-5m")
     parser.add_argument("--model-config", help="JSON file of another model for the workload's data and tokenizer")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=3, help="slices of each process")
+    parser.add_argument("--repeats", type=int, default=2, help="how often all of it is done, in fresh processes")
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of a slice")
     parser.add_argument("--threads", type=int, default=0, help="of every run; 0: all cores")
     parser.add_argument("--compile", action="store_true", help="measure torch.compile as well")

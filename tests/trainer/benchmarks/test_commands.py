@@ -20,12 +20,19 @@ from trainer.benchmarks.turns import ROOT
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
 def test_seeds_table_measures_every_step(seed: Seed, tiny: dict, tmp_path: Path) -> None:
     given = argparse.Namespace(
-        workload="chat-5m", rounds=1, seconds=0.01, threads=1, compile=False, model_config=tiny["model_config"]
+        workload="chat-5m",
+        rounds=1,
+        repeats=2,
+        seconds=0.01,
+        threads=1,
+        compile=False,
+        model_config=tiny["model_config"],
     )
     found = seeds.measured(seed, given, tmp_path / "s")
     assert [step["name"] for step in found["steps"]] == [step.name for step in seed.steps if step is not COMPILE]
-    assert {"before", "after"} < set(found["raw"])
-    assert all(len(side["slices"]) == 1 for side in found["raw"].values())
+    assert {"before", "after", seeds.AGAIN} < set(found["raw"])
+    assert all(len(side["slices"]) == 2 for side in found["raw"].values())
+    assert found["nothing"]["wall"][0] > 0
     assert found["ratio"]["wall"][0] > 0
     assert ("sampling" in found) == (seed is RFT)
     assert seed.title in seeds.text(found)
