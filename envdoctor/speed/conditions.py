@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.facts import Facts, Gpu, Unavailable
-from envdoctor.speed.probes import Kinship, Machine, drift
+from envdoctor.speed import breakdown
+from envdoctor.speed.probes import Kinship, Machine, drift, shares
 from envdoctor.speed.report import Report
 from envdoctor.speed.statistics import FEWEST_BASELINE_PROCESSES, Process
 from envdoctor.target import Baseline
@@ -19,7 +20,7 @@ Cause = Literal["machine", "contention", "stack", "settings", "data"]
 FEWEST_WINDOWS = 5  # a median of fewer moves with a single stall
 SPREAD_LIMIT = 0.10  # log-sd of windows; pyperf warns at the same 10 %
 STALL_LIMIT = 0.05  # mean over median step time
-DRIFT_LIMIT = 0.10  # change of a probe from before to after the run
+DRIFT_LIMIT = 0.10  # change of a step that the probes tell of, from before to after the run
 PRESSURE_LIMIT = {"cpu": 0.10, "cuda": 0.25}
 """Share of the measured time, beyond the baseline's own, in which some task waited for a core. A GPU run hides more."""
 USUAL_RANGE = {"cpu": 0.25, "cuda": 0.16}
@@ -59,9 +60,12 @@ def of_reports(
         if not report.warmup.steady:
             why = report.warmup.reason or f"after {report.warmup.steps} steps"
             yield Obstacle(word="unstable", text=f"{which}it never became steady: {why}")
-        moved, probe = drift(report.reference_probes, report.precision)
+        weights = shares(breakdown.of_windows(report.windows).shares)
+        moved, probe = drift(report.reference_probes, report.precision, weights)
         if moved > math.log1p(DRIFT_LIMIT):
-            text = f"{which}the machine changed during the run: probe {probe} moved by {math.expm1(moved):.0%}"
+            text = (
+                f"{which}the machine changed during the run, by {math.expm1(moved):.0%} of a step: probe {probe} most"
+            )
             yield Obstacle(word="unstable", text=text, cause="contention", passing=True)
     for number, process in enumerate(processes, 1):
         which = f"process {number}: " if len(processes) > 1 else ""

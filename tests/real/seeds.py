@@ -133,6 +133,7 @@ VARIABLES = (
     _variable("variables/library-path", target="h100", LD_LIBRARY_PATH="/usr/local/cuda-11.8/lib64"),
     _variable("variables/nccl", target="h100", NCCL_P2P_DISABLE="1"),
     _variable("variables/nccl", target="h100", NCCL_IB_DISABLE="1"),
+    _variable("variables/old-kernels", ONEDNN_MAX_CPU_ISA="SSE41"),
     _variable("variables/preload", LD_PRELOAD="/usr/lib/libtcmalloc.so.4"),
     _variable("variables/process-settings", TOKENIZERS_PARALLELISM="false"),
     _variable("variables/profilers", target="h100", CUDA_INJECTION64_PATH="/srv/libprofiler.so"),

@@ -169,6 +169,10 @@ EXAMPLES: Mapping[str, Example] = {
     "attention/flash-unavailable": said("Torch was not compiled with flash attention.\nGPU 0: Tesla T4\n"),
     "variables/debug": variables(CUDA_LAUNCH_BLOCKING="1"),
     "variables/compile-disabled": variables(TORCH_COMPILE_DISABLE="1"),
+    "variables/old-kernels": (
+        Facts(variables={"ONEDNN_MAX_CPU_ISA": "AVX2"}, host=Host(cpu_flags=("avx2", "avx512_bf16"))),
+        asking(capability=None),
+    ),
     "variables/caches-disabled": variables(TORCHINDUCTOR_FORCE_DISABLE_CACHES="1"),
     "variables/profilers": variables(CUDA_INJECTION64_PATH="/profiler.so"),
     "variables/nccl": variables(NCCL_P2P_DISABLE="1"),
@@ -300,6 +304,7 @@ FAILURES: Mapping[str, tuple[str, ...]] = {
         "variables/debug",
         "variables/compile-disabled",
         "variables/caches-disabled",
+        "variables/old-kernels",
         "variables/profilers",
         "variables/nccl",
         "script/debug-variables",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from envdoctor.facts import Facts, Gpu, Gpus
 from envdoctor.speed.kinship import machine_kinship, relate
-from envdoctor.speed.probes import DEFAULT_SHARES, drift, flat, machine, relevant, shares
+from envdoctor.speed.probes import DEFAULT_SHARES, Kind, drift, flat, machine, relevant, shares
 from envdoctor.speed.report import Device, Report
 from tests.speed.making import CPU, CPU_PROBES, PARTS, PROBES, baseline, cpu_report, report, target
 
@@ -79,9 +79,26 @@ def test_without_common_probes_nothing_is_known() -> None:
 
 def test_drift_names_the_probe_that_moved() -> None:
     after = {**CPU_PROBES, "matmul_fp32_gflops": 80.0, "matmul_bf16_gflops": 1.0}
-    moved, which = drift({"before": dict(CPU_PROBES), "after": dict(after)}, "float32")
+    all_products: dict[Kind, float] = {"matmul": 1.0, "memory": 0.0, "host": 0.0}
+    moved, which = drift({"before": dict(CPU_PROBES), "after": after}, "float32", all_products)
     assert which == "matmul_fp32_gflops", "another format's matrix product does not count"
-    assert moved == pytest.approx(math.log(2))
+    assert moved == pytest.approx(math.log(CPU_PROBES["matmul_fp32_gflops"] / 80.0))
+
+
+def test_drift_counts_a_probe_by_its_share_of_a_step() -> None:
+    weights: dict[Kind, float] = {"matmul": 0.7, "memory": 0.29, "host": 0.01}
+    slower = {**CPU_PROBES, "python_mops": 0.5 * CPU_PROBES["python_mops"]}
+    moved, which = drift({"before": dict(CPU_PROBES), "after": slower}, "float32", weights)
+    assert which == "python_mops"
+    assert moved == pytest.approx(0.01 * math.log(2))
+    opposed = {**slower, "copy_gbs": 2.0 * CPU_PROBES["copy_gbs"]}
+    moved, which = drift({"before": dict(CPU_PROBES), "after": opposed}, "float32", weights)
+    assert which == "copy_gbs"
+    assert moved == pytest.approx(0.30 * math.log(2)), "faster memory does not excuse a slower interpreter"
+
+
+def test_a_probe_timed_once_tells_no_drift() -> None:
+    assert drift({"before": dict(CPU_PROBES), "after": {}}, "float32") == (0.0, "")
 
 
 def facts(identity: str) -> Facts:

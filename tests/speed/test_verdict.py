@@ -200,7 +200,7 @@ CASES: list[tuple[str, Report | list[Report], Baseline | None, dict[str, Any], s
         {},
         "unstable",
         "contention",
-        "matmul_fp32_gflops moved by",
+        "probe matmul_fp32_gflops most",
     ),
     (
         "CPU: another model without probes",
