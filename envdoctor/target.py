@@ -30,6 +30,7 @@ class Baseline:
     gpu: str | None = None  # device it was measured on ("Intel Xeon ... 2 CPUs" for a CPU target)
     steps_per_second: float | None = None  # only for claims without windows
     windows: tuple[tuple[float, ...], ...] = ()  # steps per second of each window, one tuple per fresh process
+    paces: tuple[tuple[float, ...], ...] = ()  # the machine's own pace at each of the windows, GFLOP/s
     probes: tuple[Mapping[str, float], ...] = ()  # reference probes of the same processes
     conditions: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # who claims it, or what it was derived from, or the command that measured it
@@ -178,17 +179,23 @@ class _Reader:
             return str(value)
         raise self.trouble(where, f"expected text, a number, true, false or a list of texts, found {value!r}")
 
+    def per_process(self, data: Mapping[str, Any], name: str, where: str) -> tuple[tuple[float, ...], ...]:
+        rows = data.get(name, [])
+        if not isinstance(rows, list) or not all(isinstance(row, list) and row for row in rows):
+            raise self.trouble(f"{where}.{name}", "expected one list of numbers per process")
+        if not all(_positive(number) for row in rows for number in row):
+            raise self.trouble(f"{where}.{name}", "expected positive numbers")
+        return tuple(tuple(float(number) for number in row) for row in rows)
+
     def baseline(self, data: Any, where: str) -> Baseline:
         if not isinstance(data, dict):
             raise self.trouble(where, f"expected a table, found {data!r}")
         evidence = data.get("evidence")
         if evidence not in ("measured", "derived", "claimed"):
             raise self.trouble(f"{where}.evidence", f"expected measured, derived or claimed, found {evidence!r}")
-        windows = data.get("windows", [])
-        if not isinstance(windows, list) or not all(isinstance(row, list) and row for row in windows):
-            raise self.trouble(f"{where}.windows", "expected one list of numbers per process")
-        if not all(_positive(rate) for row in windows for rate in row):
-            raise self.trouble(f"{where}.windows", "expected positive numbers")
+        windows, paces = self.per_process(data, "windows", where), self.per_process(data, "paces", where)
+        if paces and [len(row) for row in paces] != [len(row) for row in windows]:
+            raise self.trouble(f"{where}.paces", "expected one number for each of the windows")
         if evidence == "measured" and not windows:
             raise self.trouble(where, "a measured baseline needs its windows")
         speed = data.get("steps_per_second")
@@ -207,7 +214,8 @@ class _Reader:
             lock=self.text(data, "lock", f"{where}.lock") if "lock" in data else None,
             gpu=self.text(data, "gpu", f"{where}.gpu") if "gpu" in data else None,
             steps_per_second=None if speed is None else float(speed),
-            windows=tuple(tuple(float(rate) for rate in row) for row in windows),
+            windows=windows,
+            paces=paces,
             probes=tuple(probes),
             conditions=self.table(data, "conditions"),
             source=self.text(data, "source", f"{where}.source") if data.get("source") else "",

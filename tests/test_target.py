@@ -127,6 +127,16 @@ def test_the_smallest_file_is_a_cpu(tmp_path: Path) -> None:
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [[]]", "expected one list of numbers per process"),
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [3.5]", "expected one list of numbers per process"),
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [[3.5, 0]]", "expected positive numbers"),
+        (
+            "windows = [[3.5, 3.6], [3.4]]",
+            "windows = [[3.5]]\npaces = [[1.0, 2.0]]",
+            "one number for each of the windows",
+        ),
+        (
+            "windows = [[3.5, 3.6], [3.4]]",
+            "windows = [[3.5]]\npaces = [1.0]",
+            "expected one list of numbers per process",
+        ),
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [[nan]]", "expected positive numbers"),
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [[inf]]", "expected positive numbers"),
         ("windows = [[3.5, 3.6], [3.4]]", "windows = [[true]]", "expected positive numbers"),

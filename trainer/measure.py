@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
+from trainer.pace import Pace
 from trainer.protocol import Protocol
 
 PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "other")
@@ -109,10 +110,14 @@ def settled(seconds: List[float], tolerance: float, window_seconds: float) -> Op
 
 @dataclass
 class Measurement:
-    """Watches a run step by step: warm-up, then windows of a fixed number of steps, then the end."""
+    """Watches a run step by step: warm-up, then windows of a fixed number of steps, then the end.
+
+    With a `pace` the machine's own is taken at the edges of each window, outside of its time.
+    """
 
     protocol: Protocol
     stopwatch: Stopwatch
+    pace: Optional[Pace] = None
     warmup: Optional[Dict[str, Any]] = None
     windows: List[Dict[str, Any]] = field(default_factory=list)
     measured_since: float = 0.0
@@ -123,6 +128,7 @@ class Measurement:
     _per_window: int = 1
     _steps: int = 0
     _counts: Counts = Counts()
+    _pace: float = 0.0
 
     def start(self) -> None:
         """The first step is about to begin."""
@@ -145,17 +151,20 @@ class Measurement:
             tokens = {"trained": self._counts.trained, "real": self._counts.real, "slots": self._counts.slots}
             squares = self._counts.squares
             cpu = time.process_time()
-            self.windows.append(
-                {
-                    "steps": self._steps,
-                    "seconds": wall,
-                    "cpu_seconds": cpu - self._cpu,  # of this process: tells a busy machine from slow code
-                    "tokens": tokens,
-                    "squares": squares,
-                    "breakdown": parts,
-                }
-            )
-            self._cpu = cpu
+            window = {
+                "steps": self._steps,
+                "seconds": wall,
+                "cpu_seconds": cpu - self._cpu,  # of this process: tells a busy machine from slow code
+                "tokens": tokens,
+                "squares": squares,
+                "breakdown": parts,
+            }
+            if self.pace is not None:
+                before = self._pace
+                self._take_pace()
+                window["pace"] = math.sqrt(before * self._pace)
+            self.windows.append(window)
+            self._cpu = time.process_time()
             self._steps, self._counts = 0, Counts()
         enough = len(self.windows) >= self.protocol.windows
         return enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
@@ -174,7 +183,15 @@ class Measurement:
         }
         typical = statistics.median(self._times[-10:])
         self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
-        self.measured_since, self._cpu = now, time.process_time()
+        if self.pace is not None:
+            self._take_pace()
+        self.measured_since, self._cpu = time.perf_counter(), time.process_time()
+
+    def _take_pace(self) -> None:
+        """Between two windows; the stopwatch starts anew after it."""
+        if self.pace is not None:
+            self._pace = self.pace()
+            self.stopwatch.edge()
 
 
 def total(windows: List[Dict[str, Any]]) -> Dict[str, Any]:

@@ -36,6 +36,7 @@ from trainer.history import History, finite
 from trainer.measure import Counts, Measurement, Stopwatch, total
 from trainer.model import build
 from trainer.optimizer import Stepper
+from trainer.pace import meter
 from trainer.progress import Progress, Reader
 from trainer.protocol import Protocol
 from trainer.settings import Settings
@@ -187,7 +188,8 @@ def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) 
     before = reference.probe(device) if protocol.probes else None
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # the probes' gigabytes are not the training's
-    measurement = Measurement(protocol, run.stopwatch)
+    steady = device.type == "cpu" and protocol.probes
+    measurement = Measurement(protocol, run.stopwatch, meter(device, run.trainee.dtype) if steady else None)
     begun = time.perf_counter()
 
     def watch(counts: Counts, _: loop.Run) -> bool:

@@ -62,8 +62,9 @@ def attribute(
         slowest = min(machine.ratios, key=lambda name: machine.ratios[name])
         return Attribution(
             cause="machine",
-            sentence=f"this machine is {own:.2f}x the baseline's by its probes alone "
-            f"({slowest} {machine.ratios[slowest]:.2f}x)",
+            sentence=machine.said
+            if slowest == "pace"
+            else f"{machine.said} ({slowest} {machine.ratios[slowest]:.2f}x)",
         )
     waited = max((share for report in reports if (share := pressure(report)) is not None), default=0.0)
     if waited > 0.05:

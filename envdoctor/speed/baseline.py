@@ -60,6 +60,7 @@ def record(
         lock=digest,
         gpu=device_name(first),
         windows=tuple(tuple(_short(rate) for rate in report.rates) for report in reports),
+        paces=_paces(reports),
         probes=tuple(
             {name: _short(speed) for name, speed in probes.flat(report.reference_probes).items()} for report in reports
         ),
@@ -85,6 +86,13 @@ def device_name(report: Report) -> str:
     if report.device.type != "cpu":
         return report.device.name
     return f"{report.device.cpu_model or report.device.name}, {report.device.cores or report.device.threads} cores"
+
+
+def _paces(reports: Sequence[Report]) -> tuple[tuple[float, ...], ...]:
+    """The machine's pace at every window, where all of them have it."""
+    known = tuple(tuple(_short(w.pace) for w in report.windows if w.pace is not None) for report in reports)
+    whole = all(len(row) == len(report.windows) for row, report in zip(known, reports, strict=True))
+    return known if whole else ()
 
 
 def _disturbances(obstacles: Sequence[Obstacle]) -> dict[str, Any]:

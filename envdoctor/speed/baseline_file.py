@@ -96,7 +96,7 @@ def as_toml(baseline: Baseline) -> str:
         value = getattr(baseline, name)
         if value not in (None, ""):
             lines.append(f"{name} = {_inline(value)}")
-    for name in ("windows", "probes"):
+    for name in ("windows", "paces", "probes"):
         rows = getattr(baseline, name)
         if rows:
             lines += [f"{name} = [", *(f"    {_inline(row)}," for row in rows), "]"]

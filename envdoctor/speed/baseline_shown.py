@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envdoctor.speed import plot, roofline
 from envdoctor.speed import statistics as speeds
+from envdoctor.speed.pace import feeling, recorded_processes
 from envdoctor.speed.probes import PROBE_FLOOR
 from envdoctor.speed.statistics import Process
 from envdoctor.speed.verdict import LEAST_EFFECT
@@ -56,6 +57,14 @@ def _windows(baseline: Baseline) -> Iterator[str]:
     for row, run in zip(baseline.windows, runs, strict=True):
         yield f"{plot.sparkline(row, min(every), max(every))}  {run.rate:.4g}"
     yield from plot.histogram(every)
+    if (felt := feeling(baseline)) is not None:
+        varied = statistics.stdev(math.log(pace) for row in baseline.paces for pace in row)
+        runs = recorded_processes(baseline)
+        between = statistics.stdev(math.log(run.rate) for run in runs) if len(runs) > 1 else 0.0
+        yield (
+            f"the machine's own pace varied by {varied:.1%}, of which a step feels {felt.slope:.2f} times as much: "
+            f"taken off, processes differ by {between:.1%}"
+        )
     if len(runs) >= speeds.FEWEST_BASELINE_PROCESSES:
         yield (
             f"on the same machine a run of one process is called slower from {detectable(runs, 1):.1%} on, of three "

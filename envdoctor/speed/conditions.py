@@ -43,12 +43,13 @@ class Obstacle:
 
 
 def of_reports(
-    reports: Sequence[Report], processes: Sequence[Process], usual: Sequence[Process] = ()
+    reports: Sequence[Report], processes: Sequence[Process], usual: Sequence[Process] = (), *, paced: bool = False
 ) -> Iterator[Obstacle]:
     """Obstacles that the runs themselves show.
 
     ``usual`` are processes of the same work on a good day: a program whose batches differ in length may always vary by
-    more than the limits, and is then held against twice what it usually does.
+    more than the limits, and is then held against twice what it usually does. ``paced``: the machine's own pace was
+    taken off window by window, so that it may have changed.
     """
     spread_limit = max(SPREAD_LIMIT, 2.0 * statistics.median(p.spread for p in usual)) if usual else SPREAD_LIMIT
     stall_limit = max(STALL_LIMIT, 2.0 * statistics.median(p.stall for p in usual)) if usual else STALL_LIMIT
@@ -62,7 +63,7 @@ def of_reports(
             yield Obstacle(word="unstable", text=f"{which}it never became steady: {why}")
         weights = shares(breakdown.of_windows(report.windows).shares)
         moved, probe = drift(report.reference_probes, report.precision, weights)
-        if moved > math.log1p(DRIFT_LIMIT):
+        if moved > math.log1p(DRIFT_LIMIT) and not paced:
             text = (
                 f"{which}the machine changed during the run, by {math.expm1(moved):.0%} of a step: probe {probe} most"
             )
@@ -121,6 +122,12 @@ def _another_step(report: Report, baseline: Baseline) -> Iterator[Obstacle]:
         )
 
 
+def of_pace(pace: float) -> Obstacle:
+    """The machine's pace was never near its usual one. ``pace``: log of it over the baseline's."""
+    text = f"the machine gave {math.exp(pace):.2f}x its usual pace throughout: a busy neighbour or a CPU limit"
+    return Obstacle(word="unstable", text=text, cause="contention")
+
+
 def nothing_in_common(baseline: Baseline) -> Obstacle:
     """The machines differ and no probe was timed on both."""
     text = f"the baseline is of {baseline.gpu or 'another machine'}, and no common probes tell how the two compare"
@@ -140,8 +147,7 @@ def of_machine(machine: Machine, kinship: Kinship, reports: Sequence[Report], ba
     elif device == "cpu" and kinship != "other-model" and abs(machine.log_factor) > USUAL_RANGE["cpu"]:
         yield Obstacle(
             word="not-comparable",
-            text=f"this machine is {math.exp(machine.log_factor):.2f}x the baseline's by its probes alone, though of "
-            "the same model: a busy neighbour or a CPU limit, not the environment",
+            text=f"{machine.said}, though of the same model: a busy neighbour or a CPU limit, not the environment",
             cause="machine",
         )
     yield from _pressure(reports, baseline)

@@ -46,6 +46,13 @@ class Machine:
     spread: float
     known: bool = True
 
+    @property
+    def said(self) -> str:
+        """How fast it is, in words."""
+        if "pace" in self.ratios:
+            return f"while the run was timed this machine gave {self.ratios['pace']:.2f}x the pace of the baseline's"
+        return f"this machine is {math.exp(self.log_factor):.2f}x the baseline's by its probes alone"
+
 
 def kind_of(name: str) -> Kind | None:
     """Which part of a step a probe stands for, by its name; None for probes that no step depends on."""
@@ -136,6 +143,12 @@ def machine(
         log_factor=statistics.fmean(factors),
         spread=math.hypot(residual, doubt),
     )
+
+
+def at_pace(pace: float, taken_off: float, spread: float, *, kinship: Kinship) -> Machine:
+    """The machine by its pace while the run was timed, which is already taken off window by window (`pace.Paced`)."""
+    between = SAME_MACHINE_SPREAD if kinship == "same-machine" else SAME_MODEL_SPREAD
+    return Machine(ratios={"pace": math.exp(pace)}, log_factor=taken_off, spread=math.hypot(between, spread))
 
 
 def _weights(kinds: Mapping[str, Kind], weights: Mapping[Kind, float]) -> dict[str, float]:

@@ -23,12 +23,16 @@ SIZE_LIMIT = 64 * 1024 * 1024  # bytes; a day of training at 10 logged losses pe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Steps between two synchronisations. ``tokens`` and ``breakdown`` (seconds) are sums over the window."""
+    """Steps between two synchronisations. ``tokens`` and ``breakdown`` (seconds) are sums over the window.
+
+    ``pace``: what the machine gave a small piece of fixed work at the window's edges, GFLOP/s (`trainer/pace.py`).
+    """
 
     steps: int
     seconds: float
     tokens: Mapping[str, float] = field(default_factory=dict)  # trained, real, slots
     breakdown: Mapping[str, float] = field(default_factory=dict)
+    pace: float | None = None
 
     @property
     def rate(self) -> float:
@@ -167,6 +171,8 @@ def _impossible(report: Report) -> Iterator[tuple[str, str]]:
             yield f"{where}.steps", f"expected at least one step, found {window.steps}"
         if not (math.isfinite(window.seconds) and window.seconds > 0.0):
             yield f"{where}.seconds", f"expected a positive time, found {window.seconds}"
+        if window.pace is not None and not (math.isfinite(window.pace) and window.pace > 0.0):
+            yield f"{where}.pace", f"expected a positive speed, found {window.pace}"
         yield from _bad_amounts(f"{where}.tokens", window.tokens)
         yield from _bad_amounts(f"{where}.breakdown", window.breakdown)
     for moment, speeds in report.reference_probes.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from envdoctor.facts import Facts
@@ -19,7 +20,8 @@ from envdoctor.speed.conditions import Cause, Obstacle
 from envdoctor.speed.cost import at_speed, cost
 from envdoctor.speed.kinship import Relation
 from envdoctor.speed.outcome import Verdict, Word
-from envdoctor.speed.probes import Kinship, Machine
+from envdoctor.speed.pace import Paced, paced
+from envdoctor.speed.probes import Machine
 from envdoctor.speed.report import Report
 from envdoctor.speed.roofline import Roofline
 from envdoctor.speed.statistics import Comparison, Process
@@ -68,8 +70,18 @@ def judge(
         "cost": cost(steps, rate, price_per_hour) if steps is not None and rate else None,
     }
     recorded = [speeds.process(row) for row in baseline.windows] if baseline else []
+    relation = (
+        kinship.relate(timed[0], baseline, target, facts, same_machine=same_machine) if timed and baseline else None
+    )
+    pace = _pace(timed, baseline, relation)
+    halved = pace if pace is not None and not pace.runs else None  # no process had its machine to itself
+    if halved is not None:
+        pace = None
+    if pace is not None:
+        runs, recorded = list(pace.runs), list(pace.recorded)
     obstacles = [
-        *conditions.of_reports(reports, runs, recorded),
+        *([conditions.of_pace(halved.pace)] if halved is not None else []),
+        *conditions.of_reports(reports, runs, recorded, paced=pace is not None),
         *conditions.of_baseline(reports, baseline),
         *conditions.of_facts(facts, reports[0].device.type, baseline),
         *conditions.of_clock(clock_spread),
@@ -77,10 +89,25 @@ def judge(
         *_impossible_baseline(baseline, timed),
     ]
     # What cannot be compared at all ends here: claims, failed runs, other workloads.
-    if baseline is None or not runs or len(baseline.windows) < speeds.FEWEST_BASELINE_PROCESSES:
+    if relation is None or not runs or len(recorded) < speeds.FEWEST_BASELINE_PROCESSES:
         return _without_comparison(common, obstacles, spent)
-    relation = kinship.relate(timed[0], baseline, target, facts, same_machine=same_machine)
-    return _compared(common, obstacles, timed, runs, recorded, relation, target)
+    found = _compared(common, obstacles, timed, runs, recorded, relation, target, pace)
+    if halved is not None:
+        return replace(found, more_processes=max(speeds.LOOKS[-1] - len(timed), 0))
+    return found
+
+
+def _pace(reports: Sequence[Report], baseline: Baseline | None, relation: Relation | None) -> Paced | None:
+    """The machine's pace, where it can be told from what is looked for.
+
+    Its work runs through torch, with its threads and in its number format: with others, a slower pace would excuse
+    the very fault.
+    """
+    if baseline is None or relation is None or not relation.probes_comparable or relation.kinship == "other-model":
+        return None
+    if any(report.precision != baseline.conditions.get("precision") for report in reports):
+        return None
+    return paced(reports, baseline)
 
 
 def _compared(
@@ -91,15 +118,19 @@ def _compared(
     recorded: Sequence[Process],
     relation: Relation,
     target: Target | None,
+    pace: Paced | None,
 ) -> Verdict:
     baseline: Baseline = common["baseline"]
-    machine = probes.machine(
-        [report.reference_probes for report in reports] if relation.probes_comparable else [],
-        baseline.probes,
-        precision=reports[0].precision,
-        kinship=relation.kinship,
-        weights=probes.shares(kinship.mapping(baseline.conditions, "breakdown")),
-    )
+    if pace is not None:
+        machine = probes.at_pace(pace.pace, pace.taken_off, pace.spread, kinship=relation.kinship)
+    else:
+        machine = probes.machine(
+            [report.reference_probes for report in reports] if relation.probes_comparable else [],
+            baseline.probes,
+            precision=reports[0].precision,
+            kinship=relation.kinship,
+            weights=probes.shares(kinship.mapping(baseline.conditions, "breakdown")),
+        )
     if not machine.known and relation.kinship == "other-model":
         return _without_comparison(common, [*obstacles, conditions.nothing_in_common(baseline)], common["breakdown"])
     doubt = math.hypot(machine.spread, relation.spread)
@@ -118,9 +149,18 @@ def _compared(
         text = f"the processes differ among themselves far more than the baseline's did: {said} steps per second"
         obstacles.append(Obstacle(word="unstable", text=text, cause="contention"))
     word: Word | None = _decide(comparison, tolerance, WIDEST_TOLERANCE[relation.evidence])
-    word, obstacles = _weigh(word, obstacles, comparison, machine, relation.kinship, tolerance)
+    slow_chip = (
+        reports[0].device.type != "cpu"
+        and relation.kinship != "other-model"
+        and machine.log_factor < -conditions.USUAL_RANGE["cuda"]
+    )
+    word, obstacles = _weigh(word, obstacles, comparison, machine, tolerance, slow_chip=slow_chip)
     reasons = [*(obstacle.text for obstacle in obstacles), *relation.remarks]
-    more = max(speeds.LOOKS[-1] - len(runs), 0)
+    if pace is not None and pace.aside:
+        reasons.append(
+            f"set aside: {pace.aside} of {len(reports)} processes, for the machine's pace was far below usual"
+        )
+    more = max(speeds.LOOKS[-1] - len(reports), 0)
     if word == "slower" and reports[0].device.type == "cpu" and more:
         word = "unstable"
         reasons.append("it looks slower, but on a shared CPU one process proves nothing: neighbours come and go")
@@ -146,7 +186,7 @@ def _compared(
         if found.sentence not in reasons:
             reasons.append(found.sentence)
     elif machine.known and abs(machine.log_factor) > LEAST_EFFECT:
-        reasons.append(f"by its probes this machine is {math.exp(machine.log_factor):.2f}x the baseline's")
+        reasons.append(f"{machine.said}: taken off")
     if word == "slower" and common["cost"] is not None:
         common["fixed"] = at_speed(common["cost"], 1.0 / comparison.ratio)
     return Verdict(
@@ -180,8 +220,9 @@ def _weigh(
     obstacles: list[Obstacle],
     comparison: Comparison,
     machine: Machine,
-    relation: Kinship,
     tolerance: float,
+    *,
+    slow_chip: bool,
 ) -> tuple[Word | None, list[Obstacle]]:
     """Obstacles decide before the interval does; those that can only slow a run down do not unseat full speed.
 
@@ -196,10 +237,9 @@ def _weigh(
         return "not-comparable", sorted(obstacles, key=lambda obstacle: obstacle.word)
     if "unstable" in words:
         return "unstable", obstacles
-    too_slow = relation != "other-model" and machine.log_factor < -conditions.USUAL_RANGE["cuda"]
-    if word == "as-expected" and too_slow:
-        # On a CPU this is an obstacle already; a rented GPU that is this far from its model's speed is a finding.
-        text = f"this machine is {math.exp(machine.log_factor):.2f}x the baseline's: chips of one model differ by less"
+    if word == "as-expected" and slow_chip:
+        # On a CPU neighbours do this, and more of it is an obstacle; on a rented GPU it is a finding.
+        text = f"{machine.said}: chips of one model differ by less"
         return "slower", [Obstacle(word="unstable", text=text, cause="machine")]
     return word, obstacles
 

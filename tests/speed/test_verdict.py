@@ -90,7 +90,7 @@ CASES: list[tuple[str, Report | list[Report], Baseline | None, dict[str, Any], s
         {},
         "as-expected",
         None,
-        "by its probes this machine is 0.92x",
+        "this machine is 0.92x the baseline's by its probes alone: taken off",
     ),
     (
         "a GPU far below its model",

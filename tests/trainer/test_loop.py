@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import time
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from trainer import loop, save
 from trainer.errors import TrainerError
 from trainer.measure import PARTS, Counts, Measurement
 from trainer.optimizer import Stepper
+from trainer.pace import meter
 from trainer.protocol import Protocol
 from trainer.settings import Settings
 
@@ -127,6 +129,32 @@ def test_breakdown_adds_up_to_the_wall_time(tiny: dict) -> None:
         assert window["tokens"]["trained"] <= window["tokens"]["real"] <= window["tokens"]["slots"]
         assert window["breakdown"]["forward"] > 0 < window["breakdown"]["backward"]
     assert measurement.warmup["steps"] >= 2
+
+
+def test_the_pace_is_taken_between_windows_and_outside_of_their_time(tiny: dict) -> None:
+    run = prepare_run({**tiny, "epochs": 1000})
+    run.epochs = 1000
+    paces = iter(range(1, 100))
+
+    def slow() -> float:
+        time.sleep(0.3)
+        return float(next(paces))
+
+    measurement = Measurement(Protocol(windows=3, window_seconds=0.05, max_warmup_seconds=20.0), run.stopwatch, slow)
+    measurement.start()
+    loop.train(run, [lambda counts, _: measurement.after_step(counts)])
+    assert [window["pace"] ** 2 for window in measurement.windows] == pytest.approx([1 * 2, 2 * 3, 3 * 4])
+    timed = sum(window["seconds"] for window in measurement.windows)
+    steps = sum(window["steps"] for window in measurement.windows)
+    typical = measurement.warmup["seconds"] / measurement.warmup["steps"]
+    assert timed < steps * typical + 3 * 0.3, "the pauses of 0.3 s are not in the windows"
+    for window in measurement.windows:
+        assert sum(window["breakdown"].values()) == pytest.approx(window["seconds"], rel=0.02)
+
+
+def test_the_meter_times_products_of_the_format() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        assert 0.0 < meter(torch.device("cpu"), dtype)() < 1e6
 
 
 def test_counts_add() -> None:

@@ -119,7 +119,10 @@ def _compact(report: Report, shared: dict[str, Any]) -> dict[str, Any]:
     own = {
         name: whole.get(name, empty.get(name, {})) for name in (*SHARED, *OWN) if whole.get(name) != shared.get(name)
     }
-    own["windows"] = [[window.steps, _short(window.seconds)] for window in report.windows]
+    own["windows"] = [
+        [window.steps, _short(window.seconds), *([_short(window.pace)] if window.pace is not None else [])]
+        for window in report.windows
+    ]
     seconds = sum(window.seconds for window in report.windows) or 1.0
     parts: dict[str, float] = {}
     for window in report.windows:
@@ -132,8 +135,13 @@ def _compact(report: Report, shared: dict[str, Any]) -> dict[str, Any]:
 def _whole(own: dict[str, Any], shared: dict[str, Any]) -> Report:
     shares = own.get("breakdown", {})
     windows = [
-        {"steps": steps, "seconds": seconds, "breakdown": {name: share * seconds for name, share in shares.items()}}
-        for steps, seconds in own["windows"]
+        {
+            "steps": steps,
+            "seconds": seconds,
+            "pace": pace[0] if pace else None,
+            "breakdown": {name: share * seconds for name, share in shares.items()},
+        }
+        for steps, seconds, *pace in own["windows"]
     ]
     return replace(reports.parse({**shared, **own, "windows": windows, "breakdown": {}}), breakdown={})
 
