@@ -30,7 +30,7 @@ class Baseline:
     gpu: str | None = None  # device it was measured on ("Intel Xeon ... 2 CPUs" for a CPU target)
     steps_per_second: float | None = None  # only for claims without windows
     windows: tuple[tuple[float, ...], ...] = ()  # steps per second of each window, one tuple per fresh process
-    paces: tuple[tuple[float, ...], ...] = ()  # the machine's own pace at each of the windows, GFLOP/s
+    paces: tuple[tuple[float, ...], ...] = ()  # the machine's own pace at each of the windows
     probes: tuple[Mapping[str, float], ...] = ()  # reference probes of the same processes
     conditions: Mapping[str, Any] = field(default_factory=dict)
     source: str = ""  # who claims it, or what it was derived from, or the command that measured it

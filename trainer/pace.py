@@ -1,8 +1,9 @@
 """The pace of the machine while a run is timed: one small piece of fixed work between two windows.
 
-On a shared machine neighbours take memory bandwidth and cache for seconds at a time. Probes before and after a run
-miss that, and large square products, which live in registers and the nearest cache, do not feel it. The product of a
-row of activations with a wide weight does: it reads and writes megabytes, as a step does, and runs in the same minute.
+On a shared machine neighbours take memory bandwidth, cache or half of a core for seconds at a time. Probes before and
+after a run miss that, and large square products, which live in registers and the nearest cache, hardly feel it. A step
+in miniature does, in about a step's own proportions: products with a wide weight, softmax, and rows picked from a
+table larger than the cache.
 """
 
 from __future__ import annotations
@@ -12,18 +13,23 @@ from typing import Callable
 
 import torch
 
-ROWS, INNER, WIDTH = 384, 256, 4096  # as wide as a small vocabulary: two MB read and three written, in bfloat16
-PRODUCTS = 12  # about 15 ms on two cores
+ROWS, INNER, WIDTH, PRODUCTS = 384, 256, 4096, 16  # two MB read and three written for each product in bfloat16
+SCORES, SOFTMAXES = (4, 512, 512), 12
+TABLE, PICKED, PICKS = 65536, 4096, 12  # rows of `INNER` float32: 64 MB, of which 4 MB are read each time
 Pace = Callable[[], float]
 
 
 def meter(device: torch.device, dtype: torch.dtype) -> Pace:
-    """What times the fixed work and gives GFLOP/s, stalls included; in the number format of the run.
+    """What does the fixed work once (30 ms on two cores of 2024) and says how often it would go into a second.
 
-    For CPUs: a GPU is not shared so, and its clocks are read instead.
+    The products are in the number format of the run. For CPUs: a GPU is not shared so, and its clocks are read instead.
     """
     left = torch.randn(ROWS, INNER, device=device).to(dtype)
     right = torch.randn(INNER, WIDTH, device=device).to(dtype)
+    scores = torch.randn(SCORES, device=device)
+    table = torch.randn(TABLE, INNER, device=device)
+    rows = torch.arange(PICKED, device=device) * 7919 % TABLE  # a prime: every row from another place
+    picked = torch.empty(PICKED, INNER, device=device)
 
     def timed() -> float:
         with torch.no_grad():
@@ -31,6 +37,10 @@ def meter(device: torch.device, dtype: torch.dtype) -> Pace:
             start = time.perf_counter()
             for _ in range(PRODUCTS):
                 left @ right
-            return 2.0 * ROWS * INNER * WIDTH * PRODUCTS / (time.perf_counter() - start) / 1e9
+            for _ in range(SOFTMAXES):
+                torch.softmax(scores, -1)
+            for _ in range(PICKS):
+                torch.index_select(table, 0, rows, out=picked)
+            return 1.0 / (time.perf_counter() - start)
 
     return timed
