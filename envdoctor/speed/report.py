@@ -25,7 +25,7 @@ SIZE_LIMIT = 64 * 1024 * 1024  # bytes; a day of training at 10 logged losses pe
 class Window:
     """Steps between two synchronisations. ``tokens`` and ``breakdown`` (seconds) are sums over the window.
 
-    ``pace``: how often per second the machine did a small piece of fixed work at the window's edges (`trainer/pace.py`).
+    ``pace``: how often per second the machine did a fixed piece of work at the window's edges (`trainer/pace.py`).
     """
 
     steps: int
