@@ -13,7 +13,7 @@ from trainer import loop, save
 from trainer.errors import TrainerError
 from trainer.measure import PARTS, Counts, Measurement
 from trainer.optimizer import Stepper
-from trainer.pace import meter
+from trainer.pace import _whole, meter
 from trainer.protocol import Protocol
 from trainer.settings import Settings
 
@@ -155,6 +155,19 @@ def test_the_pace_is_taken_between_windows_and_outside_of_their_time(tiny: dict)
 def test_the_meter_times_products_of_the_format() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         assert 0.0 < meter(torch.device("cpu"), dtype)() < 1e6
+
+
+def test_work_that_takes_far_too_long_is_not_done_to_its_end() -> None:
+    calls = []
+
+    def slow() -> None:
+        calls.append(time.sleep(0.15))
+
+    assert _whole(slow, 100) == pytest.approx(100 * 0.15, rel=0.2)
+    assert len(calls) == 2
+    calls.clear()
+    assert _whole(lambda: calls.append(None), 12) < 1.0
+    assert len(calls) == 12
 
 
 def test_counts_add() -> None:
