@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change.clone import delete_tree
-from envdoctor.change.journal import Journal, read, write
+from envdoctor.change.journal import Generation, Journal, read, write
 from envdoctor.change.lock import locked
 from envdoctor.change.overwrite import put
 from envdoctor.change.places import KEPT_PREFIX, Places, places
@@ -18,8 +18,6 @@ from envdoctor.change.users import end, users
 from envdoctor.change.values import Recovered
 
 KEPT_STATES = 2  # previous states that stay for undo; hard links make them cheap
-
-
 KEPT_LOGS = 10  # of failed changes as well
 
 
@@ -92,12 +90,25 @@ def _delete(where: Places, slot: int) -> None:
     delete_tree(where.kept(slot))
 
 
+def _line(journal: Journal) -> list[Generation]:
+    """The states that the current one came from, its parent first, as far back as they are kept."""
+    known = {state.number: state for state in journal.states}
+    line: list[Generation] = []
+    parent = journal.current.parent
+    while parent is not None and (state := known.pop(parent, None)) is not None:
+        line.append(state)
+        parent = state.parent
+    return line
+
+
 def prune(where: Places, journal: Journal) -> Journal:
-    """Let go of all previous states but the newest ones, the current one's parent always among those that stay.
+    """Let go of all previous states but some: those that `undo` leads to, one after the other, then the newest.
 
     One that a program still runs from stays as well.
     """
-    spare = [state for state in journal.states if state.number != journal.current.parent][: 1 - KEPT_STATES]
+    kept = _line(journal)[:KEPT_STATES]
+    kept += [state for state in reversed(journal.states) if state not in kept][: KEPT_STATES - len(kept)]
+    spare = [state for state in journal.states if state not in kept]
     gone = [state for state in spare if state.slot is not None and not users(where.slot(state.slot))]
     numbers = {state.number for state in gone}
     for number in numbers | set(range(journal.last - KEPT_LOGS)):

@@ -211,6 +211,16 @@ def test_a_change_after_an_undo_is_undone_to_what_it_changed(world: World, healt
     assert world.version("alpha") == "1.0"
 
 
+def test_what_was_undone_makes_room_before_what_undo_leads_to(world: World, healthy: Verify) -> None:
+    apply(world.change(), verify=healthy, progress=quiet)  # 1, from 0
+    undo(world.environment)
+    apply(world.change(install=(world.new[0],)), verify=healthy, progress=quiet)  # 2, from 0
+    apply(world.change(install=(world.old[0],)), verify=healthy, progress=quiet)  # 3, from 2
+    assert [state.number for state in history(world.environment)] == [0, 2, 3]
+    assert [undo(world.environment).now.number for _ in range(2)] == [2, 0]
+    assert world.version("alpha") == "1.0"
+
+
 def test_environment_that_was_deleted_comes_back(world: World, healthy: Verify) -> None:
     before = snapshot(world.environment)
     apply(world.change(), verify=healthy, progress=quiet)

@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -28,17 +29,37 @@ SAMPLING = {  # the first half of rejection fine-tuning: one answer after the ot
 }  # fmt: skip
 
 AGAIN = "after, again"
+LIVE = 5  # processes that live side by side: fifteen of them need more memory than a small machine has
+Pair = Tuple[str, str]  # names of the runs to compare: the first over the second
 
 
-def sides_of(seed: Seed, steps: List[Step], given: argparse.Namespace, folder: Path) -> Dict[str, Side]:
-    """One process per different run, by its settings: what several steps share is run once."""
-    wanted: Dict[str, Tuple[str, Values]] = {"before": (seed.preset, seed.before), "after": ("default", {})}
+def runs_of(seed: Seed, steps: List[Step]) -> Dict[str, Tuple[str, Values]]:
+    """Preset and settings of every different run: what several steps share is one run."""
+    wanted: Dict[str, Tuple[str, Values]] = {
+        "before": (seed.preset, seed.before), "after": ("default", {}), AGAIN: ("default", {}),
+    }  # fmt: skip
     wanted.update({key(values): ("default", values) for step in steps for values in (step.on, step.off) if values})
-    wanted[AGAIN] = ("default", {})
-    return {
-        name: _side(seed, name, preset, values, given, folder / str(number))
-        for number, (name, (preset, values)) in enumerate(wanted.items())
-    }
+    return wanted
+
+
+def groups_of(pairs: List[Pair]) -> List[List[Pair]]:
+    """The comparisons in groups of at most `LIVE` runs, each whole within its group."""
+    groups: List[List[Pair]] = []
+    for pair in pairs:
+        for group in groups:
+            if len({name for one in [*group, pair] for name in one}) <= LIVE:
+                group.append(pair)
+                break
+        else:
+            groups.append([pair])
+    return groups
+
+
+def sides_of(
+    seed: Seed, names: List[str], runs: Dict[str, Tuple[str, Values]], given: argparse.Namespace, folder: Path
+) -> Dict[str, Side]:
+    """One process for each of these runs."""
+    return {name: _side(seed, name, *runs[name], given, folder / str(number)) for number, name in enumerate(names)}
 
 
 def key(values: Values) -> str:
@@ -90,20 +111,27 @@ def ratio(first: Side, second: Side, unit: str) -> Dict[str, figures.Spread]:
 def measured(seed: Seed, given: argparse.Namespace, folder: Path) -> Dict[str, Any]:
     """Before, after, ratio and the worth of each step of one seed."""
     steps = [step for step in seed.steps if given.compile or step is not COMPILE]
-    sides = _repeated(lambda place: sides_of(seed, steps, given, place), given, folder / "training")
-    unit = corpora.UNIT[seed.task]
+    runs, unit = runs_of(seed, steps), corpora.UNIT[seed.task]
+    whole: Pair = ("after", "before")
+    worth: List[Pair] = [(key(step.on), key(step.off)) for step in steps]
+    ratios: Dict[Pair, Dict[str, figures.Spread]] = {}
+    main: Dict[str, Side] = {}
+    raw: List[Dict[str, Any]] = []
+    for number, group in enumerate(groups_of([whole, (AGAIN, "after"), *worth])):
+        names = list(dict.fromkeys(name for pair in group for name in pair))
+        sides = _repeated(partial(sides_of, seed, names, runs, given), given, folder / "training" / str(number))
+        ratios.update({pair: ratio(sides[pair[0]], sides[pair[1]], unit) for pair in group})
+        main = main or sides
+        raw.append(figures.raw(list(sides.values())))
     found: Dict[str, Any] = {
         "seed": seed.number, "title": seed.title, "claim": seed.claim, "unit": unit,
-        "before": figures.speeds(sides["before"], "wall", unit), "after": figures.speeds(sides["after"], "wall", unit),
-        "ratio": ratio(sides["after"], sides["before"], unit),
-        "steps": [
-            {"name": s.name, "claim": s.claim, **ratio(sides[key(s.on)], sides[key(s.off)], unit)} for s in steps
-        ],
-        "nothing": ratio(sides[AGAIN], sides["after"], unit), "raw": figures.raw(list(sides.values())),
-        "not_here": seed.not_here,
+        "before": figures.speeds(main["before"], "wall", unit), "after": figures.speeds(main["after"], "wall", unit),
+        "ratio": ratios[whole], "nothing": ratios[AGAIN, "after"],
+        "steps": [{"name": s.name, "claim": s.claim, **ratios[pair]} for s, pair in zip(steps, worth)],
+        "raw": raw, "not_here": seed.not_here,
     }  # fmt: skip
     if seed is RFT:
-        found["sampling"] = _sampling(given, folder / "sampling", sides)
+        found["sampling"] = _sampling(given, folder / "sampling", main)
     return found
 
 
@@ -121,7 +149,7 @@ def _repeated(make: Callable[[Path], Dict[str, Side]], given: argparse.Namespace
 
 
 def _sampling(given: argparse.Namespace, folder: Path, training: Dict[str, Side]) -> Dict[str, Any]:
-    sides = _repeated(lambda place: sampling_sides(given, place), given, folder)
+    sides = _repeated(partial(sampling_sides, given), given, folder)
     together, alone = sides["after"], sides["before"]
     whole = {
         clock: _seconds(alone, training["before"], clock) / _seconds(together, training["after"], clock)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from trainer.benchmarks import figures, peertables
-from trainer.benchmarks.seeds import key
+from trainer.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of
 from trainer.benchmarks.seedtable import SEEDS, Seed
 from trainer.settings import from_mapping
 
@@ -80,6 +80,20 @@ def test_every_run_of_the_seeds_table_has_valid_settings(seed: Seed) -> None:
 def test_runs_with_equal_settings_are_one() -> None:
     assert key({}) == "after"
     assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1}) == json.dumps({"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
+def test_few_runs_live_side_by_side_and_every_comparison_is_among_them(seed: Seed) -> None:
+    steps = list(seed.steps)
+    pairs = [("after", "before"), (AGAIN, "after"), *((key(step.on), key(step.off)) for step in steps)]
+    groups = groups_of(pairs)
+    assert sorted(pair for group in groups for pair in group) == sorted(pairs)
+    runs = runs_of(seed, steps)
+    for group in groups:
+        names = {name for pair in group for name in pair}
+        assert len(names) <= LIVE
+        assert names <= set(runs)
+    assert {"before", "after"} <= {name for pair in groups[0] for name in pair}
 
 
 def test_only_what_learns_alike_counts_as_a_rival() -> None:
