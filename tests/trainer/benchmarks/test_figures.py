@@ -123,3 +123,15 @@ def test_the_readme_says_what_was_recorded() -> None:
     }
     for name, cells in rows.items():
         assert f"{name} | {' | '.join(cells)} |" in readme
+
+
+def test_the_readme_says_what_the_write_ups_came_to() -> None:
+    root = Path(__file__).parents[3]
+    found = json.loads((Path(__file__).parent / "recorded" / "seeds.json").read_text())["seeds"]
+    readme = (root / "README.md").read_text()
+    assert [seed["seed"] for seed in found] == [seed.number for seed in SEEDS]
+    for seed in found:
+        low, middle, high = seed["ratio"]["wall"]
+        same = seed["nothing"]["wall"][1]
+        row = f"| {seed['seed']} {seed['title']} | {seed['claim']} | {middle:.1f} ({low:.1f}-{high:.1f}) | {same:.2f} |"
+        assert row in readme
