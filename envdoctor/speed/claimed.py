@@ -9,7 +9,7 @@ from typing import Literal
 from envdoctor.speed import arithmetic
 
 Kind = Literal["arithmetic", "ablation", "needs-gpu", "reading"]
-Finding = Literal["holds", "wrong", "depends", "misread", "unmeasured"]
+Finding = Literal["holds", "wrong", "depends", "misread"]
 
 _DOCS = "https://docs.pytorch.org/docs/stable"
 _HF = "https://huggingface.co/docs/transformers"
@@ -84,8 +84,8 @@ CLAIMS = (
         seed="002",
         claim="transformers 4.41 to 4.43, accelerate 0.30 to 1.11, datasets 2 to 4: 2-3x",
         kind="ablation",
-        finding="unmeasured",
-        evidence="no release note claims it; isolated torch upgrades gave +8 to -0.6 %. Compare two environments",
+        finding="wrong",
+        evidence="no release note claims it; isolated torch upgrades gave +8 to -0.6 %. On two CPU cores: within 20 %",
         source="https://github.com/KellerJordan/modded-nanogpt, record table",
         variants=("environment",),
     ),
