@@ -15,13 +15,19 @@ import click
 
 from envdoctor import __version__, configuration
 from envdoctor.errors import Trouble
+from envdoctor.process import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Every day": ("check", "fix", "undo", "preflight", "run"),
     "Speed": ("train", "verify", "ablate", "baseline", "report"),
     "Lockfiles": ("lock", "fetch", "targets"),
-    "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci"),
+    "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci", "mcp"),
 }
+_NO_MEMORY = (
+    b"envdoctor: there is not enough memory to work in (ulimit -v, or the job's limit)\n"
+    b"  Give it more: a check needs about 100 MB of address space, and torch's import several GB.\n"
+)
+_NO_ROOM = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory", "can't start new thread")
 OPTIONS_OF_THE_PROGRAM = ("--help", "-h", "--version")
 
 
@@ -38,6 +44,16 @@ class Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"envdoctor.commands.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name == "help":  # as git and uv have it
+            return super().resolve_command(ctx, [*args[1:2], "--help"] if args[1:] else ["check", "--help"])
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            raise click.UsageError(_unknown_command(name, self.list_commands(ctx)), ctx)
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in OPTIONS_OF_THE_PROGRAM):
@@ -57,6 +73,16 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
 
+def _unknown_command(name: str, known: Sequence[str]) -> str:
+    if os.path.exists(name):
+        word = "check --env" if os.path.isdir(name) else "diagnose"
+        return f"{name!r} is no command. Did you mean: envdoctor {word} {name}"
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"There is no command {name!r}. " + (f"Did you mean {near[0]}?" if near else "See: envdoctor --help")
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="envdoctor")
 def envdoctor() -> None:
@@ -70,6 +96,7 @@ def envdoctor() -> None:
 
     Exit codes: 0 healthy or as expected; 1 findings at or above --fail-on, or slower; 2 wrong usage or an
     internal error; 3 could not be examined or judged; 130 interrupted.
+    Completion: eval "$(_ENVDOCTOR_COMPLETE=bash_source envdoctor)" in ~/.bashrc; zsh_source, fish_source likewise.
     """
 
 
@@ -94,8 +121,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     try:
         defaults = dict.fromkeys((name for names in GROUPS.values() for name in names), configuration.read(Path.cwd()))
         words = None if argv is None else list(argv)
-        result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
+        with stoppable():
+            result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
+    except SystemExit as stop:  # told to by a signal: everything on the way has been cleared and ended
+        click.echo("envdoctor: told to stop; nothing was left half done", err=True)
+        return stop.code if isinstance(stop.code, int) else 2
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.UsageError as error:
@@ -117,17 +148,39 @@ def run(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
+        if error.errno == errno.ENOMEM:
+            return _out_of_memory()
         if error.errno != errno.ENOSPC or error.filename is not None:
             return _bug(error)
         show(Trouble("the disk is full", where="standard output", remedy="Make room, or write somewhere else."))
         return 2
+    except MemoryError:
+        return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
-        return _bug(error)
+        return _out_of_memory() if _starved(error) else _bug(error)
+
+
+def _out_of_memory() -> int:
+    """One line that was written before there was no memory left to make one."""
+    os.write(2, _NO_MEMORY)
+    return 2
+
+
+def _starved(error: BaseException | None) -> bool:
+    """Whether want of memory is behind an error: Python says so in several ways, and libraries pass it on."""
+    while error is not None:
+        words = str(error)
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        if isinstance(error, (ImportError, RuntimeError, OSError, SystemError)) and any(w in words for w in _NO_ROOM):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def show(trouble: Trouble) -> None:
     """An expected failure on stderr: what, where, and the remedy."""
-    from envdoctor.scrub import printable
+    from envdoctor.facts.scrub import printable
 
     click.echo(f"envdoctor: {printable(str(trouble), keep_lines=True)}", err=True)
     if trouble.remedy:

@@ -9,6 +9,7 @@ from envdoctor.errors import Trouble
 
 PARAMETERS = {
     "target": "target_name",
+    "targets": "own_targets",
     "stack": "stack",
     "env": "env",
     "select": "select",
@@ -17,9 +18,9 @@ PARAMETERS = {
     "script": "scripts",
     "price": "price",
 }
-"""Keys of the configuration and the command-line parameters that they are defaults of."""
+"""Keys of the configuration and the command-line parameters that they are defaults of; ``targets`` is of none."""
 
-LISTS = frozenset({"select", "ignore", "script"})
+LISTS = frozenset({"select", "ignore", "script", "targets"})
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def _mentions_us(project: Path) -> bool:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    from envdoctor.document import read_toml  # with it comes the TOML parser, while nothing else has started yet
+    from envdoctor.values.document import read_toml  # with it comes the TOML parser, while nothing else has started yet
 
     return read_toml(path)
 
@@ -50,7 +51,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _checked(data: Any, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Trouble("expected a table", file=path, where="tool.envdoctor")
-    from envdoctor.document import line_of
+    from envdoctor.values.document import line_of
 
     defaults: dict[str, Any] = {}
     for key, value in data.items():

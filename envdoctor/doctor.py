@@ -1,73 +1,383 @@
-"""The story: collect, choose, diagnose, plan, change, hand off, measure, judge. Every command is a part of it."""
+"""The story: collect, choose, diagnose, plan, change, hand off, measure, judge. Every command is a part of it.
+
+What is heavy is imported where it is used: the environment's own import of torch takes longest, so its probe is started
+before anything else happens here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
 
-from envdoctor import bundle, collect, library
-from envdoctor.choice import choose_stack, choose_target
-from envdoctor.diagnose import diagnose, load_rules
-from envdoctor.environment import Environment
-from envdoctor.examination import Examination, Question
-from envdoctor.facts import Facts
-from envdoctor.frozen import dataclass
-from envdoctor.plan import plan
-from envdoctor.rule import Rule
-from envdoctor.target import Target, no_target
+from envdoctor import bundle
+from envdoctor.errors import Trouble
+from envdoctor.facts import collect
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.values.frozen import dataclass
+
+if TYPE_CHECKING:
+    from envdoctor.change.proposal import ChangeOptions, Proposal
+    from envdoctor.change.values import Applied
+    from envdoctor.facts.model import Facts
+    from envdoctor.locks.target import Target
+    from envdoctor.rules.checkup import Case, CheckOptions, Checkup
+    from envdoctor.rules.rule import Rule
+    from envdoctor.speed.ablation.against import Other, Pairs
+    from envdoctor.speed.ablation.suspect_ablation import Suspects
+    from envdoctor.speed.ablation.suspects import SuspectAblation
+    from envdoctor.speed.outcome import Verdict
+    from envdoctor.speed.timing import Timing
+
+
+class Dialogue(Protocol):
+    """Whoever watches a command at work, and says yes or no to what it is about to do."""
+
+    def step(self, text: str) -> None:
+        """What is being done now."""
+
+    def tell(self, text: str) -> None:
+        """What happened on the way, and stays to be read."""
+
+    def agree(self, proposal: Proposal) -> bool:
+        """Show what is about to be changed. False: it shall not be (a dry run); raises where nobody can be asked."""
+
+    def checked(self, checkup: Checkup, repaired: Repaired | None) -> None:
+        """How the environment is now, and what was done to it, before its speed is timed."""
+
+    def stopping(self, text: str) -> AbstractContextManager[None]:
+        """While this lasts, Ctrl-C is answered by ``text``: clearing away takes a moment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """What judging needs besides facts; loaded while the environment's Python still imports torch."""
+class Repaired:
+    """What became of a proposal. ``applied`` is None where nothing was to be changed, or was not agreed to."""
 
-    rules: tuple[Rule, ...]
-    targets: Mapping[str, Target]
-
-
-def prepare(question: Question) -> Prepared:
-    return Prepared(rules=chosen_rules(question), targets=library.load_targets())
+    checkup: Checkup
+    proposal: Proposal | None = None
+    applied: Applied | None = None
+    seconds: float = 0.0  # of work: the time that somebody took to answer is left out
 
 
-def examine(environment: Environment, question: Question) -> Examination:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """The speed of an environment, and what trying the suspects said where they were tried."""
+
+    checkup: Checkup
+    verdict: Verdict
+    ablation: SuspectAblation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """The whole story's end: the environment as it is now, what was done to it, and its speed unless it is too sick."""
+
+    checkup: Checkup
+    repaired: Repaired | None
+    verdict: Verdict | None
+
+
+def examine(environment: Environment, options: CheckOptions) -> Checkup:
     """Collect the facts of an environment and judge them."""
-    collection = collect.begin(
+    started = time.monotonic()
+    with collect.begin(
         environment,
-        torch=question.torch,
-        deep=question.deep,
+        torch=options.torch,
+        deep=options.deep,
         flags_table=bundle.flags_table(),
-        scripts=question.scripts,
-        torch_deadline=question.torch_deadline,
-    )
-    prepared = prepare(question)
-    return judge(collection.finish(), question, prepared=prepared)
+        scripts=options.scripts,
+        torch_deadline=options.torch_deadline,
+    ) as collection:
+        from envdoctor.locks import library
+        from envdoctor.rules.selection import selected
+
+        rules, targets = selected(options), library.load_targets()
+        facts = _with_history(collection.finish(), environment)
+    return _judged(case(facts, options, targets), rules, started)
 
 
-def judge(facts: Facts, question: Question, *, prepared: Prepared | None = None) -> Examination:
-    """Judge facts that are already there: collected, recorded in a file, or read from a pasted report."""
-    prepared = prepared or prepare(question)
-    if question.target == "none":
+def judge(facts: Facts, options: CheckOptions) -> Checkup:
+    """Judge facts that are already there: recorded in a file, or read from a pasted report."""
+    from envdoctor.rules.selection import selected
+
+    started = time.monotonic()
+    return _judged(case(facts, options), selected(options), started)
+
+
+def target_for(environment: Environment, options: CheckOptions) -> Case:
+    """The target and stack of an environment, chosen by its facts alone: torch is not imported, no rule is asked."""
+    return case(collect.begin(environment, torch=False).finish(), options)
+
+
+def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | None = None) -> Case:
+    """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
+    from envdoctor.locks import library
+    from envdoctor.locks.choice import UNLISTED, choose_stack, choose_target
+    from envdoctor.locks.target import no_target
+    from envdoctor.rules.checkup import Case
+
+    if options.target == "none":
         wanted, reason = no_target(), "judged by general knowledge alone"
     else:
-        wanted, reason = choose_target(question.target, facts, prepared.targets)
-    target = choose_stack(wanted, library.load_stacks(wanted, question.stack), facts, question.stack)
-    diagnosis = diagnose(facts, target, prepared.rules)
-    return Examination(
-        facts=facts,
-        target=target,
-        target_reason=reason,
-        diagnosis=diagnosis,
-        plan=plan(facts, target, diagnosis),
+        wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
+    target = choose_stack(wanted, library.load_stacks(wanted, options.stack), facts, options.stack)
+    asked = options.stack is not None or options.target not in ("auto", UNLISTED, "none")
+    return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
+
+
+def fix(
+    environment: Environment,
+    options: CheckOptions,
+    how: ChangeOptions,
+    dialogue: Dialogue,
+    *,
+    python: str | None = None,
+    before: Checkup | None = None,
+) -> Repaired:
+    """Repair an environment, or create it: examine, propose, ask, change, examine again.
+
+    ``before``: the environment's checkup where it was just made. Raises `Trouble` where nothing could be compared,
+    where the change is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
+    """
+    from envdoctor.change.proposal import propose, require_comparison
+    from envdoctor.change.repair import carry_out
+
+    started = time.monotonic()
+    if environment.exists:
+        settle(environment, dialogue)
+        dialogue.step("examining the environment")
+        before = before or examine(environment, options)
+        if how.keep_newer:
+            before = replace(before, plan=before.plan.keeping_newer())
+    else:
+        environment, base = base_for(environment, options, python)
+        before = _judged(base, (), started)
+    require_comparison(environment, before)
+    if environment.exists and before.plan.empty:
+        return Repaired(checkup=before, seconds=time.monotonic() - started)
+    dialogue.step("looking how it can be changed")
+    proposal = propose(environment, before, how)
+    worked = time.monotonic() - started
+    if not dialogue.agree(proposal):
+        return Repaired(checkup=before, proposal=proposal, seconds=worked)
+    started = time.monotonic()
+    with dialogue.stopping("stopping: clearing away what was begun"):
+        applied, after = carry_out(
+            proposal, lambda clone: examine(clone, replace(options, deep=False)), progress=dialogue.step
+        )
+    seconds = worked + time.monotonic() - started
+    return Repaired(checkup=after, proposal=proposal, applied=applied, seconds=seconds)
+
+
+def verify(
+    environment: Environment,
+    options: CheckOptions,
+    timing: Timing,
+    dialogue: Dialogue,
+    *,
+    suspects: Suspects | None = None,
+) -> Verified:
+    """Examine an environment, judge the speed of a short training in it, and try the suspects of one that is slow.
+
+    Where training could tell nothing, that is the verdict, and neither torch is imported nor anything trained.
+    """
+    from envdoctor.speed.timing import judged_without_timing
+
+    dialogue.step("examining the environment")
+    known = target_for(environment, options)
+    if (verdict := judged_without_timing(known.target, timing, known.facts)) is not None:
+        return Verified(checkup=judge(known.facts, replace(options, torch=False)), verdict=verdict)
+    checkup = examine(environment, options)
+    verdict = speed_of(environment, checkup, timing, dialogue)
+    if suspects is None or not verdict.reports or verdict.word in ("as-expected", "faster"):
+        return Verified(checkup=checkup, verdict=verdict)
+    from envdoctor.speed.ablation.suspect_ablation import ablate_suspects
+    from envdoctor.speed.timing import unwatched
+
+    verdict, ablation = ablate_suspects(
+        environment,
+        checkup.target,
+        timing,
+        verdict,
+        facts=checkup.facts,
+        clean=suspects.clean,
+        rounds=suspects.rounds,
+        progress=dialogue.step,
+        on_line=unwatched,
+    )
+    return Verified(checkup=checkup, verdict=verdict, ablation=ablation)
+
+
+def verify_against(
+    environment: Environment,
+    other: Other | None,
+    options: CheckOptions,
+    timing: Timing,
+    pairs: Pairs,
+    dialogue: Dialogue,
+) -> Verdict:
+    """Time an environment against another one in turns until it is decided; ``other``: None for one made from the lock.
+
+    Raises `Trouble` (exit code 3) where the other one cannot be made, or a training fails.
+    """
+    from envdoctor.speed.ablation.against import time_against
+    from envdoctor.speed.timing import unwatched, workload_of
+    from envdoctor.speed.without_timing import without_training
+
+    dialogue.step("examining the environment")
+    known = target_for(environment, options)
+    verdict = without_training(known.facts, known.target, workload_of(known.target, timing.workload))
+    if verdict is not None:
+        return verdict
+    if other is None:
+        other = locked_arm(environment, known, options, dialogue)
+    return time_against(
+        environment, other, known.target, timing, pairs,
+        facts=known.facts, progress=dialogue.step, on_line=unwatched,
+    )  # fmt: skip
+
+
+def locked_arm(environment: Environment, known: Case, options: CheckOptions, dialogue: Dialogue) -> Other:
+    """An environment with exactly what the target's lock says, in a folder that is kept and used again.
+
+    Made with a yes, or repaired where somebody changed it. Raises `Trouble` (exit code 3) where no stack fits, or
+    without a yes.
+    """
+    from envdoctor.change.proposal import ChangeOptions
+    from envdoctor.facts.model import Unavailable
+    from envdoctor.speed.ablation.against import Other, locked_folder
+
+    choice, interpreter = known.target.choice, known.facts.interpreter
+    if choice is None or not choice.digest:
+        raise Trouble(
+            f"target {known.target.name} locks no packages here: {known.target.no_choice or 'it has no stack'}",
+            where="--against locked",
+            remedy="Name another environment: envdoctor verify --against PATH",
+            exit_code=3,
+        )
+    python = "" if isinstance(interpreter, Unavailable) else interpreter.version
+    folder = locked_folder(choice.stack, choice.digest, python)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    same, how = replace(options, stack=choice.stack), ChangeOptions(strict=True)
+    repaired = fix(locate(folder), same, how, dialogue, python=str(environment.python))
+    if repaired.proposal is not None and repaired.applied is None:
+        raise Trouble("there is no locked environment to compare with", file=folder, exit_code=3)
+    return Other(name="the locked one", environment=locate(folder).require(), lock=choice.digest)
+
+
+def speed_of(environment: Environment, checkup: Checkup, timing: Timing, dialogue: Dialogue) -> Verdict:
+    """Train a workload in fresh processes, and judge its speed against the target's baseline."""
+    from envdoctor.speed.memory_needed import too_little_memory
+    from envdoctor.speed.timing import judged_without_timing, time_and_judge, unwatched, workload_of
+
+    if (verdict := judged_without_timing(checkup.target, timing, checkup.facts)) is not None:
+        return verdict
+    if (short := too_little_memory(workload_of(checkup.target, timing.workload), checkup.facts)) is not None:
+        raise Trouble(short[0], where="memory", remedy=short[1], exit_code=3)
+    return time_and_judge(
+        environment, checkup.target, timing, facts=checkup.facts, progress=dialogue.step, on_line=unwatched
     )
 
 
-def chosen_rules(question: Question) -> tuple[Rule, ...]:
-    """The rules, less those that were deselected by name or family."""
+def preflight(
+    environment: Environment,
+    options: CheckOptions,
+    timing: Timing,
+    dialogue: Dialogue,
+    *,
+    how: ChangeOptions | None = None,
+    python: str | None = None,
+) -> Preflight:
+    """Check, repair if allowed (``how``), train a short workload, judge its speed.
 
-    def named(rule: Rule, names: Sequence[str]) -> bool:
-        return any(name in (rule.name, rule.family, f"{rule.family}/") for name in names)
+    An environment that is too sick to train, or of which nothing could be seen, is not timed: ``verdict`` is None.
+    """
+    started = time.monotonic()
+    if environment.exists:
+        settle(environment, dialogue)
+        dialogue.step("examining the environment")
+        checkup = examine(environment, options)
+    elif how is None:
+        raise Trouble("there is no environment", file=environment.path, remedy="Create it: add --fix", exit_code=3)
+    else:
+        checkup = None
+    seconds, repaired = time.monotonic() - started, None
+    if how is not None and (checkup is None or not checkup.plan.empty):
+        repaired = fix(environment, options, how, dialogue, python=python, before=checkup)
+        checkup, environment = repaired.checkup, locate(environment.path)
+        seconds += repaired.seconds
+    assert checkup is not None
+    checkup = replace(checkup, seconds=seconds)
+    dialogue.checked(checkup, repaired)
+    if not checkup.diagnosis.trainable:
+        return Preflight(checkup=checkup, repaired=repaired, verdict=None)
+    verdict = speed_of(environment, checkup, timing, dialogue)
+    return Preflight(checkup=checkup, repaired=repaired, verdict=verdict)
 
-    # Rules about scripts have nothing to say without one, and reading them takes a tenth of a second.
-    rules = load_rules(() if question.with_scripts else ("script",))
-    if question.select:
-        rules = tuple(rule for rule in rules if named(rule, question.select))
-    return tuple(rule for rule in rules if not named(rule, question.ignore))
+
+def base_for(environment: Environment, options: CheckOptions, python: str | None) -> tuple[Environment, Case]:
+    """The environment to create with its base interpreter, and what was chosen for that interpreter.
+
+    Without ``python``: our own, or else the newest one on PATH that the stack is for. Raises `Trouble` when none is.
+    """
+    from envdoctor.change.creation import candidates
+
+    first: Case | None = None
+    for candidate in candidates(python):
+        try:
+            base = locate(candidate)
+        except Trouble:
+            if python is not None:
+                raise
+            continue  # a shim on PATH without an interpreter behind it (pyenv)
+        found = target_for(base, options)
+        if found.target.choice is not None:
+            return replace(environment, python=base.python), found
+        first = first or found
+    if first is None:
+        raise Trouble(f"there is no interpreter {python!r}", where="--python", remedy="Give the path of a python.")
+    tried = python or ", ".join(dict.fromkeys(str(path) for path in candidates(None)))
+    raise Trouble(
+        first.target.no_choice or "no stack of the target is for this Python",
+        where=f"--target {first.target.name}",
+        remedy=f"Name an interpreter that a stack is locked for, e.g. --python python3.11 (tried: {tried})",
+        exit_code=3,
+    )
+
+
+def settle(environment: Environment, dialogue: Dialogue) -> None:
+    """Clear away, or bring to its end, what an interrupted change left behind."""
+    from envdoctor.change.recover import recover
+
+    dialogue.step("looking for what an interrupted run left behind")
+    for left in recover(environment.path).actions:
+        dialogue.tell(f"cleaned up after an interrupted run: {left}")
+
+
+def _with_history(facts: Facts, environment: Environment) -> Facts:
+    """Facts that know too whether `undo` has an earlier state to go back to."""
+    from envdoctor.change.earlier import can_go_back
+    from envdoctor.facts.model import Unavailable
+
+    if isinstance(facts.interpreter, Unavailable):
+        return facts
+    return replace(facts, interpreter=replace(facts.interpreter, can_go_back=can_go_back(environment.path)))
+
+
+def _judged(found: Case, rules: tuple[Rule, ...], started: float) -> Checkup:
+    from envdoctor.rules.checkup import Checkup
+    from envdoctor.rules.diagnose import diagnose
+    from envdoctor.rules.plan import plan
+
+    diagnosis = diagnose(found.facts, found.target, rules)
+    return Checkup(
+        facts=found.facts,
+        target=found.target,
+        target_reason=found.target_reason,
+        diagnosis=diagnosis,
+        plan=plan(found.facts, found.target, diagnosis),
+        rules=rules,
+        seconds=time.monotonic() - started,
+    )

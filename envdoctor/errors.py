@@ -6,7 +6,9 @@ import os
 
 
 class Trouble(Exception):
-    """An expected failure. ``exit_code`` 2: bad usage or input; 3: the environment could not be examined or changed."""
+    """An expected failure. ``exit_code`` 2: bad usage or input; 3: the environment could not be examined or changed;
+    126 and 127: a command to run that cannot be started, as shells have it.
+    """
 
     def __init__(
         self,

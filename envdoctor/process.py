@@ -12,14 +12,19 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
-from envdoctor.frozen import dataclass
+from envdoctor.errors import Trouble
+from envdoctor.values.frozen import dataclass
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes kept of each stream; a child that prints more is read on, but not remembered
+SAVE_SECONDS = 10.0  # for a training that is told to end to write its checkpoint; Slurm gives 30 s, Kubernetes too
 REAP_SECONDS = 1.0  # how long a killed child may take to disappear before it is abandoned
 
 
@@ -66,7 +71,10 @@ class Child:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
         pass_fds: Sequence[int] = (),
+        leash: bool | signal.Signals = False,
     ) -> None:
+        """``leash``: the child is killed with us, even by a SIGKILL that leaves us no time to do it; or it gets this
+        signal then."""
         self.argv = tuple(os.fspath(word) for word in argv)
         self._started = time.monotonic()
         self._deadline = self._started + deadline
@@ -82,6 +90,7 @@ class Child:
                 cwd=cwd,
                 start_new_session=True,
                 pass_fds=tuple(pass_fds),
+                preexec_fn=_leash(signal.SIGKILL if leash is True else leash) if leash else None,
             )
         except OSError as error:
             self._not_started = f"{self.argv[0]}: {error.strerror or error}"
@@ -97,6 +106,12 @@ class Child:
             timed_out = True
             code = None
         return self._outcome(code, out, err, timed_out=timed_out)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the child's whole group, while another thread waits for it."""
+        if self._popen is not None and self._popen.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, number)
 
     def kill(self) -> None:
         """Kill the child's whole group; abandon it if it does not die."""
@@ -180,14 +195,77 @@ def run(
     cwd: Path | None = None,
     pass_fds: Sequence[int] = (),
     on_line: Callable[[str], None] | None = None,
+    leash: bool = False,
 ) -> Outcome:
     """Run a program to its end, at most ``deadline`` seconds; never raises for what the program does."""
-    child = Child(argv, deadline=deadline, env=env, cwd=cwd, pass_fds=pass_fds)
+    child = Child(argv, deadline=deadline, env=env, cwd=cwd, pass_fds=pass_fds, leash=leash)
     try:
         return child.wait(on_line)
     except BaseException:
         child.kill()
         raise
+
+
+def _end(popen: subprocess.Popen[bytes]) -> None:
+    popen.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        popen.wait(SAVE_SECONDS)
+    popen.kill()
+
+
+@contextlib.contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM and SIGHUP (a scheduler's cancel, a closed terminal) end the command as Ctrl-C does, by SystemExit with
+    128 + signal: what was begun is cleared away and every child is ended, instead of being left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: FrameType | None) -> None:
+        for each in stopping:
+            signal.signal(each, signal.SIG_IGN)  # once is enough: a second one must not cut the clearing short
+        raise SystemExit(128 + number)
+
+    stopping = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+    before = {number: signal.getsignal(number) for number in stopping}
+    for number, handler in before.items():
+        if handler is signal.SIG_DFL:  # one that is ignored (nohup) or handled by somebody stays so
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leash(number: signal.Signals) -> Callable[[], None] | None:
+    """What a child does before it becomes another program: ask Linux for a signal at its parent's death."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes  # 6 ms: not for those who start no such child
+
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()
+
+    def tie() -> None:
+        prctl(1, int(number))  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+    return tie
+
+
+def _not_started(name: str, error: OSError, path: str) -> Trouble:
+    """As shells answer: 127 for a command that is nowhere, 126 for a file that cannot be run."""
+    if isinstance(error, FileNotFoundError):
+        here = {entry for folder in path.split(os.pathsep) if os.path.isdir(folder) for entry in os.listdir(folder)}
+        import difflib
+
+        near = difflib.get_close_matches(os.path.basename(name), sorted(here), n=1)
+        remedy = f"Did you mean {near[0]}?" if near else "Check the name, or give the command's path."
+        first = path.split(os.pathsep)[0]
+        return Trouble(f"command not found in {first} or elsewhere on PATH", where=name, remedy=remedy, exit_code=127)
+    problem = f"cannot be run: {error.strerror or error}"
+    return Trouble(problem, where=name, remedy="Is it a program? Scripts are run as: python FILE", exit_code=126)
 
 
 def attached(
@@ -201,15 +279,20 @@ def attached(
     """Run a program on the user's own terminal and return its exit code (128 + n for signal n, 124 at the deadline).
 
     The trainer and the user's own commands run this way: their progress bars are theirs, Ctrl-C reaches them, and
-    they are given time to save before they are killed. ``stdout_to_stderr`` keeps our own standard output for data.
+    they are given time to save before they are killed, also when we are told to stop ourselves (see `stoppable`).
+    ``stdout_to_stderr`` keeps our own standard output for data.
     """
     started = time.monotonic()
-    popen = subprocess.Popen(
-        [os.fspath(word) for word in argv],
-        env=None if env is None else dict(env),
-        cwd=cwd,
-        stdout=2 if stdout_to_stderr else None,
-    )
+    try:
+        popen = subprocess.Popen(
+            [os.fspath(word) for word in argv],
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            stdout=2 if stdout_to_stderr else None,
+            preexec_fn=_leash(signal.SIGTERM),
+        )
+    except OSError as error:
+        raise _not_started(os.fspath(argv[0]), error, (os.environ if env is None else env).get("PATH", "")) from error
     interrupts = 0
     while True:
         try:
@@ -217,11 +300,11 @@ def attached(
             code = popen.wait(None if remaining == float("inf") else max(remaining, 0.0))
             break
         except subprocess.TimeoutExpired:
-            popen.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                popen.wait(10)
-            popen.kill()
+            _end(popen)
             return 124
+        except SystemExit:
+            _end(popen)
+            raise
         except KeyboardInterrupt:
             # The terminal has sent the child the same signal: let it save; a second Ctrl-C does not wait.
             interrupts += 1

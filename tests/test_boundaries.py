@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCTOR = sorted(p for p in (ROOT / "envdoctor").rglob("*.py") if "_bundle" not in p.parts)
 TRAINER = sorted((ROOT / "trainer").rglob("*.py"))
-RULES = [p for p in DOCTOR if "rules" in p.relative_to(ROOT).parts]
+RULES = sorted((ROOT / "envdoctor" / "rules").rglob("*/*.py"))
 # Scripts run by path in another interpreter: probes, and what is injected into the user's own process.
 FOREIGN = [p for p in DOCTOR if {"probe", "inject"} & set(p.relative_to(ROOT).parts)]
 INSIDE = [p for p in DOCTOR if p not in FOREIGN]
@@ -75,8 +76,10 @@ def test_rules_do_no_input_or_output(path: Path) -> None:
 def test_only_commands_print_or_exit(path: Path) -> None:
     if name(path) == "envdoctor/cli.py" or "commands" in path.parts:
         return
-    found = [call for call, _ in calls(path) if call in ("print", "sys.exit", "exit", "quit", "os._exit", "click.echo")]
-    assert not found
+    forbidden = {"print", "sys.exit", "exit", "quit", "os._exit", "click.echo"}
+    if name(path) == "envdoctor/process.py":
+        forbidden.remove("os._exit")  # a child that was forked and is no other program yet
+    assert not [call for call, _ in calls(path) if call in forbidden]
 
 
 @pytest.mark.parametrize("path", [*DOCTOR, *TRAINER], ids=name)
@@ -92,6 +95,123 @@ def test_the_median_module_is_short() -> None:
 @pytest.mark.parametrize("path", [*DOCTOR, *TRAINER], ids=name)
 def test_names_say_what_a_thing_is(path: Path) -> None:
     assert path.stem not in {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+
+
+ALLOWED: dict[str, str] = {
+    # What everything stands on.
+    "errors": "",
+    "values": "errors",
+    "process": "errors values",
+    "bundle": "errors",
+    "configuration": "errors values",
+    # What is there: looked at, and known of it.
+    "facts": "errors values process",
+    "ranks": "errors values process facts",
+    "sources": "errors values process facts",
+    "knowledge": "errors values facts",
+    "facts.pasted": "errors values facts knowledge",
+    "locks": "errors values process bundle configuration facts knowledge",
+    # What is wrong, and what is done about it.
+    "rules": "errors values facts knowledge locks",
+    "launch": "errors values process bundle facts locks",
+    "change": "errors values process facts sources knowledge locks rules launch",
+    "locks.writing": "errors values process facts sources knowledge locks change",
+    # How fast it is.
+    "speed": "errors values process bundle facts knowledge locks launch",
+    # What is shown and asked.
+    "render": "errors values facts knowledge locks rules change speed",
+    "doctor": "errors values process bundle facts facts.pasted knowledge locks rules launch change speed",
+    "assistants": "errors values process facts render",
+    "commands": "errors values process bundle configuration facts facts.pasted sources knowledge locks rules "
+    "launch change locks.writing speed render doctor ranks assistants",
+    "cli": "errors process configuration facts commands",
+    # For programs.
+    "api": "values facts change rules speed render doctor",
+}
+"""Wing -> wings that it may import, bottom first: each names only wings that stand above it in this table."""
+
+
+def modules() -> dict[str, Path]:
+    """Dotted name of each module of both halves -> its file."""
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in [*DOCTOR, *TRAINER]}
+    return {module.removesuffix(".__init__"): path for module, path in named.items()}
+
+
+MODULES = modules()
+
+
+@functools.cache
+def imported_modules(module: str) -> frozenset[str]:
+    """Modules of our own that it imports, wherever in the file the import stands."""
+    found: set[str] = set()
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [f"{base}.{alias.name}" for alias in node.names]
+            found.update(name if name in MODULES else base for name in names)
+    return frozenset(name for name in found if name in MODULES and name != module)
+
+
+def wing(module: str) -> str | None:
+    """The wing a module stands in; None for the package itself, which holds the version only."""
+    _, *parts = module.split(".")
+    pair = ".".join(parts[:2])
+    return pair if pair in ALLOWED else parts[0] if parts else None
+
+
+def arrows() -> Iterator[tuple[str, str]]:
+    for module in MODULES:
+        if module.startswith("envdoctor.") and module != "envdoctor.__main__":
+            yield from (
+                (module, other) for other in imported_modules(module) if wing(other) not in (None, wing(module))
+            )
+
+
+def test_the_table_of_wings_points_one_way_and_names_them_all() -> None:
+    order = list(ALLOWED)
+    for name, below in ALLOWED.items():
+        assert set(below.split()) <= set(order[: order.index(name)]), name
+    assert {wing(module) for module in MODULES if module.startswith("envdoctor.")} - {
+        "__main__",
+        "snippets",
+        "schemas",
+    } == set(order)
+
+
+def test_imports_between_wings_follow_the_table() -> None:
+    against = {(one, other) for one, other in arrows() if wing(other) not in ALLOWED[str(wing(one))].split()}
+    assert against == set(), "a wing may not import this one (see ALLOWED)"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for types only count too."""
+    assert list(circles()) == []
+
+
+def circles() -> Iterator[set[str]]:
+    """Groups of modules each of which leads back to the others."""
+    reachable = {module: _reached(module) for module in MODULES}
+    seen: set[str] = set()
+    for module in MODULES:
+        circle = {other for other in reachable[module] if module in reachable[other]}
+        if circle and module not in seen:
+            seen |= circle
+            yield circle
+
+
+def _reached(module: str) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for other in imported_modules(waiting.pop()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return frozenset(found)
 
 
 def test_the_stack_of_the_doctor_starts_without_torch() -> None:

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from envdoctor.diagnose import Diagnosis, diagnose, load_rules
-from envdoctor.facts import Facts, Unavailable
-from envdoctor.pasted import read, words
-from envdoctor.rule import KINDS, Severity
-from envdoctor.target import no_target
+from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.facts.pasted import read, words
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.causes import KINDS
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.rule import Severity
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,6 +50,8 @@ class Case:
     @property
     def verdict(self) -> str:
         """The kind that was found; "healthy" needs a report without errors and without a root cause."""
+        if self.diagnosis.unexplained is not None:
+            return "unexplained"
         root = self.diagnosis.root_cause
         if root is not None:
             return root.kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -19,11 +20,14 @@ README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 
-MAIN = "pip install . && envdoctor preflight --fix --target cpu --env ./env"
+MAIN = "pip install . && envdoctor preflight --fix --yes --target cpu --env ./env"
 TESTS = "pip install '.[test]' && pytest"
+INSTALL = "pip install ."
 QUICK = {
-    "envdoctor check": (0, 1),
+    "envdoctor": (0, 1),
+    "envdoctor check --target h100 --env ./env": (0, 1, 3),
     "envdoctor fix --target h100 --dry-run": (0,),
+    "envdoctor explain precision/float32-matmul": (0,),
     "envdoctor run --env ./env -- python train.py": (0,),
     "envdoctor run --measure --stop-after 200 -- python train.py": (0, 3),
     "envdoctor diagnose report.txt": (0, 1),
@@ -34,26 +38,30 @@ QUICK = {
 """Command -> exit codes that are right for it in the place that the fixture makes."""
 WITH_NETWORK = {
     "envdoctor verify --target cpu --env ./env": (0, 1, 3),
+    "envdoctor train --env ./env sft --workload chat-5m --max_steps 20": (0,),
     "envdoctor baseline record --target cpu --env ./env --output mine.toml": (0, 3),
     "envdoctor lock --from environment --env ./env --output mine --folder ./locks": (0,),
 }
-MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults", "pytest -m bench"}
+MARKED = {"pytest -m slow", "pytest -m install", "pytest -m faults", "pytest -m bench", "pytest -m cuda"}
 BENCHMARKS = {
-    "python tests/bench_check.py",
-    "python -m trainer.benchmarks.peers",
-    "python -m trainer.benchmarks.seeds",
-    "python -m tests.speed.series --runs 80 --disturb half",
-    "python -m trainer.benchmarks.gpu all",
+    line.partition("  #")[0].strip()
+    for page in ("tests/benchmarks/README.md", "tests/speed/README.md")
+    for block in re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    for line in block.splitlines()
 }
-"""Minutes each: only that they start, and know the options that the README gives them."""
+"""Minutes each: only that they start, and know the options that the pages give them."""
 
 
 def test_every_command_is_accounted_for() -> None:
-    assert set(LINES) == {MAIN, TESTS, *QUICK, *WITH_NETWORK, *MARKED, *BENCHMARKS}
+    assert set(LINES) == {INSTALL, MAIN, TESTS, *QUICK, *WITH_NETWORK, *MARKED}
 
 
-def test_the_two_commands_come_first() -> None:
-    assert LINES[:2] == [MAIN, TESTS]
+def test_the_first_minute_is_a_look_at_ones_own_environment() -> None:
+    assert LINES[:2] == [INSTALL, "envdoctor"]
+
+
+def test_it_is_read_in_a_few_minutes() -> None:
+    assert len(README.split()) <= 1350  # tables and commands included
 
 
 def test_ci_runs_the_second_one_word_for_word() -> None:
@@ -96,6 +104,15 @@ def test_command(line: str, place: Path) -> None:
     assert outcome.code in QUICK[line], outcome.err
     assert "Traceback" not in outcome.err
     assert outcome.out or "--dry-run" in line
+
+
+def test_an_assistants_line_starts_the_server(place: Path) -> None:
+    """It ends with its standard input, which is empty here."""
+    pytest.importorskip("mcp")
+    (block,) = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
+    server = json.loads(block)["mcpServers"]["envdoctor"]
+    outcome = shell(shlex.join([server["command"], *server["args"]]), place, 60)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
 
 
 @pytest.mark.parametrize("line", sorted(BENCHMARKS))

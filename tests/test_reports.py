@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import pytest
 
-from envdoctor.diagnose import Diagnosis, diagnose, load_rules
-from envdoctor.facts import Facts
-from envdoctor.pasted import read
-from envdoctor.rule import Finding, Severity
-from envdoctor.target import no_target
+from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.rule import Finding, Severity
 from tests.test_cases import FOLDER
 
 SHARED = """
@@ -26,6 +27,7 @@ SHARED = """
     cudnn-mismatch cuda-libraries-mixed nvcc-mismatch torch-pair-mismatch triton-mismatch extension-abi-mismatch
     extension-binary-missing numpy-abi package-conflict python-unsupported known-broken-version known-slow-version
     debug-variable tf32-api-mixed shm-too-small file-limit thread-count slow-interconnect config-mismatch healthy
+    unexplained
 """.split()
 
 
@@ -52,6 +54,8 @@ def _judged(text: str) -> Diagnosis:
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
+    if diagnosis.unexplained is not None:
+        return "unexplained"
     if diagnosis.root_cause is not None:
         return diagnosis.root_cause.kind
     return "errors" if diagnosis.at_least(Severity.ERROR) else "healthy"

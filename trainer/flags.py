@@ -12,7 +12,8 @@ is reported as its error text.
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Callable, NamedTuple
 
 # Order of torch's own enum `SDPBackend` (torch/nn/attention/__init__.py): the priority functions speak in these
 # integers.
@@ -30,15 +31,15 @@ class Flag(NamedTuple):
     why: str
 
 
-def _one_of(name: str, value: Any, allowed: List[Any]) -> Any:
+def _one_of(name: str, value: Any, allowed: list[Any]) -> Any:
     if value not in allowed or isinstance(value, bool) != isinstance(allowed[0], bool):
-        raise ValueError("flag %s: %r is not one of %s" % (name, value, ", ".join(map(repr, allowed))))
+        raise ValueError(f"flag {name}: {value!r} is not one of {', '.join(map(repr, allowed))}")
     return value
 
 
 def _count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError("flag %s: %r is not a whole number of at least 1" % (name, value))
+        raise ValueError(f"flag {name}: {value!r} is not a whole number of at least 1")
     return value
 
 
@@ -46,7 +47,7 @@ def _set_matmul_precision(torch: Any, value: Any) -> None:
     torch.set_float32_matmul_precision(_one_of("float32-matmul-precision", value, ["highest", "high", "medium"]))
 
 
-def _read_sdp(torch: Any) -> List[str]:
+def _read_sdp(torch: Any) -> list[str]:
     cuda = torch.backends.cuda
     on = {
         "flash": cuda.flash_sdp_enabled(),
@@ -61,12 +62,12 @@ def _read_sdp(torch: Any) -> List[str]:
 
 def _set_sdp(torch: Any, value: Any) -> None:
     if not isinstance(value, list) or not value or len(set(map(str, value))) != len(value):
-        raise ValueError("flag sdp: %r is not a list of different backends" % (value,))
+        raise ValueError(f"flag sdp: {value!r} is not a list of different backends")
     for name in value:
         _one_of("sdp", name, list(_SDP_NUMBERS))
     cuda = torch.backends.cuda
     if "cudnn" in value and not hasattr(cuda, "enable_cudnn_sdp"):
-        raise ValueError("flag sdp: this torch (%s) has no cudnn backend" % torch.__version__)
+        raise ValueError(f"flag sdp: this torch ({torch.__version__}) has no cudnn backend")
     cuda.enable_flash_sdp("flash" in value)
     cuda.enable_mem_efficient_sdp("efficient" in value)
     cuda.enable_math_sdp("math" in value)
@@ -113,7 +114,7 @@ def _read_allocator(torch: Any) -> str:
 
 def _set_allocator(torch: Any, value: Any) -> None:
     if not isinstance(value, str):
-        raise ValueError("flag allocator-conf: %r is not a text" % (value,))
+        raise ValueError(f"flag allocator-conf: {value!r} is not a text")
     if torch.cuda.is_initialized() and value != _read_allocator(torch):
         raise ValueError(
             "flag allocator-conf: CUDA has already started in this process; set it before the first CUDA call"
@@ -121,7 +122,7 @@ def _set_allocator(torch: Any, value: Any) -> None:
     os.environ[_allocator_variable(torch)] = value
 
 
-FLAGS: List[Flag] = [
+FLAGS: list[Flag] = [
     Flag(
         "float32-matmul-precision",
         "before the matmul it is meant for",
@@ -189,14 +190,15 @@ FLAGS: List[Flag] = [
 ]
 
 
-def read_all(torch: Any) -> Dict[str, Any]:
+def read_all(torch: Any) -> dict[str, Any]:
     """Every flag's present value; a read that raises becomes {"error": "Type: text"}, the others are still read."""
-    values: Dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for flag in FLAGS:
         try:
             values[flag.name] = flag.read(torch)
         except Exception as error:  # noqa: BLE001 - a sick torch may raise anything, and the text is the finding
-            values[flag.name] = {"error": "%s: %s" % (type(error).__name__, str(error).split("\n")[0])}
+            first, _, _ = str(error).partition("\n")
+            values[flag.name] = {"error": f"{type(error).__name__}: {first}"}
     return values
 
 
@@ -208,7 +210,7 @@ def apply(torch: Any, values: Mapping[str, Any]) -> None:
     table = {flag.name: flag for flag in FLAGS}
     unknown = sorted(set(values) - set(table))
     if unknown:
-        raise ValueError("unknown flag %s; the flags are %s" % (", ".join(unknown), ", ".join(table)))
+        raise ValueError(f"unknown flag {', '.join(unknown)}; the flags are {', '.join(table)}")
     for name in table:
         if name in values:
             table[name].apply(torch, values[name])

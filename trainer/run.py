@@ -1,328 +1,292 @@
-"""One run from settings to a trained model. Each line of the report is written down as soon as it is known."""
+"""One run from settings to a trained model, in the order in which it happens; the report is written as it is learnt."""
 
 from __future__ import annotations
 
-import os
-import platform
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable
 
 import torch
 
-from trainer import (
-    fitting,
-    flags,
-    flops,
-    idle,
-    loop,
-    lora,
-    parallel,
-    reference,
-    save,
-    sharding,
-    task,
-    trackers,
-    upload,
-    workloads,
-)
-from trainer.batches import Share
-from trainer.contention import Contention, peak_rss
-from trainer.errors import TrainerError
-from trainer.hardware import Choice, describe, peak_flops
-from trainer.history import History, finite
-from trainer.measure import Counts, Measurement, Stopwatch, total
-from trainer.model import build
-from trainer.optimizer import Stepper
-from trainer.pace import meter
-from trainer.progress import Progress, Reader
-from trainer.protocol import Protocol
-from trainer.settings import Settings
-from trainer.uploading import uploading
-
-FOREVER = 10**6  # epochs of a measured run, which ends by its windows
-
-Report = Dict[str, Any]
+from trainer import flags, tasks
+from trainer.checkpoints import card, save, upload
+from trainer.checkpoints import folder as run_folder
+from trainer.checkpoints.publish import publish
+from trainer.checkpoints.resume import resume
+from trainer.checkpoints.uploading import uploading
+from trainer.compute import flops, parallel, process
+from trainer.compute.hardware import describe
+from trainer.compute.optimizer import Stepper
+from trainer.data import hub, whole, workloads
+from trainer.data.counts import Counts
+from trainer.data.located import located
+from trainer.data.source import Prepared, Share
+from trainer.errors import TrainerError, disk_remedy
+from trainer.loop import train, train_more
+from trainer.measure import idle, progress
+from trainer.measure.history import History, finite
+from trainer.measure.measurement import Stopwatch, total
+from trainer.measure.protocol import Protocol
+from trainer.measure.watching import Tally, Watch
+from trainer.model import fitting
+from trainer.model.build import Trainee, build, size
+from trainer.options import defaults
+from trainer.report import Choice, RunReport
+from trainer.settings import Settings, as_file
+from trainer.state import Run
+from trainer.validation import best
+from trainer.validation.evaluation import Evaluation
 
 
 def execute(
     task_name: str,
     settings: Settings,
     flag_values: Mapping[str, Any],
-    protocol: Optional[Protocol],
-    report: Report,
+    protocol: Protocol | None,
+    report: RunReport,
     say: Callable[[str], None],
 ) -> None:
     """Train, or time the training when `protocol` is given; fills `report`. TrainerError tells what stopped it."""
     workload = workloads.find(settings.workload) if settings.workload else None
-    report["versions"] = versions()
-    try:
-        flags.apply(torch, flag_values)
-    except ValueError as error:
-        raise TrainerError("bad-flag", str(error), "Correct the flags of the order.") from None
-    job = task.load(task_name)
+    report.versions = process.versions()
+    _switch(flag_values)
+    task = tasks.load(task_name)
     if settings.upload and not protocol:
         upload.check(settings.upload, settings.upload_compression)
-    group = parallel.start(settings)
-    report["processes"] = {"rank": group.rank, "world": group.world, "kind": group.kind}
-    try:
-        _executed(job, settings, workload, group, protocol, report, say if group.first else _silent)
-    finally:
-        if report["outcome"] != "failed":  # after a failure the others may never come
-            group.leave()
 
-
-def _executed(
-    job: task.Task,
-    settings: Settings,
-    workload: Any,
-    group: parallel.Group,
-    protocol: Optional[Protocol],
-    report: Report,
-    say: Callable[[str], None],
-) -> None:
-    # The first process moves aside what resume=never means.
-    mine = settings if group.first else replace(settings, resume="auto")
-    prepared = group.in_turn(lambda: job.prepare(mine, workload), getattr(job, "IN_TURN", False))
-    prepared.source.share = Share(group.rank, group.world)
-    report["data"] = prepared.facts
-    report["packing_efficiency"] = prepared.facts.get("packing_efficiency")
-    trainee = build(settings, workload, group.local_world)
-    with trainee.held:
-        choices: List[Choice] = report.setdefault("choices", [])
-        job.adapt(trainee, settings)
-        steps = prepared.source.steps_in(0) * settings.epochs
-        steps = min(steps, settings.max_steps or steps)
-        known = {} if protocol or settings.resume == "never" else save.glance(Path(settings.output) / "checkpoints")
-        settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, known)
-        report["settled"] = fitting.as_reported(settings)
-        choices += [*trainee.choices, parallel.choice(group)]
-        work = flops.work_of(trainee.model)
-        report.update(device=describe(trainee.device), model=_model(trainee.model))
-        group.wrap(trainee.model)
-        if group.world > 1:
-            torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
-        stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
-        choices.append(stepper.choice)
-        settled = len(trainee.choices)  # the feed may add one while it runs
-        report["flags"] = flags.read_all(torch)
-        run = loop.Run(
-            settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper, group=group, say=say,
-            slots_limit=limit, history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
-            total_steps=steps, epochs=FOREVER if protocol else settings.epochs,
-        )  # fmt: skip
-        try:
-            if protocol:
-                _timed(run, protocol, work, report)
-            else:
-                _trained(run, work, report, say)
-        finally:
-            choices += trainee.choices[settled:]
-            report.update(
-                steps=run.position.step, losses=finite(run.history.losses), grad_norms=finite(run.history.norms),
-                skipped_steps=run.history.skipped, memory=report.get("memory") or _memory(trainee.device),
-            )  # fmt: skip
-        report["outcome"] = "interrupted" if run.interrupted else "finished"
-
-
-def _trained(run: loop.Run, work: flops.Work, report: Report, say: Callable[[str], None]) -> None:
-    """Training proper: resume, progress, checkpoints, the model at the end."""
-    settings, folder = run.settings, Path(run.settings.output)
-    partial = _resume(run, folder / "checkpoints", say)
-    with uploading(run, report, say) as announce:
-        run.saver = save.Saver(
-            folder / "checkpoints", settings.keep_checkpoints, settings.checkpoint_blocking, announce
-        )  # of which only the first process's writes
-        _to_the_end(run, work, report, partial)
-
-
-def _to_the_end(run: loop.Run, work: flops.Work, report: Report, partial: Any) -> None:
-    settings, folder = run.settings, Path(run.settings.output)
-    peak = peak_flops(run.trainee.device)
-    progress: Any = Reader(settings.log_every)
-    if run.group.first:
-        tracker = trackers.Tracker(settings) if settings.tracker != "none" else None
-        peak = peak and peak * run.group.world
-        progress = Progress(folder, settings.log_every, work, peak, run.stopwatch, settings.price_per_hour, tracker)
-    seen: Dict[str, Any] = {"counts": Counts(), "steps": 0}
-    begun = time.perf_counter()
-    try:
-        loop.train(run, [progress, _first_step(report), _tally(seen)], partial)
-    finally:
-        progress.close()
-    report["seconds"] = time.perf_counter() - begun
-    _per_step(report, seen["counts"], seen["steps"], work)
-    if settings.save_model and not run.interrupted:
-        sharding.unshard(run.trainee.model, run.group.first)
-        if run.group.first:
-            _publish(run, report)
-
-
-def _publish(run: loop.Run, report: Report) -> None:
-    """The trained model (or its adapters) in the run folder."""
-    settings, folder = run.settings, Path(run.settings.output)
-    from transformers.utils.logging import disable_progress_bar
-
-    trainee, tokenizer = run.trainee, run.prepared.tokenizer
-    if trainee.adapters is not None:
-        save.publish(folder / "adapter", lambda target: lora.save(trainee, target))
-        report["model_path"] = str(folder / "adapter")
-        if not settings.merge_lora:
+    with parallel.joined(settings) as group, ExitStack() as held:
+        report.processes = group.as_reported()
+        tell = say if group.first else _silent
+        report.named_output = bool(settings.output)
+        settings = replace(settings, output=group.gathered(run_folder.named(settings, task_name))[0])
+        report.settings, folder = settings, Path(settings.output)
+        known: run_folder.Record = {}
+        places: list[Settings] = []  # the settings with files and folders in place of Hub names and patterns
+        if not protocol:
+            known = group.in_turn(lambda: _claim(settings, task_name, held, tell) if group.first else {})
+        report.hub = group.in_turn(lambda: _locate(settings, task_name, places, tell))
+        settings = places[0]
+        # The first process moves aside what resume=never means, and speaks for all.
+        mine = settings if group.first else replace(settings, resume="auto")
+        prepared = group.in_turn(lambda: task.prepare(mine, workload), task.in_turn)
+        prepared.source.share = Share(group.rank, group.world)
+        report.data = prepared.facts
+        for kind, files in prepared.facts.get("formats", {}).items():
+            tell(f"{', '.join(files[:3])}{' ...' if len(files) > 3 else ''}: {kind}")
+        content = {"data": prepared.facts["fingerprint"], "model": run_folder.model_fingerprint(settings)}
+        if "eval_fingerprint" in prepared.facts:
+            content["validation"] = prepared.facts["eval_fingerprint"]
+        if not protocol and _already_done(report.settings, task_name, content, known, group, report):
             return
-        lora.merge(trainee)
 
-    def fill(target: Path) -> None:
-        disable_progress_bar()
-        trainee.model.save_pretrained(target)
-        tokenizer.save_pretrained(target)
+        trainee = build(settings, workload, group.local_world)
+        with trainee.held:
+            task.adapt(trainee, settings)
+            settings, steps = settled(settings, trainee, prepared, tell)
+            fresh = protocol or settings.resume == "never"
+            checkpoints = {} if fresh else save.glance(folder / "checkpoints")
+            settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
+            work = flops.work_of(trainee.model)
+            report.settled = {**fitting.as_reported(settings), "learning_rate": settings.learning_rate}
+            report.choices = trainee.choices
+            report.device, report.model = describe(trainee.device), size(trainee.model)
 
-    save.publish(folder / "model", fill)
-    report["model_path"] = str(folder / "model")
+            group.wrap(trainee.model)
+            if group.world > 1:
+                torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
+            stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
+            trainee.choices += [parallel.choice(group), stepper.choice]
+            report.flags = flags.read_all(torch)
+            run = Run(
+                settings=settings, task=task, trainee=trainee, prepared=prepared, stepper=stepper, group=group,
+                say=tell, slots_limit=limit, history=History(settings.max_bad_steps, settings.stop_diverging),
+                stopwatch=Stopwatch(trainee.device), total_steps=steps,
+                epochs=defaults.WITHOUT_END if protocol else settings.epochs,
+            )  # fmt: skip
+            tally = Tally()
+            try:
+                if protocol:
+                    _measure(run, protocol, tally, work, report)
+                else:
+                    _train(run, tally, work, report)
+                    _record(run, task_name, content, report)
+            finally:
+                report.cold_start_seconds = tally.cold_start_seconds
+                report.steps, report.skipped_steps = run.position.step, run.history.skipped
+                report.losses, report.grad_norms = finite(run.history.losses), finite(run.history.norms)
+                report.memory = report.memory or process.memory(trainee.device)
+            report.outcome = "interrupted" if run.interrupted else "finished"
 
 
-def _timed(run: loop.Run, protocol: Protocol, work: flops.Work, report: Report) -> None:
-    """A measured run: probes, warm-up, windows, probes; nothing is saved."""
-    contention, device = Contention(), run.trainee.device
-    before = reference.probe(device) if protocol.probes else None
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)  # the probes' gigabytes are not the training's
-    steady = device.type == "cpu" and protocol.probes
-    measurement = Measurement(protocol, run.stopwatch, meter(device, run.trainee.dtype) if steady else None)
-    begun = time.perf_counter()
+def _locate(settings: Settings, task: str, places: list[Settings], say: Callable[[str], None]) -> dict[str, Any]:
+    found, fetched = located(settings, task, say)
+    places.append(found)
+    return fetched
 
-    def watch(counts: Counts, _: loop.Run) -> bool:
-        warm = measurement.warmup is not None
-        done = measurement.after_step(counts)
-        if measurement.warmup is not None and not warm:
-            contention.begin(measurement.measured_since)
-        return done
 
-    measurement.start()
-    loop.train(run, [_first_step(report), watch])
-    now = time.perf_counter()
-    report["memory"] = _memory(device)
-    after = reference.probe(device) if protocol.probes else None
-    whole = total(measurement.windows)
-    report.update(
-        seconds=now - begun, warmup=measurement.warmup, windows=measurement.windows, breakdown=whole["breakdown"],
-        contention=contention.report(now),
-        reference_probes={"before": before, "after": after} if protocol.probes else None,
+def _claim(settings: Settings, task: str, held: ExitStack, say: Callable[[str], None]) -> run_folder.Record:
+    held.enter_context(run_folder.claimed(Path(settings.output), say))
+    return run_folder.begin(settings, task, say)
+
+
+def _already_done(
+    settings: Settings,
+    task: str,
+    content: dict[str, str],
+    known: run_folder.Record,
+    group: parallel.Group,
+    report: RunReport,
+) -> bool:
+    """Whether the folder holds this very run, finished; then the report tells of that one. What is asked is kept."""
+
+    def look() -> run_folder.Record:
+        run_folder.check_content(Path(settings.output), known, content)
+        if known and run_folder.is_done(settings, known):
+            return known
+        # Losses of what was trained before stay, so that a run that was stopped tells of all of it in the end.
+        kept = {name: known.get(name) for name in ("first_loss", "last_loss")}
+        run_folder.write(settings, task, content, outcome=None, **kept)
+        return {}
+
+    done = group.gathered(group.in_turn(lambda: look() if group.first else {}))[0]
+    report.first_loss, report.last_loss = known.get("first_loss"), known.get("last_loss")
+    if done:
+        report.already_finished, report.outcome = True, "finished"
+        report.steps, report.model_path = done["steps"], done["model_path"]
+        report.seconds = done["seconds"]
+    return bool(done)
+
+
+def settled(
+    settings: Settings, trainee: Trainee, prepared: Prepared, say: Callable[[str], None]
+) -> tuple[Settings, int]:
+    """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
+    per_epoch = prepared.source.steps_in(0)
+    epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
+    trainee.choices.append(Choice("length", f"{steps} steps", why))
+    if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
+        say(why)
+    if settings.learning_rate < 0:
+        parameters = sum(p.numel() for p in trainee.model.parameters())
+        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model))
+        trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
+        settings = replace(settings, learning_rate=rate)
+    return replace(settings, epochs=epochs), steps
+
+
+def _summarise(run: Run, report: RunReport) -> None:
+    """The losses with which the run began and ended; those of an earlier part of it count."""
+    losses = finite(run.history.losses)
+    if losses:
+        report.last_loss = losses[-1]
+        report.first_loss = losses[0] if report.first_loss is None else report.first_loss
+
+
+def _record(run: Run, task: str, content: dict[str, str], report: RunReport) -> None:
+    """How the run ended, for the next command on its folder."""
+    _summarise(run, report)
+    if not run.group.first:
+        return
+    uploaded = run.settings.upload if run.settings.upload and not (report.uploads or {}).get("failed") else None
+    outcome = "interrupted" if run.interrupted else "finished"
+    run_folder.write(
+        report.settings, task, content, outcome=outcome, steps=run.position.step, seconds=report.seconds,
+        first_loss=report.first_loss, last_loss=report.last_loss, model_path=report.model_path, upload=uploaded,
+        pushed=run.settings.push_to if report.pushed_to else None,
     )  # fmt: skip
-    pace = run.group.gathered(whole["seconds"] / whole["steps"] if whole["steps"] else None)[0]
+
+
+def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
+    """To the end of the data or a signal, from the last checkpoint on; then the model is written."""
+    settings, folder = run.settings, Path(run.settings.output) / "checkpoints"
+    partial = resume(run, folder)
+    if run.group.first:
+        _keep_config(settings, report)
+    with uploading(run, report) as announce:
+        # Every process has a saver, of which only the first one's writes.
+        run.saver = save.Saver(folder, settings.keep_checkpoints, settings.checkpoint_blocking, announce)
+        with ExitStack() as shown:
+            watched: list[Evaluation] = []
+            log = shown.enter_context(progress.shown(run, work, lambda now: any(one.due(now) for one in watched)))
+            if len(run.prepared.validation) or settings.sample_prompts:
+                watched.append(Evaluation(run, log.note))
+            begun = time.perf_counter()
+            if not any(one.over for one in watched):
+                train(run, [log, *watched, tally], partial)
+        report.seconds = time.perf_counter() - begun
+        _per_step(report, tally.counts, tally.steps, work)
+        for evaluation in watched:
+            _take_best(run, evaluation, report)
+        if settings.save_model and not run.interrupted:
+            report.steps = run.position.step
+            _summarise(run, report)
+            adapter = run.trainee.adapters is not None and not settings.merge_lora
+            base = report.settings.model
+            report.model_path = publish(run, base, lambda target: card.write(target, report, settings, base, adapter))
+            if settings.push_to and report.model_path:
+                report.pushed_to = hub.push(Path(report.model_path), settings.push_to, run.say)
+
+
+def _keep_config(settings: Settings, report: RunReport) -> None:
+    """OUTPUT/config.yaml: every option as it was decided, under the names that were given."""
+    decided = {name: getattr(settings, name) for name in ("learning_rate", "compile", "recompute")}
+    epochs = 0 if settings.epochs == defaults.WITHOUT_END else settings.epochs
+    text = as_file(replace(report.settings, **decided, epochs=epochs), str(report.task), f"{report.task}, as decided")
+    try:
+        whole.write_file(Path(settings.output) / "config.yaml", text.encode())
+    except OSError as error:
+        raise TrainerError(
+            "output-not-writable", f"{settings.output}: {error.strerror or error}", disk_remedy(error)
+        ) from None
+
+
+def _take_best(run: Run, evaluation: Evaluation, report: RunReport) -> None:
+    """The weights of the lowest validation loss become the model's, where they are not those of the last step."""
+    lowest = evaluation.best
+    if lowest is None:
+        return
+    report.validation = {"best_step": lowest["step"], "best_loss": lowest["eval_loss"], "evaluations": evaluation.rows}
+    if run.settings.keep_best and not run.interrupted and lowest["step"] != run.position.step:
+        best.restore(run, Path(run.settings.output) / "best")
+        run.say(f"the model is that of step {lowest['step']}, where the validation loss was lowest")
+
+
+def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, report: RunReport) -> None:
+    """Probes, warm-up, windows, probes; nothing is saved."""
+    device = run.trainee.device
+    watch = Watch(protocol, run.stopwatch, device, run.trainee.dtype)
+    train(run, [tally, watch])
+    now = time.perf_counter()
+    report.memory = process.memory(device)
+    report.seconds, report.timing = now - watch.begun, watch.timing(now)
+    every = total(report.timing.windows)
+    pace = run.group.gathered(every.seconds / every.steps if every.steps else None)[0]
     if pace and not run.interrupted:
-        report["gpu_idle"] = idle.profiled(lambda n: _more(run, n), pace, device)
-    tokens = whole["tokens"]
-    _per_step(
-        report, Counts(tokens["trained"], tokens["real"], tokens["slots"], 0, whole["squares"]), whole["steps"], work
-    )
-    if not measurement.windows and not run.interrupted:
+        report.timing.gpu_idle = idle.profiled(lambda steps: train_more(run, steps), pace, device)
+    _per_step(report, Counts(**every.tokens, squares=every.squares), every.steps, work)
+    if not every.steps and not run.interrupted:
         raise TrainerError(
             "too-slow-to-measure",
-            "no window was complete after %.0f s" % protocol.max_seconds,
+            f"no window was complete after {protocol.max_seconds:.0f} s",
             "Raise max_seconds or take a smaller workload.",
         )
 
 
-def _more(run: loop.Run, count: int) -> int:
-    """Train up to `count` further steps; how many there were."""
-    begun = run.position.step
-
-    def enough(counts: Counts, current: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
-        return current.position.step - begun >= count
-
-    loop.train(run, [enough])
-    return run.position.step - begun
+def _per_step(report: RunReport, counts: Counts, steps: int, work: flops.Work) -> None:
+    if steps and report.model:
+        report.tokens_per_step = {name: getattr(counts, name) / steps for name in ("trained", "real", "slots")}
+        report.model.flops_per_step, report.model.formula = work.of(counts) / steps, flops.FORMULA
 
 
-def _resume(run: loop.Run, folder: Path, say: Callable[[str], None]) -> Any:
-    if run.settings.resume == "never":
-        if folder.exists() and run.group.first:
-            aside = next(
-                p for p in (folder.with_name("checkpoints.before-%d" % n) for n in range(1, 10**6)) if not p.exists()
-            )
-            os.rename(folder, aside)
-            say("resume=never: the checkpoints that were in %s are now in %s" % (folder, aside))
-        return None
-    # Verified once, by the process that speaks; the others take its word.
-    found, passed_over = run.group.gathered(save.newest(folder) if run.group.first else (None, []))[0]
-    for sentence in passed_over:
-        say(sentence)
-    if found is None:
-        return None
-    state, tensors = save.read(found)
-    if state["identity"] != run.prepared.identity:
-        raise TrainerError(
-            "other-run",
-            "%s was written by a run with other data or another plan" % found,
-            "Choose another output, or set resume=never.",
-        )
-    partial = loop.restore(run, state, tensors)
-    say("continuing from %s (step %d)" % (found, run.position.step))
-    return partial
+def _switch(flag_values: Mapping[str, Any]) -> None:
+    try:
+        flags.apply(torch, flag_values)
+    except ValueError as error:
+        raise TrainerError("bad-flag", str(error), "Correct the flags of the order.") from None
 
 
 def _silent(text: str) -> None:
     """What processes other than the first have to say."""
-
-
-def _first_step(report: Report) -> loop.Observer:
-    def note(counts: Counts, run: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
-        if "cold_start_seconds" not in report:
-            report["cold_start_seconds"] = process_age()
-        return False
-
-    return note
-
-
-def _tally(seen: Dict[str, Any]) -> loop.Observer:
-    def note(counts: Counts, run: loop.Run) -> bool:  # noqa: ARG001 - an observer's signature
-        seen["counts"] += counts
-        seen["steps"] += 1
-        return False
-
-    return note
-
-
-def _per_step(report: Report, counts: Counts, steps: int, work: flops.Work) -> None:
-    if not steps:
-        return
-    report["tokens_per_step"] = {name: getattr(counts, name) / steps for name in ("trained", "real", "slots")}
-    report["model"].update(flops_per_step=work.of(counts) / steps, formula=flops.FORMULA)
-
-
-def _model(model: Any) -> Dict[str, Any]:
-    return {
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "trained_parameters": sum(p.numel() for p in model.parameters() if p.requires_grad),
-    }
-
-
-def _memory(device: torch.device) -> Dict[str, Any]:
-    cuda = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
-    return {"peak_rss": peak_rss(), "cuda_peak": cuda}
-
-
-def versions() -> Dict[str, Optional[str]]:
-    """Python and the packages that decide speed; None for one that is absent."""
-    found: Dict[str, Optional[str]] = {"python": platform.python_version()}
-    for name in ("torch", "transformers", "accelerate", "datasets", "peft", "safetensors", "tokenizers", "numpy"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
-
-
-def process_age() -> float:
-    """Seconds since this process was started (field 22 of /proc/self/stat); this process's CPU time where there is
-    no /proc.
-    """
-    try:
-        with open("/proc/self/stat", encoding="ascii", errors="replace") as stream:
-            ticks = float(stream.read().rpartition(")")[2].split()[19])
-        with open("/proc/uptime", encoding="ascii") as stream:
-            return float(stream.read().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError):
-        return time.process_time()

@@ -10,22 +10,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from envdoctor.change import build, sources
+from envdoctor.change import build, inventory
 from envdoctor.change.exchange import flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
 from envdoctor.change.layout import ask, python_of
 from envdoctor.change.lock import locked
 from envdoctor.change.log import Log
+from envdoctor.change.meanwhile import Watch
 from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import clear, prune, recover, recover_locked
-from envdoctor.change.signals import stoppable, undisturbed
-from envdoctor.change.strategy import decide, outline, preview
+from envdoctor.change.signals import undisturbed
+from envdoctor.change.strategy import decide, foreign_entries, outline, preview
 from envdoctor.change.swap import overwrite, record_finished, swap
-from envdoctor.change.users import refuse_users
+from envdoctor.change.tree import shown, walk
+from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
+from envdoctor.process import stoppable
+from envdoctor.sources import sources
 
 Verify = Callable[[Path], str | None]
 Progress = Callable[[str], None]
@@ -57,22 +61,19 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             refuse_users(where)
         strategy = decide(change, where, layout, count=False)
         _refuse(strategy)
+        if not change.force and strategy.kind != "file-by-file":
+            refuse_writers(where)
         task = _begin(change, where, lock, progress)
-        before = build.fingerprint(layout)
+        foreign = frozenset(foreign_entries(where, layout))
         with _all_or_nothing(task):
-            built = build.changed_clone(task, layout, copy=strategy.copies)
+            watch = Watch(where.real, foreign)
+            built = build.changed_clone(task, layout, foreign, copy=strategy.copies)
             _check(task, verify)
-            if build.fingerprint(layout) != before:
-                raise Trouble(
-                    "was changed by somebody else meanwhile",
-                    file=where.environment,
-                    remedy="Run it again when that has ended.",
-                    exit_code=3,
-                )
             if not change.force:
                 refuse_users(where)
             progress("putting the new state into place")
-            journal = _put_in_place(task, strategy, built)
+            journal = _put_in_place(task, strategy, built, watch)
+        journal, missed = _late(task, watch, journal)
         try:
             prune(where, journal)
         except (Trouble, OSError) as error:
@@ -85,6 +86,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
                 (location(where, one) for one in journal.states if one.number == journal.current.parent), None
             ),
             log=task.log.path,
+            missed=missed,
         )
 
 
@@ -133,17 +135,66 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
 
 
-def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built) -> Journal:
+def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built, watch: Watch) -> Journal:
     where = task.where
     if strategy.kind != "file-by-file":
+        watch.settle(task.slot, built.going, built.done)
+        journal = _recorded(task, watch)
         flush_file_system(task.slot)
-        return swap(where, task.journal, task.number, task.incoming)
-    difference = compare(where.real, task.slot, built.done, built.left_out)
+        return swap(
+            where,
+            journal,
+            task.number,
+            task.incoming,
+            last_look=lambda: watch.settle(task.slot, built.going, built.done),
+        )
+    others = watch.altered(task.slot, built.going, built.done)
+    difference = compare(where.real, task.slot, built.done, built.left_out, others)
     kept = where.free_slot(task.journal.slots())
     keep(where.real, task.slot, where.kept(kept), difference)
+    changed = difference.old.keys() | difference.new.keys()
+    clash = watch.altered(task.slot, built.going, built.done, linked=True) & changed
+    if clash:
+        raise Trouble(
+            f"was changed by somebody else meanwhile: {shown(tuple(clash))}",
+            file=where.environment,
+            remedy="Run it again when that has ended.",
+            exit_code=3,
+        )
     doomed = (*task.journal.doomed, task.number)
     journal = overwrite(where, replace(task.journal, doomed=doomed), kept, task.incoming, "new")
     return clear(where, journal)
+
+
+def _recorded(task: build.Task, watch: Watch) -> Journal:
+    """Write down what is in both states; the one that is left is kept for good where it alone holds others' work."""
+    where, current = task.where, task.journal.current
+    done = inventory.since(where, current.number, watch.seen)
+    if done is not None and inventory.only_here(done, watch.seen, task.slot):
+        current = replace(current, changed=True)
+    inventory.record(where, current.number, watch.seen)
+    inventory.record(where, task.incoming.number, walk(task.slot))
+    return replace(task.journal, current=current)
+
+
+def _late(task: build.Task, watch: Watch, journal: Journal) -> tuple[Journal, tuple[str, ...]]:
+    """Take over what was written between the last look and the exchange; what cannot be is told, and kept for good."""
+    left = next((one for one in journal.states if one.slot == task.number and one.side is None), None)
+    if left is None:
+        return journal, ()
+    try:
+        missed = watch.late(task.slot, task.where.real)
+        inventory.record(task.where, left.number, watch.seen)
+        if missed:
+            states = tuple(replace(one, changed=True) if one is left else one for one in journal.states)
+            journal = replace(journal, states=states)
+            write(task.where, journal)
+    except (Trouble, OSError) as error:  # the change itself has been made
+        task.log.line(f"not looked through after the exchange: {error}")
+        return journal, ()
+    for path in missed:
+        task.log.line(f"written during the exchange, in the state that was left only: {path}")
+    return journal, missed
 
 
 def _begin(change: Change, where: Places, lock: int, progress: Progress, *, new: bool = False) -> build.Task:

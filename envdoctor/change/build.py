@@ -11,18 +11,19 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from envdoctor.change import hook, paths
+from envdoctor.change import genuine, paths
 from envdoctor.change.clone import Cloned, clone
-from envdoctor.change.distributions import Installed, going, scan
-from envdoctor.change.installers import Installer, install, new_environment
+from envdoctor.change.distributions import Going, Installed, going, scan
+from envdoctor.change.installers import Installer, install, local_folders, new_environment
 from envdoctor.change.journal import Generation, Journal
 from envdoctor.change.layout import Layout, ask
 from envdoctor.change.log import Log
 from envdoctor.change.places import KEPT_PREFIX, Places
-from envdoctor.change.strategy import foreign_entries
+from envdoctor.change.tree import hide, walk
 from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
-from envdoctor.stack import Locked
+from envdoctor.launch import hook
+from envdoctor.locks.stack import Locked
 
 # What `strict` leaves, although no pin asks for it: the environment's own installer.
 _INSTALLERS = frozenset({"pip"})
@@ -49,14 +50,14 @@ class Built:
 
     kept: tuple[str, ...]
     done: Cloned
+    going: Going
     left_out: frozenset[str]  # entries of the environment that are not its own
 
 
-def changed_clone(task: Task, layout: Layout, *, copy: bool) -> Built:
-    """Build the changed environment in the slot; ``copy`` makes no hard links."""
+def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool) -> Built:
+    """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind."""
     change = task.change
     task.progress(f"cloning {task.where.environment}")
-    foreign = frozenset(foreign_entries(task.where, layout))
     installed = scan(layout.libraries)
     names = {pin.name for pin in change.install}
     if change.strict:
@@ -69,6 +70,7 @@ def changed_clone(task: Task, layout: Layout, *, copy: bool) -> Built:
         links=not copy,
         known_as=task.where.environment,
     )
+    hide(task.slot)
     task.log.line(f"cloned: {done.directories} folders, {done.linked} links, {len(done.copies)} copies")
     for path in done.left_out:
         task.log.line(f"neither file, folder nor link, left out: {path}")
@@ -80,7 +82,7 @@ def changed_clone(task: Task, layout: Layout, *, copy: bool) -> Built:
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return Built(kept=kept, done=done, left_out=foreign)
+    return Built(kept=kept, done=done, going=replaced, left_out=foreign)
 
 
 def new_clone(task: Task) -> None:
@@ -93,7 +95,16 @@ def new_clone(task: Task) -> None:
 def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
+    known = {seen.inode for seen in walk(task.slot).values()} if pins else set()
     install(task.installer, pins, inside.python, task.where.control)
+    _require_genuine(task, pins, inside, known)
+    if (why := genuine.taken(pins, inside)) is not None:
+        raise Trouble(
+            f"{why}; nothing was changed",
+            file=task.where.environment,
+            remedy="Do not install that wheel; ask whoever wrote the lock.",
+            exit_code=3,
+        )
     _write_hook(task, inside)
     libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
     paths.correct(task.slot, task.where.environment, libraries)
@@ -104,6 +115,33 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
             remedy="Clear its cache (uv cache clean) and try again.",
             exit_code=3,
         )
+
+
+def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: set[int]) -> None:
+    """Install past uv's cache what it does not hold as it came. pip unpacks each time what it has just hashed."""
+    if task.installer.name != "uv" or not pins:
+        return
+    altered = genuine.altered(pins, inside.libraries, local_folders(task.installer))
+    planted = genuine.strangers(pins, inside, known)
+    for name, why in altered.items():
+        task.log.line(f"from the cache of uv: {name}: {why}")
+    for path in planted:
+        task.log.line(f"from the cache of uv, and in no RECORD: {path}")
+        path.unlink()
+    if not altered and not planted:
+        return
+    names = ", ".join(altered) or ", ".join(sorted({path.name for path in planted}))
+    task.progress(f"uv's cache is not as it came ({names}): installing again past it; see uv cache clean")
+    again = [pin for pin in pins if pin.name in altered] or pins
+    try:
+        install(task.installer, again, inside.python, task.where.control, past_the_cache=True)
+    except Trouble as trouble:
+        raise Trouble(
+            f"uv's cache is damaged or was tampered with ({names}), and could not be passed by: {trouble.problem}",
+            file=trouble.file or task.where.environment,
+            remedy="Clear it (uv cache clean) and run it again with a network.",
+            exit_code=3,
+        ) from trouble
 
 
 def _write_hook(task: Task, inside: Layout) -> None:
@@ -170,17 +208,6 @@ def _incomplete(one: Installed) -> list[str]:
         if str(size) != row[2]:
             problems.append(f"{row[0]} of {one.name} {one.version} has {size} bytes, not {row[2]}")
     return problems
-
-
-def fingerprint(layout: Layout) -> tuple[object, ...]:
-    """Changes whenever somebody installs or removes something: names and times of the folders installers write to."""
-    folders = [*layout.libraries, layout.scripts]
-    return tuple((entry.name, entry.stat(follow_symlinks=False).st_mtime_ns) for f in folders for entry in _entries(f))
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        return sorted((e for e in entries if e.name != "__pycache__"), key=lambda entry: entry.name)
 
 
 def summary(change: Change, *, new: bool = False) -> str:

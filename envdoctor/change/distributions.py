@@ -105,6 +105,14 @@ class Going:
         folder, compiled, name = str(path).rpartition("__pycache__/")
         return bool(compiled) and f"{folder}{name.partition('.')[0]}.py" in self.files
 
+    def covers(self, path: str) -> bool:
+        """Whether a path lies in what goes."""
+        while path:
+            if path in self:
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
     def emptied(self) -> list[str]:
         """Folders that may have nothing left in them, inner ones first; never those at the top."""
         above = _folders(f"/{file}" for file in self.files)

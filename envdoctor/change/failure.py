@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from envdoctor.errors import Trouble
-from envdoctor.stack import Locked
+from envdoctor.locks.stack import Locked
 
 Cause = Literal["disk-full", "wrong-file", "no-permission", "broken-wheel", "not-found", "network", "unknown"]
 

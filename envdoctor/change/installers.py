@@ -15,13 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from envdoctor.change.failure import trouble, understand
 from envdoctor.change.log import Log
-from envdoctor.change.sources import Sources
 from envdoctor.errors import Trouble
+from envdoctor.locks.stack import Locked
 from envdoctor.process import Outcome, run
-from envdoctor.stack import Locked
+from envdoctor.sources.sources import Sources
 
 # A stack with CUDA is 4 GB of wheels: two hours are enough at 0.6 MB/s. It is the limit for a stuck installer only;
 # both installers give up by themselves when a server stops sending.
@@ -76,8 +77,12 @@ def choose(
     return Installer(name=name, program=uv or "", sources=sources, wheels=wheels, lock=lock, log=log, progress=progress)
 
 
-def install(installer: Installer, pins: Sequence[Locked], python: Path, folder: Path) -> None:
+def install(
+    installer: Installer, pins: Sequence[Locked], python: Path, folder: Path, *, past_the_cache: bool = False
+) -> None:
     """Install ``pins`` for the interpreter ``python``; ``folder`` takes the requirement file.
+
+    ``past_the_cache``: uv installs them again, from files that it fetches and hashes now.
 
     uv takes a version from the first index that has it, even when only another index has the locked file; such a
     package is asked for at each index alone, and a torch build that no index has through uv's torch backends.
@@ -87,18 +92,22 @@ def install(installer: Installer, pins: Sequence[Locked], python: Path, folder: 
         return
     requirements = folder / "requirements.txt"
     try:
-        _install(installer, pins, python, requirements)
+        again = ("--reinstall", "--no-cache", "--link-mode", "copy") if past_the_cache else ()
+        _install(installer, pins, python, requirements, again)
     finally:
         requirements.unlink(missing_ok=True)
 
 
-def _install(installer: Installer, pins: Sequence[Locked], python: Path, requirements: Path) -> None:
+def _install(
+    installer: Installer, pins: Sequence[Locked], python: Path, requirements: Path, more: tuple[str, ...]
+) -> None:
     turns = _turns(installer)
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)
         requirements.write_text("".join(_requirement(pin) for pin in batch))
-        outcome = _run(installer, _words(installer, python, requirements, turns[turn]), turns[turn].variables)
+        words = (*_words(installer, python, requirements, turns[turn]), *more)
+        outcome = _run(installer, words, turns[turn].variables)
         if outcome.ok:
             continue
         failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), batch)
@@ -110,6 +119,14 @@ def _install(installer: Installer, pins: Sequence[Locked], python: Path, require
         installer.progress(f"{failure.pin.name} {failure.pin.version} is not there; asking elsewhere")
         rest = tuple(pin for pin in batch if pin is not failure.pin)
         batches = [*([(turn, rest)] if rest else []), *batches, (following, (failure.pin,))]
+
+
+def local_folders(installer: Installer) -> tuple[Path, ...]:
+    """Where files of the locked wheels may lie on this machine."""
+    links = (
+        unquote(urlsplit(link).path) if link.startswith("file:") else link for link in installer.sources.find_links
+    )
+    return tuple(folder for folder in (installer.wheels, *map(Path, links)) if folder is not None and folder.is_dir())
 
 
 def _requirement(pin: Locked) -> str:
@@ -180,7 +197,9 @@ def _run(installer: Installer, argv: Sequence[str], variables: Mapping[str, str]
                 installer.progress(line.strip())
 
     installer.log.line("$ " + installer.sources.redact(" ".join(argv)))
-    outcome = run(argv, deadline=INSTALL_SECONDS, env=variables, pass_fds=(installer.lock,), on_line=on_line)
+    outcome = run(
+        argv, deadline=INSTALL_SECONDS, env=variables, pass_fds=(installer.lock,), on_line=on_line, leash=True
+    )
     if outcome.out:
         installer.log.line(installer.sources.redact(outcome.out.rstrip()))
     return outcome
@@ -199,7 +218,7 @@ def new_environment(installer: Installer, path: Path, python: str | None, prompt
         argv = [program, "-I", "-m", "venv", "--prompt", prompt, os.fspath(path)]
         variables = installer.sources.pip
     installer.log.line("$ " + " ".join(argv))
-    outcome = run(argv, deadline=VENV_SECONDS, env=variables, pass_fds=(installer.lock,))
+    outcome = run(argv, deadline=VENV_SECONDS, env=variables, pass_fds=(installer.lock,), leash=True)
     installer.log.line(outcome.err.rstrip())
     if not outcome.ok:
         said = understand(outcome.err, ()).said or outcome.ending

@@ -42,6 +42,7 @@ class Generation:
     slot: int | None = None
     side: Side | None = None
     against: int | None = None
+    changed: bool = False  # it holds what others did to it and no other state has: it is never deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +183,7 @@ def _generation(data: Mapping[str, Any]) -> Generation:
         slot=None if data["slot"] is None else _number(data["slot"]),
         side=_side(data["side"]),
         against=None if data["against"] is None else _number(data["against"]),
+        changed=data.get("changed", False) is True,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envdoctor.errors import Trouble
 from envdoctor.process import run
+from envdoctor.values import shell
 
 # The interpreter is started for this in a clone as well, so that a clone whose Python does not run is noticed at once.
 # The answer goes last and is marked: start-up files of a sick environment may print.
@@ -83,7 +84,7 @@ def ask(environment: Path, *, variables: Mapping[str, str] | None = None) -> Lay
         raise Trouble(
             f"does not start ({outcome.ending}) {detail[0]}".rstrip(),
             file=python,
-            remedy=f"Make the environment anew: move {environment} away, then envdoctor fix --env {environment}",
+            remedy=f"Make the environment anew: move it away, then envdoctor fix --env {shell.word(str(environment))}",
             exit_code=3,
         )
     said = json.loads(answer.splitlines()[0])

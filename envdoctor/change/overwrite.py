@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -34,16 +34,18 @@ class Difference:
     new: Mapping[str, str]
 
 
-def compare(environment: Path, clone: Path, done: Cloned, leave_out: frozenset[str]) -> Difference:
+def compare(
+    environment: Path, clone: Path, done: Cloned, leave_out: frozenset[str], others: Set[str] = frozenset()
+) -> Difference:
     """What the finished clone changes. ``done`` tells the clone's untouched copies from files that are new.
 
     A copy is untouched while it has the inode and the change time it was made with: neither installers nor archives can
-    set the latter.
+    set the latter. What ``others`` have changed meanwhile stays as they left it.
     """
     before, after = _listing(environment, leave_out), _listing(clone, frozenset())
     old: dict[str, str] = {}
     new: dict[str, str] = {}
-    for path in sorted(before.keys() | after.keys()):
+    for path in sorted((before.keys() | after.keys()) - others):
         one, two = before.get(path), after.get(path)
         if one is not None and two is not None and _same(environment, clone, path, one, two, done):
             continue
@@ -98,7 +100,39 @@ def keep(environment: Path, clone: Path, kept: Path, difference: Difference) -> 
             (base / path).parent.mkdir(parents=True, exist_ok=True)
             _place(root / path, base / path, kind)
     replace_text(kept / "paths.json", json.dumps({"old": dict(difference.old), "new": dict(difference.new)}) + "\n")
+    (kept / ".gitignore").write_text("*\n")
     flush_file_system(kept)
+
+
+def replaced(environment: Path, kept: Path, side: Side) -> tuple[str, ...]:
+    """Files of the present ``side`` that others have put anew since: putting the other side takes them away."""
+    there = _read(kept).old if side == "old" else _read(kept).new
+    return tuple(
+        path
+        for path, kind in there.items()
+        if kind != "dir" and os.path.lexists(environment / path) and not _alike(kept / side / path, environment / path)
+    )
+
+
+def take_along(environment: Path, kept: Path, side: Side, paths: Iterable[str]) -> None:
+    """Keep these files of ``side`` as they are now, so that the way back to it brings them back."""
+    kinds = dict(_read(kept).old if side == "old" else _read(kept).new)
+    for path in paths:
+        temporary = (kept / side / path).with_name(_TEMPORARY)
+        temporary.unlink(missing_ok=True)
+        kinds[path] = "link" if (environment / path).is_symlink() else "file"
+        _place(environment / path, temporary, kinds[path])
+        temporary.replace(kept / side / path)
+    both = _read(kept)
+    sides = {"old": dict(both.old), "new": dict(both.new)} | {side: kinds}
+    replace_text(kept / "paths.json", json.dumps(sides) + "\n")
+
+
+def _alike(kept: Path, present: Path) -> bool:
+    one, other = kept.lstat(), present.lstat()
+    if kept.is_symlink() or present.is_symlink():
+        return kept.is_symlink() and present.is_symlink() and os.readlink(kept) == os.readlink(present)
+    return os.path.samestat(one, other) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
 def put(environment: Path, kept: Path, side: Side) -> None:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change.clone import delete_tree
+from envdoctor.change.inventory import forget
 from envdoctor.change.journal import Generation, Journal, read, write
 from envdoctor.change.lock import locked
 from envdoctor.change.overwrite import put
 from envdoctor.change.places import KEPT_PREFIX, Places, places
-from envdoctor.change.swap import finished, has_happened, settle
+from envdoctor.change.swap import finished, has_happened, hide_kept, settle
 from envdoctor.change.users import end, users
 from envdoctor.change.values import Recovered
 
@@ -59,6 +60,8 @@ def recover_locked(where: Places) -> tuple[str, ...]:
             journal = replace(journal, pending=None)
             actions.append(f"an interrupted change was taken back: {pending.incoming.summary}")
         write(where, journal)
+        hide_kept(where, journal)
+        forget(where, journal)
     journal = clear(where, journal)
     for name in os.listdir(where.parent):
         if name.startswith(where.probe_prefix):
@@ -104,11 +107,11 @@ def _line(journal: Journal) -> list[Generation]:
 def prune(where: Places, journal: Journal) -> Journal:
     """Let go of all previous states but some: those that `undo` leads to, one after the other, then the newest.
 
-    One that a program still runs from stays as well.
+    One that a program still runs from stays as well, and one that holds what others did to it and nothing else has.
     """
     kept = _line(journal)[:KEPT_STATES]
     kept += [state for state in reversed(journal.states) if state not in kept][: KEPT_STATES - len(kept)]
-    spare = [state for state in journal.states if state not in kept]
+    spare = [state for state in journal.states if state not in kept and not state.changed]
     gone = [state for state in spare if state.slot is not None and not users(where.slot(state.slot))]
     numbers = {state.number for state in gone}
     for number in numbers | set(range(journal.last - KEPT_LOGS)):
@@ -122,4 +125,5 @@ def prune(where: Places, journal: Journal) -> Journal:
         doomed=(*journal.doomed, *(state.slot for state in gone if state.slot is not None)),
     )
     write(where, journal)
+    forget(where, journal)
     return clear(where, journal)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envdoctor.stack import Locked
+from envdoctor.locks.stack import Locked
 
 _BLOCK = 4096  # bytes; the block size of ext4, xfs and overlay on them
 # Unpacked size of a wheel whose archive is not at hand, over its packed size: 3.1 is the median of 40 large binary

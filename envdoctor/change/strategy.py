@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envdoctor.change import sources, space
-from envdoctor.change.clone import delete_tree
+from envdoctor.change import space
+from envdoctor.change.clone import delete_tree, reflink
 from envdoctor.change.distributions import scan
 from envdoctor.change.exchange import UNSUPPORTED, exchange
 from envdoctor.change.layout import Layout, ask
 from envdoctor.change.places import KEPT_PREFIX, Places, places
 from envdoctor.change.values import Change, Kind, Strategy
 from envdoctor.errors import Trouble
+from envdoctor.sources import sources
+from envdoctor.values import shell
 
 # What venv, virtualenv, uv and conda put into the top of an environment.
 _OWN_ENTRIES = frozenset(
@@ -36,6 +37,7 @@ class Trial:
     exchange: bool
     links: bool
     refusal: str = ""
+    reflinks: bool = False  # copies share their blocks until one of them is written to
 
 
 def preview(change: Change) -> Strategy:
@@ -90,8 +92,9 @@ def decide(change: Change, where: Places, layout: Layout, *, count: bool = True)
             environment=where.environment,
             remedy="Make it writable, or make a new environment: envdoctor fix --env NEWPATH",
         )
-    strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not trial.links)
-    if trial.links and not count and space.free(where.parent)[0] > _PLENTY:
+    hard = trial.links and not trial.reflinks
+    strategy = Strategy(kind=kind, reason=reason, environment=where.environment, copies=not hard)
+    if (trial.links or trial.reflinks) and not count and space.free(where.parent)[0] > _PLENTY:
         return _with_room(strategy, change, where, trial, (1, 0, 0))
     return _with_room(strategy, change, where, trial, space.tree(where.real, foreign))
 
@@ -104,6 +107,7 @@ def _way(trial: Trial, foreign: Sequence[str]) -> tuple[Kind, str]:
         return "file-by-file", trial.refusal
     if trial.exchange:
         links = "made of hard links" if trial.links else "made of copies (no hard links here)"
+        links = "made of copies that share their blocks" if trial.reflinks else links
         return "exchange", f"a clone beside it, {links}, is exchanged with it in one step"
     return "journaled-swap", "this file system cannot exchange two directories; three renames under a journal do it"
 
@@ -135,13 +139,13 @@ def _beside(layout: Layout, where: Places) -> Strategy:
             kind="refuse",
             reason=f"this Python also belongs to {manager}, and {new} exists already",
             environment=where.environment,
-            remedy=f"Use that environment, or name another: envdoctor fix --env {new}",
+            remedy=f"Use that environment, or name another: envdoctor fix --env {shell.word(str(new))}",
         )
     return Strategy(
         kind="beside",
         reason=f"this Python also belongs to {manager}; a new environment is made and this one is left alone",
         environment=new,
-        activate=f". {shlex.quote(os.fspath(new / 'bin' / 'activate'))}",
+        activate=f". {shell.word(os.fspath(new / 'bin' / 'activate'))}",
     )
 
 
@@ -152,7 +156,7 @@ def _with_room(
     found = sources.read(where.real, variables=os.environ, folder=Path.cwd())
     folders = [*([os.fspath(change.wheels)] if change.wheels else []), *found.find_links]
     shared = change.installer == "uv" and space.same_file_system(space.cache_folder(found.uv), where.parent)
-    needed = space.need(wanted, folders, cloned=cloned, links=trial.links, cache_shared=shared)
+    needed = space.need(wanted, folders, cloned=cloned, links=trial.links or trial.reflinks, cache_shared=shared)
     free, inodes = space.free(_existing(where.parent))
     strategy = replace(
         strategy, bytes_needed=needed.expected, bytes_free=free, inodes_needed=needed.inodes, inodes_free=inodes
@@ -168,7 +172,7 @@ def _with_room(
 
 
 def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.0f} MB"
+    return f"{count / 1e6:,.0f} MB" if count >= 1e7 else f"{count / 1e3:,.0f} kB"
 
 
 def foreign_entries(where: Places, layout: Layout) -> tuple[str, ...]:
@@ -201,7 +205,9 @@ def try_out(where: Places) -> Trial:
         return Trial(
             exchange=_can_exchange(probe / "one", probe / "other"),
             # Linking a file of a lower layer first copies it up, for good: then rather a copy that is deleted again.
-            links=number != errno.EXDEV and _can_link(where.real, probe / "link"),
+            links=number != errno.EXDEV
+            and _tried(where.real, lambda file: os.link(file, probe / "link", follow_symlinks=False), otherwise=True),
+            reflinks=_tried(where.real, lambda file: reflink(file, probe / "copy"), otherwise=False),
             refusal=_REFUSALS.get(number, f"its folder cannot be renamed ({os.strerror(number)})") if number else "",
         )
     finally:
@@ -218,17 +224,17 @@ def _can_exchange(one: Path, other: Path) -> bool:
     return True
 
 
-def _can_link(environment: Path, link: Path) -> bool:
+def _tried(environment: Path, act: Callable[[str], None], *, otherwise: bool) -> bool:
     """Try it with a file that every environment has; the folder of packages would be too deep to search."""
     for folder in (environment, environment / "bin", environment / "conda-meta"):
         for entry in os.scandir(folder) if folder.is_dir() else ():
             if entry.is_file(follow_symlinks=False):
                 try:
-                    os.link(entry.path, link, follow_symlinks=False)
+                    act(entry.path)
                 except OSError:
                     return False
                 return True
-    return True
+    return otherwise
 
 
 _REFUSALS = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,16 +17,24 @@ from envdoctor.change.journal import Generation, Journal, Pending, Side, mark_of
 from envdoctor.change.overwrite import put
 from envdoctor.change.places import Places
 from envdoctor.change.signals import undisturbed
+from envdoctor.change.tree import hide, reveal
 from envdoctor.errors import Trouble
 
 
-def swap(places: Places, journal: Journal, slot: int, incoming: Generation) -> Journal:
-    """Exchange the environment with the state in ``slot`` and record it. Raises OSError; then nothing has changed."""
+def swap(
+    places: Places, journal: Journal, slot: int, incoming: Generation, last_look: Callable[[], None] = lambda: None
+) -> Journal:
+    """Exchange the environment with the state in ``slot`` and record it. Raises OSError; then nothing has changed.
+
+    ``last_look`` comes right before; what it raises stops the exchange.
+    """
     path = places.slot(slot)
     pending = Pending(action="swapping", slot=slot, incoming=incoming, inode=path.stat().st_ino)
     with undisturbed():
         journal = replace(journal, pending=pending)
         write(places, journal)
+        reveal(path)
+        last_look()
         try:
             exchange(places.real, path)
         except OSError as error:
@@ -64,7 +73,16 @@ def record_finished(places: Places, journal: Journal) -> Journal:
     with contextlib.suppress(OSError, Trouble):
         flush_directory(places.parent)
         write(places, journal)
+        hide_kept(places, journal)
     return journal
+
+
+def hide_kept(places: Places, journal: Journal) -> None:
+    """Keep git off every state that lies beside the environment, and only off those."""
+    reveal(places.real)
+    for state in journal.states:
+        if state.slot is not None and state.side is None:
+            hide(places.slot(state.slot))
 
 
 def settle(places: Places, slot: int) -> None:

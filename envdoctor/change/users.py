@@ -82,6 +82,38 @@ def refuse_users(where: Places) -> None:
         )
 
 
+def refuse_writers(where: Places) -> None:
+    """Raises `Trouble` that names the programs which have files of the environment open for writing.
+
+    What they write goes on into the state that they opened it in, whatever takes its place.
+    """
+    roots = {os.fspath(where.real)}
+    ours = set(_ancestors())
+    for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
+        if not entry.name.isdigit() or int(entry.name) in ours:
+            continue
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            if (file := _written(Path(entry.path), roots)) is not None:
+                raise Trouble(
+                    f"{os.path.relpath(file, where.real)} is being written to by {_name(Path(entry.path))} "
+                    f"(process {entry.name}), and would go on in the old state",
+                    file=where.environment,
+                    remedy="Stop it first; --force changes the environment all the same.",
+                    exit_code=3,
+                )
+
+
+def _written(process: Path, folders: set[str]) -> str | None:
+    """A regular file below these folders that a process has open for writing."""
+    for link in os.scandir(process / "fd"):
+        path = os.readlink(link.path)
+        if _below(path, folders) and os.path.isfile(path) and _same_files(process):
+            for line in (process / "fdinfo" / link.name).read_text().splitlines():
+                if line.startswith("flags:") and int(line.split()[1], 8) & os.O_ACCMODE != os.O_RDONLY:
+                    return path
+    return None
+
+
 def _ancestors() -> Iterator[int]:
     process = os.getpid()
     while process > 0:
@@ -100,8 +132,10 @@ def _because(process: Path, folders: set[str]) -> str | None:
         return program
     if os.path.basename(program).startswith(("python", "pypy")):
         started = _started_as(process)
-        if started is not None and _below(started, folders):
+        if started is not None and (_below(started, folders) or _below(_at_home(started), folders)):
             return started
+        for place in _on_path(process, folders, alone=started is None):
+            return place
     prefixes = [os.fsencode(folder).replace(b"\n", b"\\012") + b"/" for folder in folders]  # as proc(5) escapes it
     with open(process / "maps", "rb") as lines:
         for line in lines:
@@ -146,6 +180,27 @@ def _started_as(process: Path) -> str | None:
                 if os.path.isabs(folder) and os.path.lexists(os.path.join(folder, word)):
                     return os.path.normpath(os.path.join(folder, word))
     return None
+
+
+def _at_home(program: str) -> str:
+    """A Python's path with every link on the way to its environment resolved: bin/python itself is one, and stays."""
+    folder, name = os.path.split(program)
+    above, last = os.path.split(folder)
+    return os.path.join(os.path.realpath(above), last, name)
+
+
+def _on_path(process: Path, folders: set[str], *, alone: bool) -> Iterator[str]:
+    """Folders of PYTHONPATH and PYTHONHOME that lie in one of ``folders``.
+
+    VIRTUAL_ENV is inherited by everything that is started from an active environment, other Pythons too: it counts
+    where nothing else (``alone``) tells where a Python belongs.
+    """
+    names = ("PYTHONPATH", "PYTHONHOME", *(("VIRTUAL_ENV",) if alone else ()))
+    for pair in (process / "environ").read_bytes().split(b"\0"):
+        name, _, value = os.fsdecode(pair).partition("=")
+        for folder in value.split(os.pathsep) if name in names else ():
+            if os.path.isabs(folder) and _below(os.path.realpath(folder) + "/", folders):
+                yield f"{name}={folder}"
 
 
 def _below(path: str, folders: set[str]) -> bool:

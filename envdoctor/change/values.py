@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from envdoctor.stack import Locked
+from envdoctor.locks.stack import Locked
 
 Kind = Literal["exchange", "journaled-swap", "file-by-file", "create", "beside", "refuse"]
 
@@ -58,6 +58,7 @@ class Applied:
     kept: tuple[str, ...]  # "name version" of packages that no pin asked for and that were carried over
     previous: Path | None
     log: Path | None
+    missed: tuple[str, ...] = ()  # paths that others wrote in the instant of the exchange, in the previous state only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ class State:
     summary: str
     path: Path
     current: bool = False
+    changed: bool = False  # it alone holds what others did to it, and is never deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,8 @@ class Undone:
     before: State
     now: State
     seconds: float
+    behind: tuple[str, ...] = ()  # what others did to the state that was left, and is in that one only
+    shared: tuple[str, ...] = ()  # files that are not as they were when the state was left: edited in place since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

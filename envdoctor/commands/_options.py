@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from envdoctor.speed.cost import Price
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,21 +88,22 @@ def cost(command: F) -> F:
         "--steps", "steps_", type=click.IntRange(1), metavar="N", help="Steps of your run: shows its time."
     )
     price = click.option(
-        "--price", type=Price(), metavar="2.49/h", help="What the machine costs: shows the run's cost."
+        "--price", type=PriceType(), metavar="2.49/h", help="What the machine costs: shows the run's cost."
     )
     return steps(price(command))
 
 
-class Price(click.ParamType[float]):
-    """Money per hour: ``2.49`` or ``2.49/h``."""
+class PriceType(click.ParamType[Any]):
+    """Money per hour: ``2.49``, ``2.49/h``, ``$2.49/h`` or ``2.49 EUR/h``."""
 
     name = "price"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Price:
+        from envdoctor.speed.cost import Price
+
+        if isinstance(value, Price):
+            return value
         try:
-            amount = float(str(value).strip().removesuffix("/h").removesuffix("/hr").lstrip("$€£ "))
-        except ValueError:
-            self.fail(f"{value!r} is not money per hour, like 2.49/h", param, ctx)
-        if not 0 < amount < 1e6:
-            self.fail(f"{value!r} is not a price", param, ctx)
-        return amount
+            return Price.parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envdoctor.errors import Trouble
+from envdoctor.values import shell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,9 +44,7 @@ def paste(console: Console, label: str, command: str) -> None:
     console.print(f"{label}{command}", style="dim", markup=False, soft_wrap=True)
 
 
-def quoted(word: str) -> str:
-    """For a shell; the ``~`` of a shortened home stays outside the quotes, where the shell reads it."""
-    return f"~/{shlex.quote(word[2:])}" if word.startswith("~/") else shlex.quote(word)
+quoted = shell.word
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""Showing an examination: on stdout in the format asked for, and in files beside it."""
+"""Showing a checkup: on stdout in the format asked for, and in files beside it."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import click
 
 from envdoctor.commands._output import append, write
 from envdoctor.errors import Trouble
-from envdoctor.examination import Examination
 from envdoctor.render.formats import FORMATS, rendered, suited
 from envdoctor.render.page import laid_out, terminal
 from envdoctor.render.text import text
-from envdoctor.rule import FAIL_ON, Rule
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.rule import FAIL_ON
 
 
 def show(
-    examination: Examination,
-    rules: Sequence[Rule],
+    checkup: Checkup,
     format_: str | None = None,
     outputs: Sequence[str] = (),
     *,
     fail_on: str = "warning",
     verbose: bool = False,
 ) -> None:
-    """Print an examination on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
+    """Print a checkup on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
 
     Under GitHub Actions the default is annotations, and the Markdown report goes into the step summary by itself.
     """
 
     def made(name: str) -> str:
         if name == "text":
-            return plain(examination, rules, verbose=verbose)
-        return rendered(name, examination, rules, FAIL_ON[fail_on])
+            return plain(checkup, verbose=verbose)
+        return rendered(name, checkup, FAIL_ON[fail_on])
 
     wanted = [parsed(output) for output in outputs]
     chosen = format_ or suited(os.environ)
@@ -46,9 +45,7 @@ def show(
         write(path, made(name))
     if chosen == "text":
         width, colour = terminal(sys.stdout, os.environ)
-        click.echo(
-            laid_out(text(examination, rules, verbose=verbose), width=width, colour=colour), nl=False, color=colour
-        )
+        click.echo(laid_out(text(checkup, verbose=verbose), width=width, colour=colour), nl=False, color=colour)
     else:
         click.echo(made(chosen), nl=False)
 
@@ -63,6 +60,6 @@ def parsed(output: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def plain(examination: Examination, rules: Sequence[Rule], *, verbose: bool) -> str:
+def plain(checkup: Checkup, *, verbose: bool) -> str:
     """The text report without colours, 100 columns wide."""
-    return laid_out(text(examination, rules, verbose=verbose))
+    return laid_out(text(checkup, verbose=verbose))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +13,23 @@ import click
 
 from envdoctor import bundle, doctor
 from envdoctor.commands import _options
-from envdoctor.commands._output import print_json, stderr, stdout, write
+from envdoctor.commands._output import print_json, stderr, stdout
 from envdoctor.commands._progress import steps
-from envdoctor.commands.verify import quiet
-from envdoctor.document import read_json
-from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
-from envdoctor.handoff import Measure
-from envdoctor.render.ablation import document, render, render_claims, slim
-from envdoctor.speed import claims, experiments, variants
-from envdoctor.speed.ablation import Ablation, Row, evaluate
-from envdoctor.speed.interleaving import Variant, ladder, plan
-from envdoctor.speed.report import Report, parse
-from envdoctor.target import Target
-from envdoctor.timing import run_variant, workload_of
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.launch.trainer import Measure
+from envdoctor.locks.target import Target
+from envdoctor.render.ablation import document, render
+from envdoctor.render.claims import render as render_claims
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.ablation import variants
+from envdoctor.speed.ablation.ablation import evaluate
+from envdoctor.speed.ablation.interleaving import Variant, interleaved_reports, ladder
+from envdoctor.speed.report import Report
+from envdoctor.speed.timing import run_variant, unwatched, workload_of
+from envdoctor.values.document import read_json, write_whole
 
-KEPT = Path("claims", "cpu.json")  # below the lockfiles: what the claims came to where they were measured last
+KEPT = Path("claims", "cpu.json")  # below the lockfiles; written by `python -m tests.benchmarks.claims`
 
 
 @click.command("ablate")
@@ -38,11 +38,7 @@ KEPT = Path("claims", "cpu.json")  # below the lockfiles: what the claims came t
 @_options.target
 @click.option("--envs", nargs=2, type=click.Path(path_type=Path), metavar="A B", help="Compare environments instead.")
 @click.option("--ladder", "ladder_", is_flag=True, help="Add the variants one after the other.")
-@click.option("--claims", "claims_", is_flag=True, help="Print what the write-ups claim beside what it comes to here.")
-@click.option(
-    "--measure", is_flag=True, help="With --claims: measure on this machine (about 8 minutes) and print that."
-)
-@click.option("--measured", type=click.Path(path_type=Path), help="With --claims: JSON of an earlier ablation to use.")
+@click.option("--claims", is_flag=True, help="Print what write-ups claim beside what it came to where it was measured.")
 @click.option("--list", "list_", is_flag=True, help="List the variants.")
 @click.option("--rounds", type=click.IntRange(2, 50), default=3, show_default=True, help="Runs of each variant.")
 @click.option("--windows", type=click.IntRange(4, 200), default=10, show_default=True, help="Windows of each run.")
@@ -56,9 +52,7 @@ def command(
     stack: str | None,
     envs: tuple[Path, Path] | None,
     ladder_: bool,
-    claims_: bool,
-    measure: bool,
-    measured: Path | None,
+    claims: bool,
     list_: bool,
     rounds: int,
     windows: int,
@@ -70,8 +64,8 @@ def command(
 
     Each ratio comes with an interval, a check that the losses are equal, and the memory beside it.
 
-    --claims prints what write-ups claim of each setting beside what was measured with it: at once from the numbers that
-    are kept with the lockfiles, with --measure from this machine.
+    --claims prints what write-ups claim of each setting beside what was measured with it: the table that is kept with
+    the lockfiles, and where it was measured.
 
     \b
     Examples:
@@ -79,39 +73,33 @@ def command(
       envdoctor ablate no-packing all-logits --target cpu --env ./env
       envdoctor ablate --envs ./old ./new
       envdoctor ablate --claims
-      envdoctor ablate --claims --measure --output mine.json
     """
     if list_:
         for variant in variants.VARIANTS:
             stdout().print(f"{variant.name:<20} {variant.why}", markup=False)
         return
-    if claims_ and not measure and not names:
-        kept = measured if measured is not None else bundle.lockfiles() / KEPT
-        _print_claims(*(_earlier(kept) if measured is not None or kept.is_file() else ({}, {}, {})))
+    if claims:
+        kept = read_json(bundle.lockfiles() / KEPT)
+        print_json(kept) if format_ == "json" else render_claims(kept, stdout())
         return
-    if claims_:
-        names = names or claims.variants_to_measure("cpu")
-    chosen = _chosen(names, envs, ladder_)
+    chosen = _variants(names, envs, ladder_)
     with steps(stderr()) as progress:
         progress("examining the environment")
         environment = locate(envs[0] if envs else env).require()
-        target = doctor.examine(environment, Question(target=target_name, stack=stack)).target
-        reports = _run(chosen, environment, target, workload_of(target, workload), rounds, windows, progress)
-        found = _experiments(environment, progress) if claims_ else {}
+        target = doctor.examine(environment, CheckOptions(target=target_name, stack=stack)).target
+        reports = _reports(chosen, environment, target, workload_of(target, workload), rounds, windows, progress)
     against: Any = "previous" if ladder_ else "first"
     ablation = evaluate(chosen, reports, against=against)
-    data = document(ablation, reports, command=_typed(), found=found)
+    data = document(ablation, reports, command=_command_line())
     if output is not None:
-        write(output, json.dumps(slim(data) if claims_ else data, separators=(",", ":")) + "\n")
+        write_whole(output, json.dumps(data, separators=(",", ":")) + "\n")
     if format_ == "json":
         print_json(data)
-    elif claims_:
-        _print_claims(_rows(ablation), data["conditions"], found)
     else:
         render(ablation, stdout())
 
 
-def _chosen(names: Sequence[str], envs: tuple[Path, Path] | None, ladder_: bool) -> tuple[Variant, ...]:
+def _variants(names: Sequence[str], envs: tuple[Path, Path] | None, ladder_: bool) -> tuple[Variant, ...]:
     if envs:
         first, second = (locate(path).require() for path in envs)
         return (
@@ -128,7 +116,7 @@ def _chosen(names: Sequence[str], envs: tuple[Path, Path] | None, ladder_: bool)
     return ladder(variants.DEFAULT, found) if ladder_ else (variants.DEFAULT, *found)
 
 
-def _run(
+def _reports(
     chosen: Sequence[Variant],
     environment: Environment,
     target: Target,
@@ -137,51 +125,15 @@ def _run(
     windows: int,
     progress: Callable[[str], None],
 ) -> dict[str, list[Report]]:
-    order = plan(chosen, rounds)
-    reports: dict[str, list[Report]] = {variant.name: [] for variant in chosen}
     measure = Measure(windows=windows)
-    for number, variant in enumerate(order, 1):
-        progress(f"run {number} of {len(order)}: {variant.name}")
+
+    def run(variant: Variant) -> Report:
         where = environment if variant.environment is None else locate(variant.environment)
-        reports[variant.name].append(run_variant(where, target, workload, measure, variant, on_line=quiet))
-    return reports
+        return run_variant(where, target, workload, measure, variant, on_line=unwatched)
+
+    return interleaved_reports(chosen, rounds, run, progress)
 
 
-def _experiments(environment: Environment, progress: Callable[[str], None]) -> dict[str, Any]:
-    progress("small experiments on the claims")
-    return experiments.run(environment)
-
-
-def _typed() -> str:
+def _command_line() -> str:
     """The command as it was typed, for the record; files are named without their folders."""
     return " ".join(["envdoctor", *(Path(word).name if os.sep in word else word for word in sys.argv[1:])])
-
-
-Rows = Mapping[tuple[str, str], Row]
-
-
-def _rows(ablation: Ablation) -> Rows:
-    return {(row.variant.name, row.against): row for row in ablation.rows}
-
-
-def _earlier(path: Path) -> tuple[Rows, Mapping[str, Any], Mapping[str, Any]]:
-    """Rows, conditions and experiments of an earlier ablation; a comparison of environments kept with it as well."""
-    data = read_json(path, limit=256 * 1024 * 1024)
-    rows = dict(_judged(data, path))
-    for other in data.get("environments", ()):
-        rows |= _judged(other, path)
-    return rows, data.get("conditions") or {}, data.get("experiments") or {}
-
-
-def _judged(data: object, path: Path) -> Rows:
-    if not isinstance(data, dict) or data.get("schema") != 1 or "reports" not in data:
-        raise Trouble("not the JSON of an ablation", file=path, remedy="Make one: envdoctor ablate ... --output FILE")
-    reports = {name: [parse(report, path) for report in runs] for name, runs in data["reports"].items()}
-    known = {variant.name: variant for variant in (variants.DEFAULT, *variants.VARIANTS)}
-    chosen = [known.get(name, Variant(name=name, environment=Path(name))) for name in reports]
-    return _rows(evaluate(chosen, reports))
-
-
-def _print_claims(rows: Rows, conditions: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    device = (conditions.get("device") or {}).get("type", "cpu")
-    render_claims(claims.table(rows, device=device, found=found), stdout(), conditions)

@@ -11,26 +11,27 @@ import click
 
 from envdoctor import bundle, doctor
 from envdoctor.commands import _options
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import print_json, stderr, stdout
 from envdoctor.commands._progress import steps
-from envdoctor.commands.verify import quiet
-from envdoctor.environment import locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
-from envdoctor.facts import Gpu
-from envdoctor.handoff import Measure, new_run_folder
-from envdoctor.library import load_targets
-from envdoctor.speed import baseline as baselines
-from envdoctor.speed import chips, gpu_watch
-from envdoctor.speed.baseline_shown import shown
-from envdoctor.speed.derive import derive
-from envdoctor.speed.limit import Question as Claim
-from envdoctor.speed.limit import answer
+from envdoctor.facts.model import Gpu
+from envdoctor.facts.wire import to_json
+from envdoctor.knowledge import gpus
+from envdoctor.launch.trainer import Measure, new_run_folder
+from envdoctor.locks.library import load_targets
+from envdoctor.locks.target import Baseline, Target, load
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.baselines import recording
+from envdoctor.speed.baselines.baseline_text import baseline_lines
+from envdoctor.speed.baselines.derive import derive
+from envdoctor.speed.cost import Price
+from envdoctor.speed.evidence import working_gpu
+from envdoctor.speed.evidence.gpu_readings import gpu_readings
+from envdoctor.speed.limit import ClaimedSpeed, answer
 from envdoctor.speed.report import Report
-from envdoctor.target import Baseline, Target, load
-from envdoctor.timing import run_once, workload_of
-from envdoctor.watching import watched
-from envdoctor.wire import to_json
+from envdoctor.speed.timing import run_once, unwatched, workload_of
+from envdoctor.values import shell
 
 
 @click.group("baseline")
@@ -68,14 +69,14 @@ def record(
     The rest of the file keeps its lines and comments. A run that was disturbed makes no baseline: it is repeated,
     half as often as there are processes.
     """
-    environment = locate(env)
+    environment = environment_of(env)
     console = stderr()
     reports: list[Report] = []
-    looks: list[Gpu] = []
+    readings: list[Gpu] = []
     with steps(console) as progress:
         progress("examining the environment")
-        examination = doctor.examine(environment, Question(target=target_name, stack=stack))
-        target = examination.target
+        checkup = doctor.examine(environment, CheckOptions(target=target_name, stack=stack))
+        target = checkup.target
         if target.choice is None:
             raise Trouble(target.no_choice or "no stack was chosen", where=f"--target {target.name}", exit_code=3)
         chosen = workload_of(target, workload)
@@ -83,26 +84,26 @@ def record(
         while len(reports) < processes:
             progress(f"timing {chosen}, process {len(reports) + 1} of {processes}")
             folder = new_run_folder(f"baseline-{chosen}")
-            with watched(examination.facts) as seen:
-                report = run_once(environment, target, chosen, Measure(), folder=folder, on_line=quiet)
-            if not noisy and again and (problem := baselines.disturbance(report)):
+            with gpu_readings(checkup.facts) as during:
+                report = run_once(environment, target, chosen, Measure(), folder=folder, on_line=unwatched)
+            if not noisy and again and (problem := recording.disturbance(report)):
                 again -= 1
                 progress(f"not counted, and repeated: {problem}")
                 continue
             reports.append(report)
-            looks += seen
-    found = baselines.record(
+            readings += during
+    found = recording.record(
         reports,
         target,
         target.choice.stack,
-        facts=gpu_watch.merged(examination.facts, looks),
+        facts=working_gpu.facts_while_working(checkup.facts, readings, reports[0].device),
         date=time.strftime("%Y-%m-%d"),
-        command=f"envdoctor baseline record --target {target.name} --workload {chosen} --processes {processes}"
-        + (" --noisy" if noisy else ""),
+        command=f"envdoctor baseline record --target {shell.word(target.name)} --workload {shell.word(chosen)}"
+        f" --processes {processes}" + (" --noisy" if noisy else ""),
         noisy=noisy,
     )
     path = _output(output, target)
-    baselines.write(found, path)
+    recording.write(found, path)
     rate = sorted(rate for row in found.windows for rate in row)[len(found.windows[0]) * len(found.windows) // 2]
     console.print(f"✓ {path}: {chosen} on {found.gpu}, {processes} processes, median {rate:.4g} it/s", markup=False)
 
@@ -133,15 +134,16 @@ def show(target_name: str, format_: str) -> None:
         return
     console = stdout()
     if not target.baselines:
-        console.print(f"{target.name} has no baseline. Record one: envdoctor baseline record --target {target.name}")
+        command = f"envdoctor baseline record --target {shell.word(target.name)}"
+        console.print(f"{target.name} has no baseline. Record one: {command}", markup=False)
     for found in (*target.baselines, *_derived(target, targets.values())):
-        for line in shown(found):
+        for line in baseline_lines(found):
             console.print(line, markup=False, soft_wrap=True)
 
 
 def _derived(target: Target, known: Iterable[Target]) -> list[Baseline]:
     """What would be expected of a GPU without a baseline of its own, from the nearest chip that was measured."""
-    chip = chips.find(target.gpu_names[0]) if target.gpu_names and not target.baselines else None
+    chip = gpus.board(target.gpu_names[0]) if target.gpu_names and not target.baselines else None
     if chip is None:
         return []
     measured = [b for other in known for b in other.baselines if b.evidence == "measured"]
@@ -171,7 +173,7 @@ def limit(
     precision: str,
     lora: bool,
     claim: float | None,
-    price: float | None,
+    price: Price | None,
     steps_: int | None,
 ) -> int:
     """How fast can it be at all? The arithmetic, with a claim held against it.
@@ -183,7 +185,7 @@ def limit(
 
     Exit codes: 0 possible, 1 the claim is above the chip's peak.
     """
-    question = Claim(
+    claimed = ClaimedSpeed(
         weights=weights,
         tokens=tokens,
         gpu=gpu,
@@ -194,7 +196,7 @@ def limit(
         price=price,
     )
     try:
-        found = answer(question)
+        found = answer(claimed)
     except ValueError as error:
         raise Trouble(str(error), where="--gpu", remedy="Name one of them, or another --precision.") from error
     for line in found.lines:

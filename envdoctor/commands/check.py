@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from envdoctor import bundle, collect
 from envdoctor.commands import _options
-from envdoctor.environment import locate
+from envdoctor.commands._environment import environment_of
+from envdoctor.facts import collect
 
 if TYPE_CHECKING:
-    from envdoctor.examination import Examination
+    from envdoctor.rules.checkup import Checkup
 
 
 @click.command("check")
@@ -59,44 +57,40 @@ def command(
       envdoctor check --target h100 --env /opt/venv
       envdoctor check --format json --fail-on error > report.json
 
-    Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 the environment could not be examined.
+    Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 it could not be examined, or is not judged (ROCm, JAX ...).
     """
-    started = time.monotonic()
-    if facts_file is None:
-        # Before anything heavy is imported here: the environment's own import of torch takes longest.
-        collection = collect.begin(
-            locate(env),
-            torch=not no_torch,
-            deep=deep,
-            flags_table=bundle.flags_table(),
-            scripts=scripts,
-            torch_deadline=torch_deadline,
-        )
     from envdoctor import doctor
-    from envdoctor.commands._show import show
-    from envdoctor.examination import Question
+    from envdoctor.rules.checkup import CheckOptions
 
-    question = Question(
+    options = CheckOptions(
         target=target_name,
         stack=stack,
+        torch=not no_torch,
+        deep=deep,
+        torch_deadline=torch_deadline,
         scripts=scripts,
         select=select,
         ignore=ignore,
         recorded=facts_file is not None,
     )
-    judged = doctor.prepare(question)
-    facts = collection.finish() if facts_file is None else collect.read(facts_file)
-    examination = doctor.judge(facts, question, prepared=judged)
-    examination = replace(examination, seconds=time.monotonic() - started)
-    show(examination, judged.rules, format_, outputs, fail_on=fail_on, verbose=verbose)
-    return exit_code(examination, fail_on)
+    if facts_file is None:
+        checkup = doctor.examine(environment_of(env), options)
+    else:
+        checkup = doctor.judge(collect.read(facts_file), options)
+    from envdoctor.commands._show import show
+
+    show(checkup, format_, outputs, fail_on=fail_on, verbose=verbose)
+    return exit_code(checkup, fail_on)
 
 
-def exit_code(examination: Examination, fail_on: str) -> int:
-    """0 healthy; 1 findings at or above ``fail_on``; 3 when rules crashed and nothing worse was found."""
-    from envdoctor.rule import FAIL_ON
+def exit_code(checkup: Checkup, fail_on: str) -> int:
+    """0 healthy; 1 findings at or above ``fail_on``; 3 when the environment was not seen or an error not explained,
+    whatever else was judged, or when something else that a clean bill needs is not known and nothing worse found."""
+    from envdoctor.rules.rule import FAIL_ON
 
-    severity = FAIL_ON[fail_on]
-    if severity is not None and examination.diagnosis.at_least(severity):
+    severity, diagnosis = FAIL_ON[fail_on], checkup.diagnosis
+    if diagnosis.blind or diagnosis.unexplained is not None:
+        return 3
+    if severity is not None and diagnosis.at_least(severity):
         return 1
-    return 3 if examination.diagnosis.outcome == "unknown" else 0
+    return 0 if diagnosis.certain else 3

@@ -7,8 +7,8 @@ import difflib
 import click
 
 from envdoctor.commands._output import stdout
-from envdoctor.diagnose import load_rules
 from envdoctor.errors import Trouble
+from envdoctor.rules.catalog import load_rules
 
 
 @click.command("explain")

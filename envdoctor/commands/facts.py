@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from envdoctor import bundle, collect
+from envdoctor import bundle
 from envdoctor.commands import _options
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import print_json
-from envdoctor.environment import locate
+from envdoctor.facts import collect
 
 
 @click.command("facts")
@@ -28,7 +29,7 @@ def command(env: Path | None, no_torch: bool, deep: bool, output: Path | None, f
     Example:
       envdoctor facts --output facts.json
     """
-    collection = collect.begin(locate(env), torch=not no_torch, deep=deep, flags_table=bundle.flags_table())
+    collection = collect.begin(environment_of(env), torch=not no_torch, deep=deep, flags_table=bundle.flags_table())
     facts = collection.finish()
     if output is not None:
         collect.write(facts, output)

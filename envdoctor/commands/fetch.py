@@ -8,17 +8,17 @@ from pathlib import Path
 
 import click
 
-from envdoctor import creation
-from envdoctor.change import sources
+from envdoctor import doctor
 from envdoctor.commands import _options
 from envdoctor.commands._output import stderr
 from envdoctor.commands._progress import steps
-from envdoctor.environment import locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
-from envdoctor.facts import Unavailable
-from envdoctor.library import load_stacks
-from envdoctor.locking.fetch import fetch
+from envdoctor.facts.environment import locate
+from envdoctor.facts.model import Unavailable
+from envdoctor.locks.library import load_stacks
+from envdoctor.locks.writing.fetch import fetch
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.sources import sources
 
 
 @click.command("fetch")
@@ -39,11 +39,11 @@ def command(target_name: str, stack: str | None, python: str | None, output: Pat
     place = replace(locate(output / "no-environment"), exists=False)
     with steps(stderr()) as progress:
         progress("choosing the stack")
-        _, examination = creation.examine_base(place, python, Question(target=target_name, stack=stack))
-        choice, interpreter = examination.target.choice, examination.facts.interpreter
+        _, case = doctor.base_for(place, CheckOptions(target=target_name, stack=stack), python)
+        choice, interpreter = case.target.choice, case.facts.interpreter
         if choice is None or isinstance(interpreter, Unavailable):
-            raise Trouble(examination.target.no_choice or "no stack was chosen", where="--target", exit_code=3)
-        lock = load_stacks(examination.target, choice.stack)[choice.stack]
+            raise Trouble(case.target.no_choice or "no stack was chosen", where="--target", exit_code=3)
+        lock = load_stacks(case.target, choice.stack)[choice.stack]
         found = sources.read(output, variables=os.environ, folder=Path.cwd())
         fetched = fetch(lock, interpreter, output, sources=found, progress=progress)
     size = fetched.size / 1e6

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from envdoctor import creation, doctor, repair
-from envdoctor.change.recover import recover
-from envdoctor.change.strategy import preview
-from envdoctor.change.values import Applied, Change, Strategy
+from envdoctor import doctor
+from envdoctor.change.proposal import ChangeOptions
+from envdoctor.change.tree import shown
+from envdoctor.change.values import Applied
 from envdoctor.commands import _options
+from envdoctor.commands._dialogue import TerminalDialogue
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import counted, paste, print_json, quoted, say, stderr
-from envdoctor.commands._progress import interrupted, steps
 from envdoctor.commands.check import exit_code
-from envdoctor.environment import Environment, locate
-from envdoctor.errors import Trouble
-from envdoctor.examination import Examination, Question
-from envdoctor.rule import Severity
+from envdoctor.doctor import Repaired
+from envdoctor.render.change import document
+from envdoctor.rules.checkup import CheckOptions, Checkup
+from envdoctor.rules.plan import unlike
+from envdoctor.rules.rule import Severity
 
 
 @click.command("fix")
@@ -29,8 +29,10 @@ from envdoctor.rule import Severity
 @_options.target
 @click.option("--dry-run", is_flag=True, help="Say what would be changed and how; change nothing.")
 @_options.yes
+@click.option("--keep-newer", is_flag=True, help="Leave packages that are newer than the lock as they are.")
 @click.option("--strict", is_flag=True, help="Remove packages that are not in the lock.")
 @click.option("--force", is_flag=True, help="Change it although processes are running from it.")
+@click.option("--plan", metavar="NAME", help="Only if the plan is still this one (--dry-run --format json names it).")
 @click.option("--installer", type=click.Choice(("uv", "pip")), default="uv", show_default=True)
 @click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
@@ -42,8 +44,10 @@ def command(
     stack: str | None,
     dry_run: bool,
     yes: bool,
+    keep_newer: bool,
     strict: bool,
     force: bool,
+    plan: str | None,
     installer: Literal["uv", "pip"],
     python: str | None,
     format_: str,
@@ -60,94 +64,41 @@ def command(
     Examples:
       envdoctor fix --dry-run
       envdoctor fix --target h100 --yes
+      envdoctor fix --keep-newer
       envdoctor fix --target cpu --env ./env
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
-    environment = locate(env)
-    question = Question(target=target_name, stack=stack, select=select, ignore=ignore)
-    ways = repair.Ways(installer=installer, strict=strict, force=force)
-    result, examination = fix(environment, question, ways, dry_run=dry_run, yes=yes, python=python)
+    options = CheckOptions(target=target_name, stack=stack, select=select, ignore=ignore)
+    how = ChangeOptions(installer=installer, strict=strict, force=force, keep_newer=keep_newer)
+    with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
+        repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python)
+    show_repaired(repaired)
     if not dry_run:
-        _show_remaining(examination)
+        _show_remaining(repaired.checkup)
     if format_ == "json":
-        print_json({"schema": 1, "change": result})
-    return exit_code(examination, fail_on) if not dry_run else 0
+        print_json(
+            {"schema": 1, "change": document(repaired.proposal, repaired.applied, repaired.seconds, dry_run=dry_run)}
+        )
+    return exit_code(repaired.checkup, fail_on) if not dry_run else 0
 
 
-def fix(
-    environment: Environment,
-    question: Question,
-    ways: repair.Ways,
-    *,
-    dry_run: bool = False,
-    yes: bool = False,
-    python: str | None = None,
-    examined: Examination | None = None,
-) -> tuple[dict[str, object], Examination]:
-    """Examine, show the plan, ask, change. Returns the change for the JSON border and the examination of the result."""
-    console = stderr()
-    started = time.monotonic()
-    with steps(console) as progress:
-        if environment.exists:
-            progress("looking for what an interrupted run left behind")
-            for left in recover(environment.path).actions:
-                say(console, f"cleaned up after an interrupted run: {left}")
-        progress("examining the environment")
-        if environment.exists:
-            before = examined or doctor.examine(environment, question)
-        else:
-            environment, before = creation.examine_base(environment, python, question)
-    if environment.exists and before.plan.empty:
-        console.print("Nothing to change: the environment holds what the lock asks for.")
-        return {"changed": False, "strategy": None, "seconds": time.monotonic() - started}, before
-    change = repair.change_for(environment, before, ways)
-    with steps(console) as progress:
-        progress("looking how it can be changed")
-        strategy = preview(change)
-    if strategy.kind == "refuse":  # not after a plan that somebody agreed to
-        raise Trouble(strategy.reason, file=strategy.environment, remedy=strategy.remedy, exit_code=3)
-    new = strategy.kind in ("create", "beside")
-    _show_plan(before, change, strategy, new=new)
-    plan = _plan_document(before, change, new=new)
-    if dry_run:
-        console.print("Nothing was changed (--dry-run).")
-        return {"changed": False, "dry_run": True, "strategy": strategy.kind, **plan}, before
-    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm("Make this change?", abort=True, err=True)
-    with steps(console) as progress, interrupted(progress, "stopping: clearing away what was begun"):
-        applied, after = repair.carry_out(environment, before, question, ways, progress=progress)
-    seconds = time.monotonic() - started
-    _show_ending(applied, seconds)
-    document = {"changed": True, "strategy": applied.strategy.kind, "seconds": round(seconds, 3), **plan}
-    return document, after
+def show_repaired(repaired: Repaired) -> None:
+    """What became of it, and what to type next."""
+    if repaired.proposal is None:
+        say(stderr(), f"Nothing to change: {_agreement(repaired.checkup)}.")
+    elif repaired.applied is not None:
+        _show_ending(repaired.applied, repaired.seconds)
 
 
-def _show_plan(examination: Examination, change: Change, strategy: Strategy, *, new: bool) -> None:
-    console, plan, target = stderr(), examination.plan, examination.target
-    if target.choice is not None:
-        say(console, f"target {target.name}, stack {target.choice.stack}: {target.choice.reason}", style="dim")
-    if new:
-        size = sum(pin.size or 0 for pin in change.wanted) / 1e9
-        download = f" ({size:.1f} GB of wheels)" if size >= 0.05 else ""
-        packages = counted(len(change.wanted), "package")
-        say(console, f"Create {strategy.environment} with {packages}{download}, by exact version and hash.")
-    for step in () if new else plan.install:
-        say(console, f"  {step.name:<24} {step.before or 'missing':>16} → {step.after.version}")
-    # A new environment gets all settings of the target, one that exists those that it lacks.
-    settings, others = (plan, plan.kept) if not new else (change, ())
-    for name, value in settings.flags.items():
-        say(console, f"  flag {name} = {value} (startup hook)")
-    for name, variable in settings.variables.items():
-        say(console, f"  variable {name} {'removed' if variable is None else '= ' + variable} (startup hook)")
+def _agreement(checkup: Checkup) -> str:
+    """What may be said when there is nothing to change: only what was compared."""
+    if checkup.target.choice is None:
+        return f"target {checkup.target.name} locks no packages, and its settings are in force"
+    others = unlike(checkup.facts, checkup.target.choice)
     if others:
-        kept = counted(len(others), "package")
-        verb = "removed (--strict)" if change.strict else "kept (--strict removes what is not locked)"
-        say(console, f"  {kept} outside the lock: {verb}", style="dim")
-        if change.strict:
-            say(console, f"    {', '.join(others)}", style="dim")
-    if strategy.kind != "create":
-        say(console, f"  how: {strategy.kind}: {strategy.reason}", style="dim")
+        return f"nothing that was judged asks for it, but {counted(len(others), 'package')} of the lock differ"
+    return "the environment holds what the lock asks for"
 
 
 def _show_ending(applied: Applied, seconds: float) -> None:
@@ -162,31 +113,18 @@ def _show_ending(applied: Applied, seconds: float) -> None:
     if created:
         activate = strategy.activate or f". {quoted(str(strategy.environment / 'bin' / 'activate'))}"
         paste(console, "  Use it: ", activate)
+    if applied.missed:
+        where = f", and only kept in {applied.previous}" if applied.previous else ""
+        say(console, f"! written in the instant of the exchange{where}: {shown(applied.missed)}", style="yellow")
     if applied.previous is not None:
         paste(console, "  Undo: ", f"envdoctor undo --env {quoted(str(strategy.environment))}")
 
 
-def _show_remaining(examination: Examination) -> None:
+def _show_remaining(checkup: Checkup) -> None:
     """Findings that no change of the environment mends: why the exit code is not 0."""
-    counts = Counter(found.severity for found in examination.diagnosis.findings)
+    counts = Counter(found.severity for found in checkup.diagnosis.findings)
     found = [counted(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]
     if found:
-        console, place = stderr(), examination.facts.origin.environment or "."
+        console, place = stderr(), checkup.facts.origin.environment or "."
         say(console, f"! {' and '.join(found)} left, which a change of the environment does not mend", style="yellow")
-        paste(console, "  See: ", f"envdoctor check --target {quoted(examination.target.name)} --env {quoted(place)}")
-
-
-def _plan_document(examination: Examination, change: Change, *, new: bool) -> dict[str, object]:
-    plan = examination.plan
-    if new:
-        packages = [{"name": pin.name, "before": None, "after": pin.version} for pin in change.wanted]
-    else:
-        packages = [{"name": s.name, "before": s.before, "after": s.after.version} for s in plan.install]
-    settings, others = (plan, plan.kept) if not new else (change, ())
-    return {
-        "target": examination.target.name,
-        "packages": packages,
-        "flags": dict(settings.flags),
-        "variables": dict(settings.variables),
-        "kept": list(others),
-    }
+        paste(console, "  See: ", f"envdoctor check --target {quoted(checkup.target.name)} --env {quoted(place)}")

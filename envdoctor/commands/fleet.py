@@ -2,60 +2,123 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
-from envdoctor import collect
-from envdoctor.commands._output import print_json, stdout
+from envdoctor.commands._output import print_json, write
 from envdoctor.errors import Trouble
-from envdoctor.fleet import Comparison, compare
-from envdoctor.scrub import printable
+from envdoctor.facts import cards
+from envdoctor.facts.cards import Card
+from envdoctor.facts.fleet import NAMES, Comparison, Fleet
+from envdoctor.facts.fleet_files import reports
+from envdoctor.render import fleet as render
+from envdoctor.render.page import laid_out, terminal
 
 
 @click.command("fleet")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
-def command(files: tuple[Path, ...], format_: str) -> int:
-    """Compare the facts of many machines and name the odd one out.
+@click.argument("places", nargs=-1, required=True, metavar="FILES...|FOLDER|URL")
+@click.option("--format", "format_", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
+@click.option("--output", "-o", "outputs", multiple=True, metavar="FORMAT=PATH", help="Write a format into a file too.")
+@click.option(
+    "--cards",
+    "cards_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Remember in this file which GPUs (by hashed ids) were slow, and say so when one is seen again.",
+)
+def command(places: tuple[str, ...], format_: str, outputs: tuple[str, ...], cards_file: Path | None) -> int:
+    """Compare the reports of many machines and name the odd one out, per fact and per speed.
 
-    FILES are written by `envdoctor facts -o NAME.json`, one on each machine; the file's name is the machine's.
+    Reports are written by `envdoctor facts -o NAME.json` and `envdoctor verify --format json > NAME.speed.json`, one on
+    each machine; the file's name is the machine's. A folder is read with all below it; addresses (s3://, gs://, hf://)
+    through fsspec, where that is installed.
 
     \b
-    Example:
+    Examples:
       for host in gpu1 gpu2 gpu3; do ssh $host envdoctor facts > $host.json; done; envdoctor fleet gpu*.json
+      envdoctor fleet reports/ --output html=fleet.html --cards cards.json
 
-    Exit codes: 0 all alike, 1 differences, 2 a file could not be read.
+    Exit codes: 0 all alike, 1 differences or slow machines, 2 wrong usage, 3 reports that could not be read.
     """
-    if len(files) < 2:
-        raise Trouble("a fleet is at least two machines", remedy="Give the facts files of all of them.")
-    names = [path.stem for path in files]
-    if len(set(names)) < len(names):
-        names = [str(path) for path in files]
-    comparison = compare({name: collect.read(path) for name, path in zip(names, files, strict=True)})
+    wanted = _outputs(outputs)
+    known = None if cards_file is None else cards.read(cards_file)
+    fleet, unread, unread_count, count = Fleet(), dict[str, str](), 0, 0
+    identities: dict[str, tuple[str, ...]] = {}
+    for name, report in reports(places):
+        if isinstance(report, str):
+            unread_count += 1
+            if len(unread) < NAMES:
+                unread[name] = report
+            continue
+        count += 1
+        fleet.add(name, report)
+        if known is not None and (found := cards.identities(report)):
+            identities[name] = found
+    if count < 2:
+        raise Trouble(
+            f"a fleet is at least two machines, and {'one report was' if count else 'no report was'} found",
+            remedy="Give the reports of all of them: files, or a folder that holds them.",
+            exit_code=3 if unread_count else 2,
+        )
+    comparison = fleet.compared()
+    seen_before = _seen_before(known or {}, identities)
+    document = render.document(comparison, seen_before, unread, unread_count)
+    if known is not None and cards_file is not None:
+        _remember(known, identities, comparison, cards_file)
+    for kind, path in wanted:
+        write(path, _text(document, kind))
     if format_ == "json":
-        oddities = [{"subject": o.subject, "usual": o.usual, "odd": dict(o.odd)} for o in comparison.oddities]
-        machines = list(comparison.machines)
-        odd_one_out = comparison.odd_one_out
-        print_json({"schema": 1, "machines": machines, "odd_one_out": odd_one_out, "differences": oddities})
+        print_json(document)
+    elif format_ == "html":
+        click.echo(_text(document, "html"), nl=False)
     else:
-        _show(comparison)
-    return 1 if comparison.oddities else 0
+        width, colour = terminal(sys.stdout, os.environ)
+        click.echo(laid_out(render.lines(document), width=width, colour=colour), nl=False)
+    if not comparison.alike:
+        return 1
+    return 3 if unread_count else 0
 
 
-def _show(comparison: Comparison) -> None:
-    console = stdout()
-    if not comparison.oddities:
-        console.print(f"✓ {len(comparison.machines)} machines, all alike")
-        return
-    from rich.table import Table
+def _outputs(outputs: tuple[str, ...]) -> list[tuple[str, Path]]:
+    found = []
+    for output in outputs:
+        kind, separator, path = output.partition("=")
+        if kind not in ("text", "json", "html") or not separator or not path:
+            raise Trouble(f"{output!r} is not FORMAT=PATH", where="--output", remedy="For example: html=fleet.html")
+        found.append((kind, Path(path)))
+    return found
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("what", "most have", "but"):
-        table.add_column(column, overflow="fold")
-    for oddity in comparison.oddities:
-        but = ", ".join(f"{name}: {value}" for name, value in oddity.odd.items())
-        table.add_row(printable(oddity.subject), printable(oddity.usual), printable(but))
-    console.print(table)
-    if comparison.odd_one_out:
-        console.print(f"\nThe odd one out is {printable(comparison.odd_one_out)}.", markup=False)
+
+def _text(document: Mapping[str, object], kind: str) -> str:
+    if kind == "html":
+        from envdoctor.render.html.fleet import page
+
+        return page(document)
+    return (
+        json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        if kind == "json"
+        else laid_out(render.lines(document))
+    )
+
+
+def _seen_before(known: Mapping[str, Card], identities: Mapping[str, tuple[str, ...]]) -> dict[str, list[Card]]:
+    """Machines with cards that were slow in an earlier comparison."""
+    found = {
+        machine: [known[name] for name in names if name in known and known[name].slow]
+        for machine, names in sorted(identities.items())
+    }
+    return {machine: slow for machine, slow in found.items() if slow}
+
+
+def _remember(
+    known: Mapping[str, Card], identities: Mapping[str, tuple[str, ...]], comparison: Comparison, path: Path
+) -> None:
+    slow = {name for speed in comparison.speeds for name in speed.slow}
+    day = datetime.now(timezone.utc).date().isoformat()
+    if comparison.speeds:  # without a speed nobody was slow, and nobody was found to be fast
+        cards.write(cards.remembered(known, identities, slow, day), path)

@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import click
 
-from envdoctor import bundle, collect, library, stack, target
-from envdoctor.change import sources
-from envdoctor.change.sources import Sources
-from envdoctor.choice import choose_target
+from envdoctor import bundle, doctor
 from envdoctor.commands import _options
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import paste, quoted, stderr, stdout
 from envdoctor.commands._progress import steps
-from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
-from envdoctor.facts import Facts, Interpreter, Packages, Unavailable
-from envdoctor.locking import adopt, inputs
-from envdoctor.locking.drift import Drift, check_stack
-from envdoctor.locking.lint import lint
-from envdoctor.locking.lock import Written, write_stack
-from envdoctor.locking.new_target import write_target
+from envdoctor.facts import collect
+from envdoctor.facts.environment import Environment
+from envdoctor.facts.model import Facts, Interpreter, Packages, Unavailable
+from envdoctor.locks import library, own, target
+from envdoctor.locks.choice import choose_target
+from envdoctor.locks.key import of_target
+from envdoctor.locks.lint import lint
+from envdoctor.locks.writing import adopt, inputs
+from envdoctor.locks.writing.drift import Drift, check_stack
+from envdoctor.locks.writing.lock import Written, write_stack
+from envdoctor.locks.writing.new_target import write_target
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.rules.rule import Severity
+from envdoctor.sources import sources
+from envdoctor.sources.sources import Sources
 
 
 @click.command("lock")
 @click.argument("name", required=False)
 @click.option("--check", "check_", is_flag=True, help="Say what has drifted and what that makes stale; write nothing.")
 @click.option("--lint", "lint_", is_flag=True, help="Hold it to what installing it safely demands; write nothing.")
+@click.option("--share", is_flag=True, help="Print the address with which others take this lock; write nothing.")
+@click.option("--force", is_flag=True, help="Lock an environment although it is broken.")
 @click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
 @click.option("--output", "-o", "name_out", metavar="NAME", help="Name of that stack and target.")
-@click.option("--folder", type=click.Path(path_type=Path), help="Where the lockfiles are. Default: the bundled ones.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Where the lockfiles are. Default: the bundled ones; your own: ./locks",
+)
 @click.option("--keep", is_flag=True, help="Keep the versions of the present lock where the requirements allow it.")
 @click.option("--like", metavar="TARGET", default="auto", help="Whose GPU and flags a target of your own takes over.")
 @_options.environment
@@ -38,6 +51,8 @@ def command(
     name: str | None,
     check_: bool,
     lint_: bool,
+    share: bool,
+    force: bool,
     source: str | None,
     name_out: str | None,
     folder: Path | None,
@@ -53,14 +68,18 @@ def command(
     Examples:
       envdoctor lock cu130
       envdoctor lock cu130 --check
-      envdoctor lock --from requirements.txt --output mine --folder .
-      envdoctor lock --from environment --env ./env --output mine --folder .
+      envdoctor lock --from uv.lock --output team            # or requirements.txt, or environment; into ./locks
+      envdoctor check --target team                          # found by its name in ./locks
+      envdoctor lock team --share                            # by its address and hash on other machines
 
-    Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has; 2 wrong usage; 3 nothing resolves.
+    Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has, or the environment is too broken to
+    be locked; 2 wrong usage; 3 nothing resolves.
     """
-    folder = folder or bundle.lockfiles()
     if source is not None:
-        return _adopt(source, name_out or name, folder, like, env)
+        return _adopt(source, name_out or name, folder or Path(own.FOLDER), like, env, force=force)
+    if share:
+        return _share(name, folder)
+    folder = folder or bundle.lockfiles()
     if name is None:
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
     if lint_:
@@ -72,7 +91,7 @@ def command(
         progress(f"resolving {name}")
         if check_:
             targets = [target.load(path) for path in sorted((folder / "targets").glob("*.toml"))]
-            lock = stack.load(folder / f"pylock.{name}.toml")
+            lock = library.sound(folder / f"pylock.{name}.toml")
             drift = check_stack(lock, wanted, sources=found, targets=targets)
         else:
             written = write_stack(name, wanted, folder=folder, sources=found, upgrade=not keep)
@@ -84,10 +103,12 @@ def _require_inputs(name: str, folder: Path) -> None:
         return
     path = folder / f"pylock.{name}.toml"
     if path.is_file():
-        remedy = f"Write it again: envdoctor lock --from FILE|environment --output {name} --folder {folder}"
+        place = f"--output {quoted(name)} --folder {quoted(str(folder))}"
+        remedy = f"Write it again: envdoctor lock --from FILE|environment {place}"
         raise Trouble(f"was not made from inputs/{name}.in", file=path, remedy=remedy)
     known = sorted(one.stem for one in (folder / "inputs").glob("*.in"))
-    own = f"Make one of your own: envdoctor lock --from requirements.txt --output {name} --folder {folder}"
+    words = f"--from requirements.txt --output {quoted(name)} --folder {quoted(str(folder))}"
+    own = f"Make one of your own: envdoctor lock {words}"
     remedy = f"Known: {', '.join(known)}." if known else own
     raise Trouble(f"there is no stack {name!r} in {folder}", where="NAME", remedy=remedy)
 
@@ -107,10 +128,10 @@ def _lint(path: Path) -> int:
     return int(any(flaw.fatal for flaw in flaws))
 
 
-def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | None) -> int:
+def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | None, *, force: bool) -> int:
     if name is None:
         raise Trouble("how shall the stack be called?", where="--output", remedy="Name it: --output mine")
-    environment = locate(env).require()
+    environment = environment_of(env).require()
     with steps(stderr()) as progress:
         progress("examining the environment")
         facts = collect.begin(environment, torch=False).finish()
@@ -121,7 +142,9 @@ def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | N
             if isinstance(facts.packages, Unavailable):
                 raise Trouble(facts.packages.reason, file=environment.path, exit_code=3)
             packages: Packages = facts.packages
-            adopted = adopt.adopt_environment(packages, interpreter, name, folder=folder, sources=found)
+            if not force:
+                _refuse_broken(facts, environment)
+            adopted = adopt.adopt_environment(packages, interpreter, name, folder=folder, sources=found, force=force)
         else:
             adopted = adopt.adopt_file(Path(source), name, folder=folder, interpreter=interpreter, sources=found)
         model, _ = choose_target(like, facts, library.load_targets())
@@ -129,8 +152,42 @@ def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | N
     for line in adopted.left_out:
         stderr().print(f"left out: {line}", markup=False)
     code = _show_written(adopted.written)
-    paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(str(path))}")
+    by_name = folder.absolute() == Path.cwd() / own.FOLDER
+    paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(name if by_name else str(path))}")
+    elsewhere = "" if by_name else f" --folder {quoted(str(folder))}"
+    paste(stderr(), "  Share it: ", f"envdoctor lock {quoted(name)} --share{elsewhere}")
     return code
+
+
+def _refuse_broken(facts: Facts, environment: Environment) -> None:
+    """Raises `Trouble` for an environment with errors that a lock would carry to every machine that uses it."""
+    options = CheckOptions(target="none", torch=False, select=("packages", "interpreter"))
+    errors = [found for found in doctor.judge(facts, options).diagnosis.findings if found.severity is Severity.ERROR]
+    if errors:
+        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+        raise Trouble(
+            f"this environment is broken, and so would be all that are made from its lock: {errors[0].message}{more}",
+            file=environment.path,
+            remedy="Mend it first (envdoctor check --target none), or lock it as it is: --force",
+            exit_code=1,
+        )
+
+
+def _share(name: str | None, folder: Path | None) -> int:
+    """Print what others type. The hash is over the target's file and its locks, which lie beside it or above it."""
+    if name is None:
+        raise Trouble("which lock?", where="NAME", remedy="For example: envdoctor lock team --share")
+    place = None if folder is None else folder / "targets" / f"{name}.toml"
+    chosen, _ = library.named_target(name if place is None else str(place), library.load_targets())
+    shown = chosen.path if chosen.path is not None else Path(name)
+    with contextlib.suppress(ValueError):
+        shown = shown.absolute().relative_to(Path.cwd())
+    digest = of_target(chosen, bundled=False)
+    click.echo(f"https://HOST/{shown.as_posix().lstrip('/')}#sha256={digest}")
+    click.echo(f"git+https://HOST/REPOSITORY.git@TAG#path={shown.as_posix().lstrip('/')}&sha256={digest}")
+    stderr().print("  Put the folder on a server, or into git. Others: envdoctor check --target ADDRESS,", markup=False)
+    stderr().print('  or, to have it by its name, in envdoctor.toml: targets = ["ADDRESS"]', markup=False)
+    return 0
 
 
 def _interpreter(facts: Facts, environment: Environment) -> Interpreter:

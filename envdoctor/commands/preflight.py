@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+import os
 from pathlib import Path
-from typing import Any
 
 import click
 
-from envdoctor import doctor, repair
-from envdoctor.change.recover import recover
+from envdoctor import doctor
+from envdoctor.change.proposal import ChangeOptions
 from envdoctor.commands import _options
+from envdoctor.commands._dialogue import TerminalDialogue
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import print_json, stderr, stdout
-from envdoctor.commands._progress import steps
+from envdoctor.commands._ranks import preflight_together
 from envdoctor.commands._show import show
 from envdoctor.commands.check import exit_code as exit_code_of_check
-from envdoctor.commands.fix import fix as repair_environment
+from envdoctor.commands.fix import show_repaired
 from envdoctor.commands.verify import exit_code as exit_code_of_speed
-from envdoctor.commands.verify import quiet
-from envdoctor.environment import locate
+from envdoctor.doctor import Repaired
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
+from envdoctor.ranks.launch import launched
+from envdoctor.ranks.meeting import SECONDS
+from envdoctor.render.change import document as change_document
 from envdoctor.render.document import document as check_document
 from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
-from envdoctor.rule import Severity
-from envdoctor.timing import Timing, time_and_judge
+from envdoctor.rules.checkup import CheckOptions, Checkup
+from envdoctor.speed.cost import Price
+from envdoctor.speed.timing import Timing
+
+ALONE = "Repair it before the job starts: envdoctor fix --yes"
 
 
 @click.command("preflight")
@@ -37,7 +41,10 @@ from envdoctor.timing import Timing, time_and_judge
 @click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
 @click.option("--strict", is_flag=True, help="Fail on unstable and not-comparable too, instead of warning.")
 @click.option("--workload", metavar="NAME", help="What to time. Default: the target's own.")
+@click.option("--wait", default=SECONDS, show_default=True, metavar="SECONDS", help="For the other ranks of a job.")
+@click.option("--alone", is_flag=True, help="Judge this process by itself, also in a distributed job.")
 @_options.cost
+@click.option("--verbose", "-v", is_flag=True, help="With every figure, reason and condition of the speed.")
 @_options.fail_on
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(
@@ -49,62 +56,61 @@ def command(
     python: str | None,
     strict: bool,
     workload: str | None,
-    price: float | None,
+    wait: float,
+    alone: bool,
+    price: Price | None,
     steps_: int | None,
+    verbose: bool,
     fail_on: str,
     format_: str,
 ) -> int:
     """Check, repair if allowed, train a short workload, and judge its speed: the gate before an expensive job.
 
+    In every process of a distributed job (torchrun, accelerate launch, srun) all ranks examine, rank 0 says once
+    whether they agree and how fast an all-reduce is, and all end with its exit code; --alone judges each by itself.
+
     \b
     Examples:
-      envdoctor preflight --fix --target cpu --env ./env
+      envdoctor preflight --fix --yes --target cpu --env ./env
       envdoctor preflight --target h100 --strict --format json
+      torchrun --no-python --nproc-per-node 8 envdoctor preflight --env ./env
 
     Exit codes: 0 go; 1 findings that remain, or slower; 3 could not be examined, or (--strict) not judged.
     """
-    started = time.monotonic()
-    environment = locate(env)
-    question = Question(target=target_name, stack=stack)
-    console = stderr()
-    changed: dict[str, object] | None = None
-    if environment.exists:
-        with steps(console) as progress:
-            for left in recover(environment.path).actions:
-                console.print(f"cleaned up after an interrupted run: {left}", markup=False)
-            progress("examining the environment")
-            examination = doctor.examine(environment, question)
-        if fix_ and not examination.plan.empty:
-            changed, examination = repair_environment(
-                environment, question, repair.Ways(), yes=yes, examined=examination
-            )
-    elif fix_:
-        changed, examination = repair_environment(environment, question, repair.Ways(), yes=yes, python=python)
-        environment = locate(environment.path)
-    else:
-        remedy = "Create it: add --fix"
-        raise Trouble("there is no environment", file=environment.path, remedy=remedy, exit_code=3)
-    examination = replace(examination, seconds=time.monotonic() - started)
-    prepared = doctor.prepare(question)
-    if format_ == "text":
-        show(examination, prepared.rules, "text", fail_on=fail_on)
-    result: dict[str, Any] = {"schema": 1, "check": check_document(examination), "change": changed, "speed": None}
-    # An environment that cannot train is not timed: its errors are the answer.
-    if any(f.severity is Severity.ERROR and f.who == "you" for f in examination.diagnosis.findings):
-        if format_ == "json":
-            print_json(result)
-        return 1
-    with steps(console) as progress:
-        timing = Timing(workload=workload, steps=steps_, price=price)
-        verdict = time_and_judge(
-            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=quiet
+    options = CheckOptions(target=target_name, stack=stack)
+    launch = None if alone else launched(os.environ)
+    if launch is not None:
+        if fix_:
+            raise Trouble("many processes cannot repair one environment", where="--fix", remedy=ALONE)
+        return preflight_together(environment_of(env), launch, options, format_=format_, seconds=wait)
+    timing = Timing(workload=workload, steps=steps_, price=price)
+
+    def checked(checkup: Checkup, repaired: Repaired | None) -> None:
+        if repaired is not None:
+            show_repaired(repaired)
+        if format_ == "text":
+            show(checkup, "text", fail_on=fail_on)
+
+    with TerminalDialogue(yes=yes, checked=checked).shown() as dialogue:
+        told = doctor.preflight(
+            environment_of(env), options, timing, dialogue, how=ChangeOptions() if fix_ else None, python=python
         )
-    if format_ == "json":
-        print_json(result | {"speed": speed_document(verdict)})
-    else:
-        render_speed(verdict, stdout())
-    gate = exit_code_of_speed(verdict)
+    if format_ == "text" and told.verdict is not None:
+        render_speed(told.verdict, stdout(), verbose=verbose)
+    elif format_ == "json":
+        done = told.repaired
+        print_json(
+            {
+                "schema": 1,
+                "check": check_document(told.checkup),
+                "change": None if done is None else change_document(done.proposal, done.applied, done.seconds),
+                "speed": None if told.verdict is None else speed_document(told.verdict),
+            }
+        )
+    if told.verdict is None:
+        return 3 if told.checkup.diagnosis.blind else 1
+    gate = exit_code_of_speed(told.verdict)
     if gate == 3 and not strict:
-        console.print(f"warning: the speed could not be judged ({verdict.word}); --strict makes this a failure")
+        stderr().print(f"warning: the speed could not be judged ({told.verdict.word}); --strict makes this a failure")
         gate = 0
-    return gate or exit_code_of_check(examination, fail_on)
+    return gate or exit_code_of_check(told.checkup, fail_on)

@@ -10,17 +10,16 @@ import click
 
 from envdoctor import doctor
 from envdoctor.commands import _options
+from envdoctor.commands._dialogue import TerminalDialogue
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import stderr, write
-from envdoctor.commands._progress import steps
-from envdoctor.commands.verify import quiet
-from envdoctor.document import SIZE_LIMIT, read_json
-from envdoctor.environment import locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
 from envdoctor.render.document import document
 from envdoctor.render.html import page
 from envdoctor.render.speed import document as speed_document
-from envdoctor.timing import Timing, time_and_judge
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.timing import Timing
+from envdoctor.values.document import SIZE_LIMIT, read_json
 
 
 @click.command("report")
@@ -56,7 +55,7 @@ def command(
     if source is not None:
         found = _checked(source)
     else:
-        found = _now(env, Question(target=target_name, stack=stack), no_speed or speed is not None)
+        found = _now(env, CheckOptions(target=target_name, stack=stack), no_speed or speed is not None)
     earlier = _checked(before) if before is not None else {}
     text = page(
         found["check"],
@@ -71,18 +70,14 @@ def command(
     stderr().print(f"✓ {output}", markup=False)
 
 
-def _now(env: Path | None, question: Question, no_speed: bool) -> dict[str, Any]:
-    environment = locate(env).require()
-    with steps(stderr()) as progress:
-        progress("examining the environment")
-        examination = doctor.examine(environment, question)
-        found: dict[str, Any] = {"check": document(examination)}
-        if not no_speed:
-            verdict = time_and_judge(
-                environment, examination.target, Timing(), facts=examination.facts, progress=progress, on_line=quiet
-            )
-            found["speed"] = speed_document(verdict)
-    return found
+def _now(env: Path | None, options: CheckOptions, no_speed: bool) -> dict[str, Any]:
+    environment = environment_of(env).require()
+    with TerminalDialogue().shown() as dialogue:
+        if no_speed:
+            dialogue.step("examining the environment")
+            return {"check": document(doctor.examine(environment, options))}
+        told = doctor.verify(environment, options, Timing(), dialogue)
+    return {"check": document(told.checkup), "speed": speed_document(told.verdict)}
 
 
 def _checked(path: Path, key: str = "check") -> dict[str, Any]:

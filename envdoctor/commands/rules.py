@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from envdoctor.commands._output import print_json, stdout
-from envdoctor.diagnose import load_rules
+from envdoctor.rules.catalog import load_rules
 
 
 @click.command("rules")

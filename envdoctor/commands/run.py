@@ -12,12 +12,13 @@ import click
 
 from envdoctor import doctor, process
 from envdoctor.commands import _options
+from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import stderr, write
-from envdoctor.environment import locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Examination, Question
-from envdoctor.injection import variables_for
-from envdoctor.speed.outcome import Verdict
+from envdoctor.launch.surroundings import surroundings
+from envdoctor.rules.checkup import Case, CheckOptions
+from envdoctor.speed.cost import Price
+from envdoctor.speed.measured_run.advice import MeasuredRun
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -39,7 +40,7 @@ def command(
     no_flags: bool,
     measure: bool,
     stop_after: int | None,
-    price: float | None,
+    price: Price | None,
     steps_: int | None,
     output: str | None,
     own: str | None,
@@ -70,23 +71,23 @@ def command(
         raise Trouble(
             "it needs --measure", where="--stop-after", remedy="envdoctor run --measure --stop-after N -- ..."
         )
-    environment = locate(env).require()
-    examination = doctor.examine(environment, Question(target=target_name, stack=stack, torch=False, select=("none",)))
-    target = examination.target
+    environment = environment_of(env).require()
+    case = doctor.target_for(environment, CheckOptions(target=target_name, stack=stack))
+    target = case.target
     flags, variables = ({}, {}) if no_flags else (target.flags, target.variables)
-    stderr().print(f"target {target.name}: {examination.target_reason}", style="dim", markup=False)
+    stderr().print(f"target {target.name}: {case.target_reason}", style="dim", markup=False)
     with tempfile.TemporaryDirectory(prefix="envdoctor-run-") as folder:
         hook, records = Path(folder) / "hook", Path(folder) / "records"
         hook.mkdir()
         records.mkdir()
-        surroundings = variables_for(environment, flags, variables, hook)
+        present = surroundings(environment, flags, variables, hook)
         if measure:
             from envdoctor.speed.measured_run import launch
 
-            surroundings = launch.variables(records, surroundings, stop_after=stop_after)
-        code = process.attached(words, deadline=math.inf, env=surroundings)
+            present = launch.variables(records, present, stop_after=stop_after)
+        code = process.attached(words, deadline=math.inf, env=present)
         if measure:
-            slower = _tell(records, examination, path, steps_, price, own)
+            slower = _tell(records, case, path, steps_, price, own)
             return code or int(slower)
     return code
 
@@ -101,7 +102,7 @@ def _json_path(output: str | None) -> Path | None:
 
 
 def _tell(
-    records: Path, examination: Examination, path: Path | None, steps: int | None, price: float | None, own: str | None
+    records: Path, case: Case, path: Path | None, steps: int | None, price: Price | None, own: str | None
 ) -> bool:
     """What the run's own records say, on stderr (stdout is the command's) and into the file asked for.
 
@@ -109,10 +110,7 @@ def _tell(
     """
     from dataclasses import replace
 
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from envdoctor.render.speed import render
+    from envdoctor.render.speed import render_measured
     from envdoctor.speed.cost import cost
     from envdoctor.speed.measured_run import advice, agreement, record
 
@@ -121,38 +119,35 @@ def _tell(
     if not found:
         console.print("nothing was measured: no optimizer of torch took a step in any process of this command")
         return False
-    agreed = agreement.agreement(found, examination.target)
-    diagnosis = advice.diagnose_run(found, examination.facts, agreed)
+    agreed = agreement.agreement(found, case.target)
+    run = advice.diagnose_run(found, case.facts, agreed)
     if own is not None:
-        diagnosis = replace(diagnosis, verdict=_by_own_baseline(diagnosis.verdict, own))
-    rate = diagnosis.verdict.steps_per_second
+        run = _by_own_baseline(run, own)
+    rate = run.verdict.steps_per_second
     if steps is not None and rate:
-        diagnosis = replace(diagnosis, verdict=replace(diagnosis.verdict, cost=cost(steps, rate, price)))
-    render(diagnosis.spoken, console)
-    for text in (*advice.processes(diagnosis), *agreement.sentences(agreed)):
-        indent = len(text) - len(text.lstrip())
-        console.print(Padding(Text(text.strip(), "dim"), (0, 0, 0, 4 + indent)))
-    for one in diagnosis.advice:
-        console.print(Padding(Text(f"▸ {one.text} (at most {one.saves:.0%} of the time)"), (0, 0, 0, 2)))
-        for line in one.lines:  # never broken: it is there to be copied
-            console.print(Text(f"      {line}", "bold cyan"), soft_wrap=True)
+        run = replace(run, verdict=replace(run.verdict, cost=cost(steps, rate, price)))
+    render_measured(run, console, remarks=(*advice.processes(run), *agreement.sentences(agreed)))
     if path is not None:
-        data: dict[str, Any] = advice.run_json(diagnosis)
+        data: dict[str, Any] = advice.run_json(run)
         write(path, json.dumps(data, indent=1) + "\n")
-    return diagnosis.verdict.word == "slower"
+    return run.verdict.word == "slower"
 
 
-def _by_own_baseline(verdict: Verdict, name: str) -> Verdict:
+def _by_own_baseline(found: MeasuredRun, name: str) -> MeasuredRun:
     """The run judged by the earlier ones of that name, and kept beside them if it finished."""
     from dataclasses import replace
 
-    from envdoctor import own_baseline
+    from envdoctor.speed.baselines import own_baseline
 
     file = own_baseline.path_of(name)
     kept = own_baseline.read(file)
+    verdict = found.verdict
     run = verdict.reports[0]
-    judged = own_baseline.judged(run, kept, name)
-    if own_baseline.unfit(run) is None:
+    judged = own_baseline.judge_by_own_runs(run, kept, name)
+    if own_baseline.why_not_kept(run) is None:
         own_baseline.append(file, kept, run)
-    cause = judged.cause if judged.comparison is not None else verdict.cause
-    return replace(judged, cause=cause, reasons=(*judged.reasons, *verdict.reasons[1:]))
+    reasons = (*judged.reasons, *verdict.reasons[1:])
+    if judged.comparison is None:  # the cure stays the headline
+        verdict = replace(verdict, workload=name, reasons=reasons)
+        return replace(found, verdict=verdict, remarks=(*judged.reasons[:1], *found.remarks))
+    return replace(found, verdict=replace(judged, reasons=reasons))

@@ -6,16 +6,17 @@ from typing import Any
 
 import click
 
-from envdoctor import library
 from envdoctor.commands._output import print_json, stdout
-from envdoctor.target import Target
+from envdoctor.locks import library
+from envdoctor.locks.target import Target
 
 
 @click.command("targets")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(format_: str) -> None:
     """List the targets: their stacks, and whether their speed is measured, derived, claimed or not known."""
-    targets = library.load_targets().values()
+    known = library.load_targets()
+    targets = [known[name] for name in (*known.own, *(name for name in known if name not in known.own))]
     if format_ == "json":
         print_json({"schema": 1, "targets": [_row(target) for target in targets]})
         return

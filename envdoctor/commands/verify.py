@@ -8,15 +8,19 @@ import click
 
 from envdoctor import doctor
 from envdoctor.commands import _options
-from envdoctor.commands._output import print_json, stderr, stdout
-from envdoctor.commands._progress import steps
-from envdoctor.environment import locate
-from envdoctor.examination import Question
-from envdoctor.inquiry import ROUNDS, inquire
+from envdoctor.commands._dialogue import TerminalDialogue
+from envdoctor.commands._environment import environment_of
+from envdoctor.commands._output import print_json, stdout
+from envdoctor.errors import Trouble
+from envdoctor.facts.environment import Environment, locate
 from envdoctor.render.speed import document, render
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.ablation.against import LOCKED, Other, Pairs
+from envdoctor.speed.ablation.pairs import LOOKS
+from envdoctor.speed.ablation.suspect_ablation import ROUNDS, Suspects
+from envdoctor.speed.cost import Price
 from envdoctor.speed.outcome import Verdict
-from envdoctor.speed.why import Inquiry
-from envdoctor.timing import MOST_PROCESSES, Timing, time_and_judge
+from envdoctor.speed.timing import MOST_PROCESSES, Timing
 
 EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparable": 3}
 
@@ -35,7 +39,19 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.option("--why", "why_", is_flag=True, help="Not as expected? Time the suspects one at a time.")
 @click.option("--rounds", type=click.IntRange(2, 20), default=ROUNDS, show_default=True, help="Of --why.")
 @click.option("--clean", type=click.Path(path_type=Path), help="With --why: an environment with the locked versions.")
+@click.option(
+    "--against", metavar="locked|PATH", help="Another environment instead of a baseline: in turns until decided."
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(LOOKS[0], LOOKS[-1]),
+    default=LOOKS[-1],
+    show_default=True,
+    help="Of --against, at most.",
+)
+@_options.yes
 @_options.cost
+@click.option("--verbose", "-v", is_flag=True, help="With every figure, reason and condition of the speed.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def command(
     env: Path | None,
@@ -46,14 +62,19 @@ def command(
     why_: bool,
     rounds: int,
     clean: Path | None,
-    price: float | None,
+    against: str | None,
+    pairs: int,
+    yes: bool,
+    price: Price | None,
     steps_: int | None,
+    verbose: bool,
     format_: str,
 ) -> int:
     """Train a short workload, and judge its speed against the target's baseline.
 
     The verdict is as-expected, faster, slower, unstable or not-comparable, with an interval at a stated error rate;
-    if it is not as expected, the cause: machine, contention, stack, settings or data. --why tries the suspects: each
+    if it is not as expected, the cause: machine, contention, stack, settings or data. --against times another
+    environment in turns with this one instead, which needs no baseline. --why tries the suspects: each
     run is repeated with one of them taken away, interleaved with runs as they are.
 
     \b
@@ -61,44 +82,42 @@ def command(
       envdoctor verify --target cpu --env ./env
       envdoctor verify --why
       envdoctor verify --why --clean ./fresh      # versions too: against an environment made by fix
+      envdoctor verify --against ./clean          # how fast is this one, relative to that one?
+      envdoctor verify --against locked --yes     # relative to the target's lock, made and kept
       envdoctor verify --price 2.49/h --steps 3558
 
     Exit codes: 0 as expected or faster, 1 slower, 3 unstable or not comparable.
     """
-    environment = locate(env)
-    console = stderr()
-    with steps(console) as progress:
-        progress("examining the environment")
-        examination = doctor.examine(environment, Question(target=target_name, stack=stack))
-        timing = Timing(workload=workload, processes=processes, steps=steps_, price=price)
-        verdict = time_and_judge(
-            environment, examination.target, timing, facts=examination.facts, progress=progress, on_line=quiet
-        )
-        inquiry: Inquiry | None = None
-        if why_ and verdict.word not in ("as-expected", "faster"):
-            verdict, inquiry = inquire(
-                environment,
-                examination.target,
-                timing,
-                verdict,
-                facts=examination.facts,
-                clean=locate(clean).require().path if clean is not None else None,
-                rounds=rounds,
-                progress=progress,
-                on_line=quiet,
-            )
+    timing = Timing(workload=workload, processes=processes, steps=steps_, price=price)
+    options = CheckOptions(target=target_name, stack=stack)
+    if against is not None:
+        if why_ or clean is not None:
+            raise Trouble("--against and --why answer different questions", remedy="Ask one at a time.")
+        verdict = _against(environment_of(env), against, options, timing, Pairs(most=pairs), yes)
+        print_json(document(verdict)) if format_ == "json" else render(verdict, stdout(), verbose=verbose)
+        return exit_code(verdict)
+    suspects = Suspects(rounds=rounds, clean=locate(clean).require().path if clean else None) if why_ else None
+    with TerminalDialogue().shown() as dialogue:
+        told = doctor.verify(environment_of(env), options, timing, dialogue, suspects=suspects)
+    verdict, ablation = told.verdict, told.ablation
     if format_ == "json":
-        print_json(document(verdict, inquiry))
+        print_json(document(verdict, ablation))
     else:
-        render(verdict, stdout(), inquiry)
-        if why_ and inquiry is None:
+        render(verdict, stdout(), ablation, verbose=verbose)
+        if why_ and ablation is None:
             stdout().print("    why? There is nothing to explain.", markup=False)
     return exit_code(verdict)
 
 
+def _against(
+    environment: Environment, against: str, options: CheckOptions, timing: Timing, pairs: Pairs, yes: bool
+) -> Verdict:
+    other = None
+    if against != LOCKED:
+        other = Other(name=against, environment=locate(Path(against)).require())
+    with TerminalDialogue(yes=yes).shown() as dialogue:
+        return doctor.verify_against(environment, other, options, timing, pairs, dialogue)
+
+
 def exit_code(verdict: Verdict) -> int:
     return EXIT[verdict.word]
-
-
-def quiet(_: str) -> None:
-    """The workload's own progress lines are not shown: its steps are too short to watch."""

@@ -6,15 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from envdoctor.compat.torch_builds import line_of
-from envdoctor.facts import Facts
+from envdoctor.facts.model import Distribution, Facts
+from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
-from envdoctor.knowledge.pairs import TORCHAO, XFORMERS
-from envdoctor.pattern import Pattern
-from envdoctor.rule import known
+from envdoctor.knowledge.pairs import torch_of_torchao, torch_of_xformers
+from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.values.once import once
+from envdoctor.values.pattern import Pattern
 
 STABLE = frozenset({"torchvision", "torchaudio", "triton", "pytorch-triton", "torch", "torchcodec"})
 """Judged by rules of their own, or bound to no torch."""
+
+BOUND = frozenset({"torchao", "xformers"})
+"""Their releases are made for one torch each, which their version's label does not say."""
 
 MODULES = {
     "flash_attn": "flash-attn",
@@ -67,6 +72,13 @@ class Built:
         return ", ".join(filter(None, parts))
 
 
+def torch_version(facts: Facts) -> str | None:
+    """The installed torch, with its label where something says it."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    return (torch.version if torch else None) or (packages.version("torch") if packages else None)
+
+
+@once
 def torch_build(facts: Facts) -> Built | None:
     """The installed torch in the same terms; None when its version is not known."""
     torch, packages, interpreter = known(facts.torch), known(facts.packages), known(facts.interpreter)
@@ -93,15 +105,17 @@ def _abi_of_wheel(version: str, release: tuple[int, int, int]) -> bool | None:
     return release >= (2, 7, 0) or (release[:2] == (2, 6) and label == "cu126")
 
 
+@once
 def builds(facts: Facts) -> Mapping[str, Built]:
     """What each extension was built for, by distribution; those for which nothing says it are left out."""
     found: dict[str, Built] = {}
     packages = known(facts.packages)
     for distribution in packages.distributions if packages else ():
         name, version = distribution.name, distribution.version
-        if "+" not in version and distribution.build is None and name not in ("torchao", "xformers"):
+        if "+" not in version and distribution.build is None and name not in BOUND:
             continue
-        torch = _release_of_torch(name, version)
+        torch, bound = _of_wheel(distribution)
+        torch = torch if bound else _release_of_torch(name, version)
         label = ",".join(filter(None, (versions.label(version), distribution.build)))
         if name not in STABLE and (torch or re.search(r"torch|pt\d\d", label)):
             built = read_label(label)
@@ -110,7 +124,9 @@ def builds(facts: Facts) -> Mapping[str, Built]:
         if extension.name in STABLE:
             continue
         other = found.get(extension.name, Built())
-        torch = _release_of_torch(extension.name, extension.version or "")
+        wheel = packages.find(extension.name) if packages else None
+        torch, bound = _of_wheel(wheel) if wheel else (None, False)
+        torch = torch if bound else _release_of_torch(extension.name, extension.version or "")
         found[extension.name] = Built(
             _minor(extension.torch) or other.torch or torch,
             extension.cuda if extension.cuda is not None else other.cuda,
@@ -120,14 +136,21 @@ def builds(facts: Facts) -> Mapping[str, Built]:
     return found
 
 
+def _of_wheel(distribution: Distribution) -> tuple[str | None, bool]:
+    """The torch that a wheel says it is bound to (``torch==2.10.0``: "2.10"), and whether it says anything of that: one
+    that asks for a range is bound to none. Of others than `BOUND` the requirement says nothing of their kernels."""
+    wanted = demanded(distribution.requires, "torch", {}) if distribution.name in BOUND else None
+    if not wanted:
+        return None, False
+    exact = re.fullmatch(r"==\s*(\d[\w.+]*)", wanted)
+    return (_minor(exact[1]) if exact else None), True
+
+
 def _release_of_torch(name: str, version: str) -> str | None:
     """torch that a release was compiled with, where a table says it and its label does not."""
     if name == "xformers":
-        return XFORMERS.get(versions.public(version))
-    release = versions.release(version)
-    if name == "torchao" and release and "git" not in version:
-        return next(iter(TORCHAO.get(release[:2], ())), None)
-    return None
+        return torch_of_xformers(version)
+    return torch_of_torchao(version) if name == "torchao" and "git" not in version else None
 
 
 def _minor(version: str | None) -> str | None:

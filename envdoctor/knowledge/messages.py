@@ -1,26 +1,68 @@
-"""Looking for known words in the error lines that a report carries."""
+"""Looking for known words in what was said: the error lines of a report, or those and all that torch said itself."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
+from envdoctor.facts.model import Facts
+from envdoctor.facts.need import known
+from envdoctor.values.once import once
+from envdoctor.values.pattern import Pattern
 
 
-def said(facts: Facts, *phrases: str) -> str | None:
-    """The first message that holds one of the phrases (lower case), as it stands in the report."""
-    for line in facts.messages:
-        lower = line.lower()
+@once
+def texts(facts: Facts) -> tuple[str, ...]:
+    """All that was said: error lines of a report, torch's CUDA error and warnings, why torch would not import."""
+    torch = known(facts.torch)
+    said = list(facts.messages)
+    if torch is not None:
+        said += [torch.cuda_error or "", *torch.warnings]
+    elif (absent := facts.torch) and getattr(absent, "why", "") not in ("not-reported", "not-asked"):
+        said.append(getattr(absent, "reason", ""))
+    return tuple(text for text in said if text)
+
+
+def anywhere(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
+    """The first match of a pattern in anything that was said: for errors that torch meets by itself."""
+    return _first(texts(facts), patterns)
+
+
+def in_report(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
+    """The first match of a pattern in the error lines of a report: for errors of the user's own run, which no probe
+    meets."""
+    return _first(facts.messages, patterns)
+
+
+def line(facts: Facts, *phrases: str) -> str | None:
+    """The first error line of a report that holds one of the phrases (lower case), as it stands there."""
+    for text in facts.messages:
+        lower = text.lower()
         if any(phrase in lower for phrase in phrases):
-            return line
+            return text
     return None
 
 
-def matched(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
-    """The first match of one of the patterns in a message."""
-    for line in facts.messages:
-        for pattern in patterns:
-            if match := pattern.search(line):
-                return match
-    return None
+_ERROR = Pattern(
+    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
+    r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"
+    r"|[Ss]egmentation fault"
+    r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"
+    r"|[Ff]ailed to (?:build|import)"
+)
+_NO_ERROR = Pattern(
+    r"\b(?:no|without|any|0) (?:\w+ )?errors?\b|Warning: |WARN(?:ING)?\b|\bw/o error|error[_ -]rate"
+    r"|TORCH_NCCL_\w*ERROR|_ERROR_"
+)
+
+
+def errors(facts: Facts) -> tuple[str, ...]:
+    """The lines of a report in which a program says that it failed; warnings and of a person's own words only the
+    complaint that something hangs or crashes, where no program says anything."""
+    said = tuple(text for text in facts.messages if _ERROR.search(text) and not _NO_ERROR.search(text))
+    complaint = facts.remarks.get("complaint")
+    return said or ((complaint,) if complaint else ())
+
+
+def _first(texts: Iterable[str], patterns: Iterable[Pattern]) -> re.Match[str] | None:
+    return next((match for text in texts for pattern in patterns if (match := pattern.search(text))), None)

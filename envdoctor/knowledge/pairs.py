@@ -1,34 +1,45 @@
-"""Releases that belong together: torch with torchvision, torchaudio, triton, torchao and xformers."""
+"""Releases that belong together: torch with torchvision, torchaudio, triton, torchao and xformers; NumPy 2 with all.
+
+An installed wheel's own requirements come before any row here, and above `READ_UP_TO` only they speak.
+"""
 
 from __future__ import annotations
 
-from envdoctor.knowledge import versions
+import functools
+from collections.abc import Mapping
 
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.table import bundled
+
+READ_UP_TO = (2, 15)
+"""The last torch whose mates were looked up; what goes with a later one only their wheels know."""
 STABLE_TORCHAUDIO = (2, 11)
 """From here on one torchaudio serves its own torch and every later one (https://docs.pytorch.org/audio/2.11.0/installation.html)."""
 
 
 def torchvision_for(torch: str) -> tuple[int, int] | None:
-    """Major and minor of the torchvision made with this torch: 0.(x + 15) for torch 2.x, 0.(x + 1) for 1.5 to 1.13.
+    """Major and minor of the torchvision made with this torch: 0.(x + 15) for torch 2.x, 0.(x + 1) for 1.5 to 1.13;
+    None for torch releases that nobody looked up.
 
-    Source: https://github.com/pytorch/vision#installation
+    torch 2.15 broke the row: torchvision 0.29.2 of the same day goes with it and requires torch 2.14 or later.
+    Source: https://github.com/pytorch/vision#installation; Requires-Dist of torchvision 0.29.2
     """
     release = versions.release(torch)
-    if release is None:
+    if release is None or release[:2] > READ_UP_TO:
         return None
     major, minor, _ = release
     if major == 2:
-        return (0, minor + 15)
+        return (0, min(minor, 14) + 15)
     return (0, minor + 1) if major == 1 and minor >= 5 else None
 
 
 def torchaudio_for(torch: str) -> tuple[int, int] | None:
-    """Major and minor of the torchaudio made with this torch: the same for 2.x, 0.x for 1.x.
+    """Major and minor of the torchaudio made with this torch: the same for 2.x, 0.x for 1.x; None as above.
 
     Source: https://docs.pytorch.org/audio/2.11.0/installation.html
     """
     release = versions.release(torch)
-    if release is None:
+    if release is None or release[:2] > READ_UP_TO:
         return None
     major, minor, _ = release
     if major == 2:
@@ -36,65 +47,55 @@ def torchaudio_for(torch: str) -> tuple[int, int] | None:
     return (0, minor) if major == 1 and minor >= 4 else None
 
 
-TRITON = {
-    (2, 0): "2.0",
-    (2, 1): "2.1",
-    (2, 2): "2.2",
-    (2, 3): "2.3",
-    (2, 4): "3.0",
-    (2, 5): "3.1",
-    (2, 6): "3.2",
-    (2, 7): "3.3",
-    (2, 8): "3.4",
-    (2, 9): "3.5",
-    (2, 10): "3.6",
-    (2, 11): "3.6",
-    (2, 12): "3.7",
-    (2, 13): "3.7",
-    (2, 14): "3.8",
-}
-"""torch -> the triton that its Linux CUDA wheels require.
+@functools.cache
+def _pairs(kind: str, one: str, other: str) -> Mapping[str, str]:
+    """Of the rows ``[[kind]]`` of ``pairs.toml`` the text of one key by that of another: nothing more is in them."""
+    return {block.texts(one)[0]: block.texts(other)[0] for block in bundled("pairs").blocks if block.kind == kind}
 
-Sources: ``Requires-Dist: triton`` of the wheels; https://github.com/triton-lang/triton/issues/4460 (2.4),
-https://github.com/woct0rdho/triton-windows/issues/50 (2.5, 2.6), and .ci/docker/triton_version.txt of each
-release branch of https://github.com/pytorch/pytorch.
-"""
 
-TORCHAO = {
-    (0, 13): ("2.8",),
-    (0, 14): ("2.9",),
-    (0, 15): ("2.9",),
-    (0, 16): ("2.10",),
-}
-"""torchao -> torch releases whose ABI its kernels have; from 0.17 on they use the stable ABI of torch 2.11.
+def triton_for(torch: str) -> str | None:
+    """Major and minor of the triton that this torch's Linux CUDA wheels require, as "3.6"."""
+    release = versions.release(torch)
+    return _pairs("triton", "torch", "triton").get(f"{release[0]}.{release[1]}") if release else None
 
-Source: https://github.com/pytorch/ao/issues/2919
-"""
 
-XFORMERS = {
-    "0.0.24": "2.2",
-    "0.0.25": "2.2",
-    "0.0.26": "2.3",
-    "0.0.27": "2.3",
-    "0.0.27.post2": "2.4",
-    "0.0.28": "2.4",
-    "0.0.28.post1": "2.4",
-    "0.0.28.post2": "2.5",
-    "0.0.28.post3": "2.5",
-    "0.0.29": "2.5",
-    "0.0.29.post1": "2.5",
-    "0.0.29.post2": "2.6",
-    "0.0.29.post3": "2.6",
-    "0.0.30": "2.7",
-    "0.0.31": "2.7",
-    "0.0.31.post1": "2.7",
-    "0.0.32.post1": "2.8",
-    "0.0.32.post2": "2.8",
-    "0.0.33": "2.9",
-    "0.0.33.post1": "2.9",
-    "0.0.33.post2": "2.9",
-}
-"""xformers -> torch release that its wheels were built with (their ``Requires-Dist: torch==``).
+def torch_of_torchao(torchao: str) -> str | None:
+    """The torch whose ABI this torchao's kernels have, as "2.9"; None from 0.17 on, which use a stable one."""
+    release = versions.release(torchao)
+    return _pairs("torchao", "torchao", "torch").get(f"{release[0]}.{release[1]}") if release else None
 
-Source: https://github.com/facebookresearch/xformers/releases
-"""
+
+def torch_of_xformers(xformers: str) -> str | None:
+    """The torch that this xformers was built with, as "2.9"."""
+    return _pairs("xformers", "xformers", "torch").get(versions.public(xformers))
+
+
+def first_with_numpy_2() -> Mapping[str, str]:
+    """The first release that runs under NumPy 2, by package."""
+    return _pairs("numpy2", "package", "first")
+
+
+def xformers_for(torch: str) -> str | None:
+    """The newest xformers that was built with this torch's minor release; from 2.10 on 0.0.35 serves all."""
+    release = versions.release(torch)
+    if release is None:
+        return None
+    if release[:2] >= (2, 10):
+        return "0.0.35"
+    minor = f"{release[0]}.{release[1]}"
+    fitting = [name for name, wanted in _pairs("xformers", "xformers", "torch").items() if wanted == minor]
+    return max(fitting, key=lambda name: versions.parse(name) or versions.parse("0"), default=None)  # type: ignore[arg-type,return-value]
+
+
+def torchao_for(torch: str) -> str | None:
+    """The newest line of torchao whose kernels were built with this torch, as "0.15"; from 2.11 on "0.17"."""
+    release = versions.release(torch)
+    if release is None:
+        return None
+    if release[:2] >= (2, 11):
+        return "0.17"
+    minor = f"{release[0]}.{release[1]}"
+    if (2, 5) <= release[:2] <= (2, 7):
+        return "0.12"  # has kernels for 2.5, 2.6 and 2.7 (its release notes)
+    fitting = [name for name, wanted in _pairs("torchao", "torchao", "torch").items() if wanted == minor]
+    return max(fitting, key=lambda name: tuple(map(int, name.split("."))), default=None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from envdoctor.pattern import Pattern
+from envdoctor.values.pattern import Pattern
 
 _PLAIN = Pattern(r"([A-Za-z0-9][\w.-]*)\s*(?:\[[^\]]*\])?\s*\(?([^();@]*)\)?\s*(?:;\s*(.*))?")
 _EXTRA = Pattern(r"\bextra\s*(==|!=|in\b)|==\s*extra\b")
@@ -50,6 +50,16 @@ def _marker(text: str) -> Marker | None:
         return Marker(text)
     except InvalidMarker:
         return None
+
+
+def demanded(lines: Iterable[str], name: str, environment: Mapping[str, str]) -> str | None:
+    """The specifier with which these Requires-Dist lines ask for ``name`` ("" for any version); None where none does,
+    or only under a marker that is known not to hold."""
+    for line in lines:
+        wanted = read(line) if name in line else None
+        if wanted is not None and wanted.name == name and holds(wanted.marker, environment) is not False:
+            return wanted.specifier
+    return None
 
 
 def holds(marker: str, environment: Mapping[str, str]) -> bool | None:

@@ -1,13 +1,11 @@
-"""One shape for what is known of an environment variable: for which values it acts, what it then does, and where that
-is written. The tables are `debug_variables`, `cuda_variables` and `unread_variables`.
-"""
+"""Environment variables that are set and had better not be: for which values each acts, what it does, who says so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal
 
-from envdoctor.rule import Severity
+from envdoctor.knowledge.table import Rows, bundled
+from envdoctor.values.frozen import dataclass
 
 _OFF = frozenset({"", "0", "false", "no", "off", "none"})
 
@@ -17,23 +15,39 @@ def on(value: str) -> bool:
     return value.strip().lower() not in _OFF
 
 
-def present(value: str) -> bool:
-    """Set to anything at all."""
-    return value != ""
-
-
-def one_of(*words: str) -> Callable[[str], bool]:
-    accepted = frozenset(word.lower() for word in words)
-    return lambda value: value.strip().lower() in accepted
-
-
-class Variable(NamedTuple):
-    """A variable that acts when ``active(value)``; ``cuda`` ones do nothing in a run on the CPU."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A variable that acts ``when`` it has such a value; ``cuda`` ones do nothing in a run on the CPU."""
 
     name: str
-    active: Callable[[str], bool]
-    severity: Severity
+    when: Literal["on", "set"] | tuple[str, ...]
+    severity: Literal["note", "warning", "error"]
     effect: str
     source: str
     cuda: bool = False
     early: bool = False  # read when the interpreter or a library loads, before a startup hook could remove it
+
+    def active(self, value: str) -> bool:
+        if self.when == "on":
+            return on(value)
+        if self.when == "set":
+            return value != ""
+        return value.strip().lower() in {word.lower() for word in self.when}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A variable of public launch files that no library reads, and what does what it seems to promise."""
+
+    name: str
+    instead: str
+
+
+_TABLE = bundled("variables")
+DEBUG = Rows(_TABLE, "debug", Variable)
+COMPILE_OFF = Rows(_TABLE, "compile-off", Variable)
+CACHES_OFF = Rows(_TABLE, "cache-off", Variable)
+PROFILERS = Rows(_TABLE, "profiler", Variable)
+NCCL = Rows(_TABLE, "nccl", Variable)
+SETTINGS = Rows(_TABLE, "setting", Variable)
+UNREAD = Rows(_TABLE, "unread", Unread)

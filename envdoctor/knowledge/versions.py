@@ -28,11 +28,16 @@ def specifiers(text: str) -> SpecifierSet | None:
 
 @functools.cache
 def within(version: str, specifier: str) -> bool | None:
-    """Does the version satisfy the specifier? Pre-releases count; None when either cannot be read."""
+    """Does the version satisfy the specifier? None when either cannot be read.
+
+    Pre-releases count, and stand for their release as well: 2.10.0a0 of a vendor's image serves who asks for 2.10.
+    """
     parsed, allowed = parse(version), specifiers(specifier)
     if parsed is None or allowed is None:
         return None
-    return allowed.contains(parsed, prereleases=True)
+    if allowed.contains(parsed, prereleases=True):
+        return True
+    return parsed.is_prerelease and allowed.contains(_plain(parsed))
 
 
 def below(version: str, limit: str) -> bool:

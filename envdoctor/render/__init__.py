@@ -1,1 +1,1 @@
-"""An examination or a verdict, rendered: every format from the same value."""
+"""An checkup or a verdict, rendered: every format from the same value."""

@@ -5,34 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from envdoctor import __version__
-from envdoctor.examination import Examination
-from envdoctor.facts import Interpreter, Torch, Unavailable
-from envdoctor.rule import Finding
-from envdoctor.target import Target
+from envdoctor.facts.model import Interpreter, Torch, Unavailable
+from envdoctor.locks.target import Target
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.rule import Finding
 
 SCHEMA = 1
 
 
-def document(examination: Examination) -> dict[str, Any]:
+def document(checkup: Checkup) -> dict[str, Any]:
     """``check | diagnose --format json``. Equal facts give equal documents, but for ``seconds``."""
-    diagnosis = examination.diagnosis
-    root = diagnosis.root_cause
+    diagnosis = checkup.diagnosis
+    root, why = diagnosis.root_cause, diagnosis.unexplained
     return {
         "schema": SCHEMA,
         "tool": {"name": "envdoctor", "version": __version__},
-        "environment": environment(examination),
-        "target": target(examination.target, examination.target_reason),
+        "environment": environment(checkup),
+        "target": target(checkup.target, checkup.target_reason),
         "outcome": diagnosis.outcome,
         "root_cause": None if root is None else {"rule": root.rule, "kind": root.kind, "subject": root.subject},
         "findings": [finding(found) for found in diagnosis.findings],
         "skipped": [{"rule": skipped.rule, "reason": skipped.reason} for skipped in diagnosis.skipped],
         "crashed": [{"rule": crashed.rule, "error": crashed.error} for crashed in diagnosis.crashed],
-        "seconds": round(examination.seconds, 3),
+        "unseen": [
+            {"section": missing.section, "reason": missing.reason, "word": missing.word} for missing in diagnosis.unseen
+        ],
+        "unexplained": None if why is None else {"line": why.line, "help": why.help},
+        "seconds": round(checkup.seconds, 3),
     }
 
 
-def environment(examination: Examination) -> dict[str, Any]:
-    facts = examination.facts
+def environment(checkup: Checkup) -> dict[str, Any]:
+    facts = checkup.facts
     known: dict[str, Any] = {"path": facts.origin.environment, "origin": facts.origin.kind}
     match facts.interpreter:
         case Interpreter(version=version, executable=executable):
@@ -74,5 +78,6 @@ def finding(found: Finding) -> dict[str, Any]:
         "remedy": {"text": found.remedy.text, "commands": list(found.remedy.commands)},
         "symptom_of": found.symptom_of,
         "fixable": bool(found.repair),
+        "rows": [{"subject": row.subject, "actual": row.actual, "expected": row.expected} for row in found.rows],
         "source": found.source,
     }

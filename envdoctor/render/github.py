@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from envdoctor.examination import Examination
+from envdoctor.facts.scrub import printable
 from envdoctor.render.sarif import place
-from envdoctor.rule import Severity
-from envdoctor.scrub import printable
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.rule import Severity
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def github(examination: Examination) -> str:
+def github(checkup: Checkup) -> str:
     """Workflow commands, one line each. Symptoms are left to the summary: an annotation should be worth a click."""
     lines = []
-    for found in examination.diagnosis.findings:
+    for found in checkup.diagnosis.findings:
         if found.symptom_of is not None or found.severity is Severity.NOTE:
             continue
         path, line = place(found)
@@ -22,6 +22,10 @@ def github(examination: Examination) -> str:
         text = f"{found.subject}{change}: {found.message} {found.remedy.text}".strip()
         command = COMMANDS[found.severity or Severity.NOTE]
         lines.append(f"::{command} {where}title={_property(found.rule)}::{_data(text)}")
+    unseen = (f"{one.text}: {one.reason}" for one in checkup.diagnosis.unseen)
+    lines += [f"::error title=not judged::{_data(text)}" for text in unseen]
+    if checkup.diagnosis.unexplained is not None:
+        lines.append(f"::error title=not explained::{_data(checkup.diagnosis.unexplained.sentence)}")
     return "\n".join(lines) + ("\n" if lines else "")
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
 
-from envdoctor.examination import Examination
-from envdoctor.rule import Rule, Severity
-from envdoctor.scrub import printable
+from envdoctor.facts.scrub import printable
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.rule import Severity
 
 
-def junit(examination: Examination, rules: Sequence[Rule], fail_on: Severity | None) -> str:
+def junit(checkup: Checkup, fail_on: Severity | None) -> str:
     """A rule fails when it found something at or above ``fail_on``; a rule that crashed is an error."""
-    diagnosis = examination.diagnosis
+    diagnosis = checkup.diagnosis
     skipped = {entry.rule: entry.reason for entry in diagnosis.skipped}
     crashed = {entry.rule: entry.error for entry in diagnosis.crashed}
     failures = 0
-    suite = ET.Element("testsuite", name="envdoctor", tests=str(len(rules)))
-    for rule in rules:
+    suite = ET.Element("testsuite", name="envdoctor", tests="")
+    for rule in checkup.rules:
         case = ET.SubElement(suite, "testcase", classname=f"envdoctor.{rule.family}", name=rule.name, time="0")
         found = [f for f in diagnosis.findings if f.rule == rule.name]
         failing = [f for f in found if fail_on is not None and (f.severity or 0) >= fail_on]
@@ -35,10 +34,17 @@ def junit(examination: Examination, rules: Sequence[Rule], fail_on: Severity | N
         elif found:
             out = ET.SubElement(case, "system-out")
             out.text = "\n".join(printable(f"{f.subject}: {f.message}") for f in found)
+    for missing in diagnosis.unseen:
+        case = ET.SubElement(suite, "testcase", classname="envdoctor.facts", name=f"facts/{missing.section}", time="0")
+        ET.SubElement(case, "error", message=printable(f"could not be {missing.word}: {missing.reason}"), type="unseen")
+    if diagnosis.unexplained is not None:
+        case = ET.SubElement(suite, "testcase", classname="envdoctor.facts", name="facts/error", time="0")
+        ET.SubElement(case, "error", message=printable(diagnosis.unexplained.sentence), type="unexplained")
+    suite.set("tests", str(len(suite)))
     suite.set("failures", str(failures))
-    suite.set("errors", str(len(crashed)))
+    suite.set("errors", str(len(crashed) + len(diagnosis.unseen) + (diagnosis.unexplained is not None)))
     suite.set("skipped", str(len(skipped)))
-    suite.set("time", f"{examination.seconds:.3f}")
+    suite.set("time", f"{checkup.seconds:.3f}")
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 from envdoctor import __version__
-from envdoctor.examination import Examination
-from envdoctor.rule import Finding, Rule, Severity
+from envdoctor.facts.scrub import printable
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.rule import Finding, Rule, Severity
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 VERSION = "2.1.0"
 
 
-def sarif(examination: Examination, rules: Sequence[Rule]) -> dict[str, Any]:
+def sarif(checkup: Checkup) -> dict[str, Any]:
     """One run with one result per finding; the schema's address is left out, validators know the version."""
-    index = {rule.name: number for number, rule in enumerate(rules)}
+    index = {rule.name: number for number, rule in enumerate(checkup.rules)}
     return {
         "version": VERSION,
         "runs": [
@@ -24,22 +27,30 @@ def sarif(examination: Examination, rules: Sequence[Rule]) -> dict[str, Any]:
                     "driver": {
                         "name": "envdoctor",
                         "version": __version__,
-                        "rules": [_rule(rule) for rule in rules],
+                        "rules": [_rule(rule) for rule in checkup.rules],
                     }
                 },
-                "results": [_result(found, index) for found in examination.diagnosis.findings],
+                "results": [_result(found, index) for found in checkup.diagnosis.findings],
                 "invocations": [
                     {
-                        "executionSuccessful": not examination.diagnosis.crashed,
+                        "executionSuccessful": not any(_failures(checkup)),
                         "toolExecutionNotifications": [
-                            {"level": "error", "message": {"text": f"{crashed.rule}: {crashed.error}"}}
-                            for crashed in examination.diagnosis.crashed
+                            {"level": "error", "message": {"text": plain(text)}} for text in _failures(checkup)
                         ],
                     }
                 ],
             }
         ],
     }
+
+
+def _failures(checkup: Checkup) -> Iterator[str]:
+    for crashed in checkup.diagnosis.crashed:
+        yield f"{crashed.rule}: {crashed.error}"
+    for missing in checkup.diagnosis.unseen:
+        yield f"{missing.text}: {missing.reason}"
+    if checkup.diagnosis.unexplained is not None:
+        yield checkup.diagnosis.unexplained.sentence
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -57,23 +68,37 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(found: Finding, index: dict[str, int]) -> dict[str, Any]:
     text = found.message if found.symptom_of is None else f"{found.message} (follows from {found.symptom_of})"
     path, line = place(found)
-    location: dict[str, Any] = {"logicalLocations": [{"name": found.subject, "kind": "resource"}]}
+    location: dict[str, Any] = {"logicalLocations": [{"name": printable(found.subject), "kind": "resource"}]}
     if path is not None:
         location = {
-            "physicalLocation": {"artifactLocation": {"uri": path}, "region": {"startLine": line or 1}},
+            "physicalLocation": {
+                "artifactLocation": {"uri": quote(printable(path), safe="/~")},
+                "region": {"startLine": line or 1},
+            },
             **location,
         }
     result: dict[str, Any] = {
         "ruleId": found.rule,
         "level": LEVELS[found.severity or Severity.NOTE],
-        "message": {"text": text},
+        "message": {"text": plain(text)},
         "locations": [location],
-        "partialFingerprints": {"finding/v1": found.identity},
-        "properties": {"kind": found.kind, "actual": found.actual, "expected": found.expected, "who": found.who},
+        "partialFingerprints": {"finding/v1": printable(found.identity)},
+        "properties": {
+            "kind": found.kind,
+            "actual": printable(found.actual),
+            "expected": printable(found.expected),
+            "who": found.who,
+        },
     }
     if found.rule in index:
         result["ruleIndex"] = index[found.rule]
     return result
+
+
+def plain(text: str) -> str:
+    """A message as nothing but text: brackets would make links of it (SARIF 2.1.0, 3.11.6), braces placeholders."""
+    marked = re.sub(r"[\\\[\]]", r"\\\g<0>", printable(text))
+    return marked.replace("{", "{{").replace("}", "}}")
 
 
 def place(found: Finding) -> tuple[str | None, int | None]:

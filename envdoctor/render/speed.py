@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from envdoctor.scrub import printable
+from envdoctor.facts.scrub import printable
 from envdoctor.speed import breakdown
-from envdoctor.speed.cost import Cost, duration
-from envdoctor.speed.outcome import Verdict, as_json, idle_share
-from envdoctor.speed.why import Inquiry
-from envdoctor.speed.why import as_json as why_as_json
+from envdoctor.speed.ablation.suspects import SuspectAblation
+from envdoctor.speed.ablation.suspects import as_json as why_as_json
+from envdoctor.speed.measured_run.advice import MeasuredRun
+from envdoctor.speed.outcome import Verdict, as_json
+from envdoctor.speed.report import idle_share
 
 STYLES = {
     "as-expected": ("✓", "bold green"),
@@ -24,22 +27,44 @@ STYLES = {
 BAR = 40  # characters of the widest breakdown bar
 
 
-def document(verdict: Verdict, inquiry: Inquiry | None = None) -> dict[str, Any]:
+def document(verdict: Verdict, ablation: SuspectAblation | None = None) -> dict[str, Any]:
     """``verify --format json``; with what ``--why`` tried, where it did."""
     found = as_json(verdict)
-    return found if inquiry is None else found | {"why": why_as_json(inquiry)}
+    return found if ablation is None else found | {"why": why_as_json(ablation)}
 
 
-def render(verdict: Verdict, console: Console, inquiry: Inquiry | None = None) -> None:
-    """Print a verdict. Never a word without its interval, never a number without its condition."""
+def render(
+    verdict: Verdict, console: Console, ablation: SuspectAblation | None = None, *, verbose: bool = False
+) -> None:
+    """Print a verdict: one sentence, what to do, the speed; with ``verbose`` every figure, reason and condition."""
     mark, style = STYLES[verdict.word]
     console.print(Text(f"{mark} {printable(verdict.sentence)}", style))
-    for reason in verdict.reasons if verdict.comparison else verdict.reasons[1:]:
+    if verdict.next_step:
+        console.print(Text(f"    {verdict.next_step}"))
+    if verbose:
+        _render_reasons(verdict, console)
+    if verdict.steps_per_second is not None:
+        console.print(Text.assemble(("    speed: ", "dim"), _speed(verdict)))
+    if verdict.cost is not None:
+        console.print(Text(f"    your run: {verdict.cost.sentence}{_after(verdict)}"))
+    if verbose:
+        render_breakdown(verdict, console)
+        console.print(Text(f"    {_conditions(verdict)}", "dim"))
+    if ablation is not None:
+        _render_why(ablation, console)
+
+
+def _render_reasons(verdict: Verdict, console: Console) -> None:
+    if verdict.figures:
+        console.print(Text(f"    {verdict.figures}"))
+    for reason in verdict.reasons:
         console.print(Text(f"    {printable(reason)}"))
     if verdict.cause is not None:
         console.print(Text(f"    cause: {verdict.cause}", "bold"))
-    if verdict.steps_per_second is not None:
-        console.print(Text.assemble(("    speed: ", "dim"), _speed(verdict)))
+
+
+def render_breakdown(verdict: Verdict, console: Console) -> None:
+    """Where a step's time goes, part by part, and how much of it the GPU ran nothing."""
     spent = verdict.breakdown
     if spent.known:
         shares = {name: share for name, share in spent.shares.items() if share >= 0.005}
@@ -50,28 +75,52 @@ def render(verdict: Verdict, console: Console, inquiry: Inquiry | None = None) -
     idle = idle_share(verdict.reports)
     if idle is not None:
         console.print(Text(f"    the GPU ran nothing in {idle:.0%} of the time (kernels of a profiled window)"))
+
+
+def render_measured(run: MeasuredRun, console: Console, *, remarks: Sequence[str] = ()) -> None:
+    """A measured run of the user's own: the cure first, then the lines to write, then what they rest on.
+
+    ``remarks``: about its processes and what it ran with.
+    """
+    verdict = run.verdict
+    mark, style = ("▸", "bold yellow") if run.advice and verdict.comparison is None else STYLES[verdict.word]
+    if verdict.comparison is None and not run.advice:
+        mark, style = ("✓", "bold green") if run.healthy else ("?", "bold yellow")
+    console.print(Text(f"{mark} {printable(verdict.sentence)}", style))
+    for number, one in enumerate(run.advice):
+        if number or verdict.comparison is not None:  # else it is the headline
+            console.print(Padding(Text(f"▸ {printable(one.text)}"), (0, 0, 0, 2)))
+        console.print(Text(f"    saves at most {one.saves:.0%} of the time", "dim"))
+        for line in one.lines:  # never broken: it is there to be copied
+            console.print(Text(f"      {line}", "bold cyan"), soft_wrap=True)
+    for reason in run.remarks:
+        console.print(Text(f"    {printable(reason)}"))
+    if verdict.steps_per_second is not None:
+        console.print(Text.assemble(("    speed: ", "dim"), _speed(verdict)))
     if verdict.cost is not None:
-        console.print(Text(f"    your run: {_cost(verdict.cost)}{_after(verdict)}"))
+        console.print(Text(f"    your run: {verdict.cost.sentence}{_after(verdict)}"))
+    render_breakdown(verdict, console)
     console.print(Text(f"    {_conditions(verdict)}", "dim"))
-    if inquiry is not None:
-        _render_why(inquiry, console)
+    for text in remarks:
+        indent = len(text) - len(text.lstrip())
+        console.print(Padding(Text(printable(text.strip()), "dim"), (0, 0, 0, 4 + indent)))
 
 
-def _render_why(inquiry: Inquiry, console: Console) -> None:
+def _render_why(ablation: SuspectAblation, console: Console) -> None:
     """What was tried, one suspect a line, and what it showed."""
     console.print(Text("    why? Each suspect taken away, interleaved with runs as they are:", "bold"))
-    for suspect, row in inquiry.rows:
-        style = "bold green" if suspect is inquiry.suspect else ""
+    for suspect, row in ablation.rows:
+        style = "bold green" if suspect is ablation.suspect else ""
         if row.ratio is None or row.interval is None:
             said = f"failed: {row.remark}"
         else:
             said = f"{row.ratio:.2f}x [{row.interval[0]:.2f}, {row.interval[1]:.2f}] {row.word}"
         console.print(Text(f"      {said:<34} {printable(row.variant.name)}  ({printable(suspect.what)})", style))
-    for text in inquiry.untried:
+    for text in ablation.untried:
         console.print(Text(f"      not tried: {printable(text)}", "dim"))
-    console.print(Text(f"    {printable(inquiry.sentence)}", "bold"))
-    if inquiry.suspect is not None:
-        console.print(Text(f"    {printable(inquiry.suspect.remedy)}"))
+    console.print(Text(f"    {printable(ablation.sentence)}", "bold"))
+    if ablation.suspect is not None:
+        console.print(Text(f"    {printable(ablation.suspect.remedy)}"))
 
 
 def _speed(verdict: Verdict) -> str:
@@ -98,9 +147,5 @@ def _conditions(verdict: Verdict) -> str:
     return printable(f"{about}, {first.precision}, {first.device.name}; baseline: {verdict.evidence}")
 
 
-def _cost(cost: Cost) -> str:
-    return duration(cost.seconds) + ("" if cost.money is None else f", {cost.money:.2f} at your price")
-
-
 def _after(verdict: Verdict) -> str:
-    return "" if verdict.fixed is None else f"; mended: {_cost(verdict.fixed)}"
+    return "" if verdict.fixed is None else f"; mended: {verdict.fixed.sentence}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from io import StringIO
 
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -11,20 +10,19 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from envdoctor.examination import Examination
 from envdoctor.render.text import text
-from envdoctor.rule import Rule
+from envdoctor.rules.checkup import Checkup
 
 WIDTH = 100
 FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
 
 
-def svg(examination: Examination, rules: Sequence[Rule], *, title: str = "envdoctor check") -> str:
+def svg(checkup: Checkup, *, title: str = "envdoctor check") -> str:
     """One self-contained SVG; equal examinations give equal bytes."""
     console = Console(
         file=StringIO(), record=True, width=WIDTH, highlight=False, force_terminal=True, color_system="truecolor"
     )
-    for line in text(examination, rules):
+    for line in text(checkup):
         # A paragraph without words would vanish in its padding
         console.print(Padding(Text.assemble(*(line.spans or (" ",))), (0, 0, 0, line.indent), expand=False))
     return console.export_svg(title=title, code_format=FORMAT, unique_id="envdoctor")

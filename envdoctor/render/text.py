@@ -6,23 +6,24 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from envdoctor import __version__
-from envdoctor.examination import Examination
-from envdoctor.facts import Interpreter, Torch, Unavailable
+from envdoctor.facts.model import Interpreter, Torch, Unavailable
+from envdoctor.facts.scrub import printable
 from envdoctor.render.page import Line, line
-from envdoctor.rule import Finding, Rule, Severity
-from envdoctor.scrub import printable
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.diagnose import Diagnosis
+from envdoctor.rules.rule import Finding, Severity
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
 SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
 
 
-def text(examination: Examination, rules: Sequence[Rule], *, verbose: bool = False) -> Iterator[Line]:
+def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
     """The lines of the report; notes and skipped rules in full only when ``verbose``."""
-    yield from _heading(examination)
+    yield from _heading(checkup)
     yield Line()
-    titles = {rule.name: rule.title for rule in rules}
-    diagnosis = examination.diagnosis
+    titles = {rule.name: rule.title for rule in checkup.rules}
+    diagnosis = checkup.diagnosis
     root = diagnosis.root_cause
     if root is not None and any(found.symptom_of for found in diagnosis.findings):
         yield Line((("Root cause: ", "bold"), (f"{printable(root.message)} ", ""), (f"({root.rule})", "dim")))
@@ -32,14 +33,19 @@ def text(examination: Examination, rules: Sequence[Rule], *, verbose: bool = Fal
         yield from _block(list(group), titles.get(name, name), verbose=verbose)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
+    for missing in diagnosis.unseen:
+        yield line(f"? {printable(missing.section)} not {missing.word}: {printable(missing.reason)}", "magenta")
+    if diagnosis.unexplained is not None:
+        yield line(f"? {printable(diagnosis.unexplained.sentence)}", "bold magenta")
+        yield Line()
     if verbose:
         for skipped in diagnosis.skipped:
             yield line(f"- {skipped.rule}: not judged: {printable(skipped.reason)}", "dim")
-    yield _ending(examination, verbose=verbose)
+    yield _ending(checkup, verbose=verbose)
 
 
-def _heading(examination: Examination) -> Iterator[Line]:
-    facts, target = examination.facts, examination.target
+def _heading(checkup: Checkup) -> Iterator[Line]:
+    facts, target = checkup.facts, checkup.target
     parts = [f"envdoctor {__version__}"]
     if facts.origin.environment:
         parts.append(facts.origin.environment)
@@ -56,7 +62,7 @@ def _heading(examination: Examination) -> Iterator[Line]:
     stack = f"stack {choice.stack} ({choice.reason})" if choice else f"no stack ({target.no_choice or 'none chosen'})"
     speed = {"none": "no baseline for this stack", "measured": "measured baseline"}
     evidence = speed.get(target.evidence(), f"{target.evidence()} baseline only")
-    second = f"target {target.name} ({examination.target_reason}), {stack}, {evidence}"
+    second = f"target {target.name} ({checkup.target_reason}), {stack}, {evidence}"
     yield line(printable(" · ".join(parts)), "bold")
     yield line(printable(second), "dim")
 
@@ -75,7 +81,9 @@ def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]
             if found.expected:
                 body += [(" → ", "dim"), (printable(found.expected), "green")]
         yield Line(tuple(body), 4)
-        if found is shown[0] if len(messages) == 1 else _says_more(found):
+        if found.rows:
+            yield from _rows(found, verbose=verbose)
+        elif found is shown[0] if len(messages) == 1 else _says_more(found):
             yield line(printable(found.message), indent=6)
     if len(group) > len(shown):
         yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
@@ -85,6 +93,17 @@ def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]
     else:
         yield from _remedies(group)
     yield Line()
+
+
+def _rows(found: Finding, *, verbose: bool) -> Iterator[Line]:
+    """The table of a finding about many things."""
+    shown = found.rows if verbose else found.rows[:SHOWN]
+    width = min(max(len(row.subject) for row in shown), 32)
+    for row in shown:
+        name = printable(row.subject).ljust(width) + "  "
+        yield Line(((name, ""), (printable(row.actual), "red"), (" → ", "dim"), (printable(row.expected), "green")), 6)
+    if len(found.rows) > len(shown):
+        yield line(f"... and {len(found.rows) - len(shown)} more (--verbose)", "dim", 6)
 
 
 def _says_more(found: Finding) -> bool:
@@ -107,8 +126,8 @@ def _remedies(group: Sequence[Finding]) -> Iterator[Line]:
         yield from (line(f"  {printable(command)}", "bold cyan", 4) for command in commands[:SHOWN])
 
 
-def _ending(examination: Examination, *, verbose: bool) -> Line:
-    diagnosis = examination.diagnosis
+def _ending(checkup: Checkup, *, verbose: bool) -> Line:
+    diagnosis = checkup.diagnosis
     counts = [(word, sum(f.severity is severity for f in diagnosis.findings)) for severity, word in _WORDS.items()]
     told = counts if verbose or not any(n for _, n in counts[:-1]) else counts[:-1]
     parts = [f"{n} {word}{'s' if n != 1 else ''}" for word, n in told if n]
@@ -116,8 +135,11 @@ def _ending(examination: Examination, *, verbose: bool) -> Line:
         elsewhere = any(found.rule == "driver/nothing-found" for found in diagnosis.findings)
         far = ", as far as can be told without the GPU" if elsewhere else ""
         said = (f"✓ Healthy{far}: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
+    elif diagnosis.outcome == "unexplained":
+        beside = f"; beside it: {', '.join(parts)}" if parts else ""
+        said = (f"? Not explained{beside}", "bold magenta")
     elif diagnosis.outcome == "unknown":
-        return line("? Not known: rules failed to judge, so this is no clean bill of health", "bold magenta")
+        return line(f"? Not known: {_doubt(diagnosis)}, so this is no clean bill of health", "bold magenta")
     else:
         said = (f"✗ Found {', '.join(parts)}", "bold red")
     notes = counts[-1][1]
@@ -128,7 +150,16 @@ def _ending(examination: Examination, *, verbose: bool) -> Line:
         many = len(diagnosis.skipped)
         hidden.append(f"{many} rule{'s' if many != 1 else ''} not judged")
     tail = f"; {', '.join(hidden)} (--verbose)" if hidden else ""
-    return Line((said, (f"{tail} · {examination.seconds:.1f} s", "dim")))
+    return Line((said, (f"{tail} · {checkup.seconds:.1f} s", "dim")))
+
+
+def _doubt(diagnosis: Diagnosis) -> str:
+    """Why there is no answer."""
+    if diagnosis.unseen:
+        words = dict.fromkeys(missing.word for missing in diagnosis.unseen)
+        groups = [(word, [one.section for one in diagnosis.unseen if one.word == word]) for word in words]
+        return ", ".join(f"{printable(' and '.join(names))} could not be {word}" for word, names in groups)
+    return "rules failed to judge" if diagnosis.crashed else "no rule could judge"
 
 
 _WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}

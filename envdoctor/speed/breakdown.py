@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from envdoctor.speed.report import Window
 
 PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "other")
-TOLERANCE = 0.02
-"""Parts may miss or exceed the wall time by this share before the breakdown is called broken."""
 DATA_WAIT_LIMIT = 0.10
 """Share of the time spent waiting for data beyond which a run is called input-bound."""
 
@@ -34,15 +32,6 @@ class Breakdown:
         shares = {part: self.parts.get(part, 0.0) / self.seconds for part in PARTS}
         shares["other"] += max(1.0 - sum(shares.values()), 0.0)
         return shares
-
-    @property
-    def missing(self) -> float:
-        """Share of the wall time that the parts do not account for; negative when they exceed it."""
-        return 1.0 - sum(self.parts.values()) / self.seconds if self.seconds > 0.0 else 0.0
-
-    @property
-    def adds_up(self) -> bool:
-        return self.known and abs(self.missing) <= TOLERANCE
 
 
 def of_windows(windows: Sequence[Window]) -> Breakdown:

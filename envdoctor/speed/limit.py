@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envdoctor.speed import chips
-from envdoctor.speed.chips import Chip
-from envdoctor.speed.cost import cost, duration
+from envdoctor.knowledge import gpus
+from envdoctor.knowledge.gpus import Model
+from envdoctor.speed.cost import Price, cost
 from envdoctor.speed.roofline import flops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ClaimedSpeed:
     """``weights`` of all matrices, ``tokens`` of one optimizer step over all devices; ``frozen``: LoRA."""
 
     weights: float
@@ -21,7 +21,7 @@ class Question:
     frozen: bool = False
     claim: float | None = None  # steps per second
     steps: int | None = None
-    price: float | None = None  # money per hour
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,28 +34,27 @@ class Answer:
     possible: bool | None = None
 
 
-def answer(question: Question) -> Answer:
+def answer(claimed: ClaimedSpeed) -> Answer:
     """The limit, the claim against it, and what a run of so many steps takes at best.
 
     Raises ValueError for a chip that is not in the table, and for a number format it has no unit for.
     """
-    chip = chips.find(question.gpu) or chips.find(f"NVIDIA {question.gpu}")
-    if chip is None:
-        known = ", ".join(chip.name for chip in chips.CHIPS)
-        raise ValueError(f"the peak of {question.gpu!r} is not known; known are {known}")
-    peak = chip.peak(question.precision)
-    if peak is None:
-        raise ValueError(f"{chip.name} has no unit for {question.precision}")
-    work = flops(weights=question.weights, tokens=question.tokens, frozen=question.frozen)
+    chip = gpus.board(claimed.gpu)
+    if chip is None or not chip.peak:
+        raise ValueError(f"the peak of {claimed.gpu!r} is not known{_near(claimed.gpu)}")
+    peak, most = chip.peak_flops(claimed.precision), chip.ceiling(claimed.precision)
+    if peak is None or most is None:
+        raise ValueError(f"{chip.name} has no unit for {claimed.precision}, or nobody published its speed")
+    work = flops(weights=claimed.weights, tokens=claimed.tokens, frozen=claimed.frozen)
     limit = peak / work
     share = chip.achievable_share()
     reached = limit * share if share else None
-    factor = 4 if question.frozen else 6
+    factor = 4 if claimed.frozen else 6
     lines = [
-        f"{factor} x {question.weights:.3g} weights x {question.tokens:,.0f} tokens = {work:.3g} FLOP per step "
-        f"({'LoRA: frozen weights need no gradient' if question.frozen else 'forward and backward'}, attention not "
+        f"{factor} x {claimed.weights:.3g} weights x {claimed.tokens:,.0f} tokens = {work:.3g} FLOP per step "
+        f"({'LoRA: frozen weights need no gradient' if claimed.frozen else 'forward and backward'}, attention not "
         "counted)",
-        f"{chip.name}: {peak:.4g} FLOP/s in {question.precision} at its peak ({chip.source}): "
+        f"{chip.name}: {peak:.4g} FLOP/s in {claimed.precision} at its peak ({chip.peak_source}): "
         f"at most {limit:.2f} steps per second",
     ]
     if reached is not None:
@@ -64,30 +63,40 @@ def answer(question: Question) -> Answer:
             "second"
         )
     possible = None
-    if question.claim is not None:
-        possible = question.claim <= limit
-        lines.append(_on_claim(question.claim, work, limit, reached, chip))
-    if question.steps is not None:
-        lines += _eta(question, limit, reached)
+    if claimed.claim is not None:
+        possible = claimed.claim <= most / work
+        lines.append(_on_claim(claimed.claim, work, limit, reached, chip, possible))
+    if claimed.steps is not None:
+        lines += _eta(claimed, limit, reached)
     return Answer(lines=tuple(lines), limit=limit, achievable=reached, possible=possible)
 
 
-def _on_claim(claim: float, work: float, limit: float, reached: float | None, chip: Chip) -> str:
+def _near(name: str) -> str:
+    """Names with a peak that are spelled nearly so."""
+    import difflib  # for a mistake only
+
+    known = {spelled: model.name for model in gpus.models().every() if model.peak for spelled in model.spellings}
+    found = dict.fromkeys(known[each] for each in difflib.get_close_matches(name, known, n=5, cutoff=0.4))
+    return f"; known are, for example, {', '.join(found)}" if found else ""
+
+
+def _on_claim(claim: float, work: float, limit: float, reached: float | None, chip: Model, possible: bool) -> str:
     said = f"{claim:g} steps per second would be {claim * work:.3g} FLOP/s, {claim / limit:.0%} of {chip.name}'s peak"
-    if claim > limit:
+    if not possible:
         return f"impossible: {said}"
+    if claim > limit:
+        return f"above the rated peak, which such cards exceed by up to {gpus.BOOST - 1:.0%}: {said}"
     if reached is not None and claim > reached:
         return f"beyond what matrix products reach: {said}"
     return f"possible: {said}"
 
 
-def _eta(question: Question, limit: float, reached: float | None) -> list[str]:
-    assert question.steps is not None
-    cases = [("at the claim", question.claim), ("at best in practice", reached or limit)]
+def _eta(claimed: ClaimedSpeed, limit: float, reached: float | None) -> list[str]:
+    assert claimed.steps is not None
+    cases = [("at the claim", claimed.claim), ("at best in practice", reached or limit)]
     lines = []
     for name, speed in cases:
         if speed:
-            spent = cost(question.steps, speed, question.price)
-            money = "" if spent.money is None else f", {spent.money:.2f} at your price"
-            lines.append(f"{question.steps:,} steps {name} ({speed:.3g}/s): {duration(spent.seconds)}{money}")
+            spent = cost(claimed.steps, speed, claimed.price)
+            lines.append(f"{claimed.steps:,} steps {name} ({speed:.3g}/s): {spent.sentence}")
     return lines

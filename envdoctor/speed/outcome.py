@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
+from envdoctor.facts.wire import to_json
+from envdoctor.locks.target import Baseline
 from envdoctor.speed import breakdown
 from envdoctor.speed.breakdown import Breakdown
-from envdoctor.speed.conditions import Cause, pressure
 from envdoctor.speed.cost import Cost
-from envdoctor.speed.probes import Machine
-from envdoctor.speed.report import Report
+from envdoctor.speed.decision import Word
+from envdoctor.speed.evidence.evidence import Cause
+from envdoctor.speed.evidence.machine import MachineSpeed
+from envdoctor.speed.evidence.pressure import pressure_of
+from envdoctor.speed.report import Report, idle_share
 from envdoctor.speed.roofline import Roofline
 from envdoctor.speed.statistics import Comparison
-from envdoctor.target import Baseline
-from envdoctor.wire import to_json
 
 SCHEMA = 1
-Word = Literal["as-expected", "faster", "slower", "unstable", "not-comparable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A judged speed. ``more_processes``: fresh processes that would help to decide (0: final).
 
-    ``comparison`` is None where no baseline allows one; the three words that claim something always carry it.
+    ``comparison`` is None where no baseline allows one. Of the three words that claim something only *slower* can go
+    without: where the card itself falls short of its kind.
     """
 
     word: Word
@@ -35,13 +36,17 @@ class Verdict:
     cause: Cause | None = None
     reasons: tuple[str, ...] = ()
     more_processes: int = 0
+    because: str = ""  # why, in plain words
+    instead: str = ""  # what can be done, where nothing could be judged
+    headline: str = ""  # said instead of the word's own sentence
     comparison: Comparison | None = None
+    resolution: float | None = None  # the slow-down (0.2: 20 %) from which on it would have shown
     tolerance: float | None = None
     steps_per_second: float | None = None
     tokens_per_second: Mapping[str, float] = field(default_factory=dict)
     roofline: Roofline | None = None
     breakdown: Breakdown = field(default_factory=lambda: Breakdown(seconds=0.0, steps=0))
-    machine: Machine | None = None
+    machine: MachineSpeed | None = None
     reports: tuple[Report, ...] = ()
     baseline: Baseline | None = None
     evidence: str = "none"
@@ -50,16 +55,50 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict with its interval, as one line a person reads."""
-        if self.comparison is None:
-            return f"{self.word}: {self.reasons[0] if self.reasons else 'no baseline'}"
+        """The verdict as one line that a person acts on, without figures beyond the one that matters."""
+        if self.headline:
+            return self.headline
         c = self.comparison
+        if self.word == "as-expected":
+            return f"As expected; a slow-down of {self.resolution or 1.0:.0%} or more would have shown"
+        if self.word == "faster" and c is not None:
+            return f"{c.ratio - 1.0:.0%} faster than expected"
+        if self.word == "slower" and c is not None:
+            taken_off = self.machine.log_factors if self.cause == "machine" and self.machine is not None else ()
+            own = math.exp(sum(taken_off) / len(taken_off)) if taken_off else 1.0  # a slow machine is slow by the clock
+            return f"{1.0 - c.ratio * own:.0%} slower than expected: {self.because}"
+        return f"Cannot tell: {self.because or 'there is nothing to compare with'}"
+
+    @property
+    def figures(self) -> str:
+        """The ratio with its interval, and what would have been caught; empty without a comparison."""
+        c = self.comparison
+        if c is None:
+            return ""
         low, high = ((edge - 1.0) * 100.0 for edge in c.interval)
-        change = (c.ratio - 1.0) * 100.0
         return (
-            f"{self.word}: {change:+.1f} % [{low:+.1f}, {high:+.1f}] against the baseline; "
+            f"{self.word}: {(c.ratio - 1.0) * 100.0:+.1f} % [{low:+.1f}, {high:+.1f}] against the baseline; "
             f"would have caught a slow-down of {c.detectable:.1%} or more"
         )
+
+    @property
+    def next_step(self) -> str:
+        """What to do about it; empty where nothing is to be done."""
+        if self.instead or self.word in ("as-expected", "faster"):
+            return self.instead
+        if self.comparison is None and self.cause is None:
+            return ""
+        return NEXT.get(self.cause, "")
+
+
+NEXT: Mapping[Cause | None, str] = {
+    None: "Try what could explain it, one suspect at a time: envdoctor verify --why",
+    "contention": "Measure again when nothing else uses this machine.",
+    "machine": "The machine's state is for who rents it out; envdoctor check names what it sees of it.",
+    "stack": "Install the locked versions: envdoctor fix",
+    "settings": "Set them as the baseline has them, or try each by itself: envdoctor verify --why",
+    "data": "Prepare the data before training, or ahead of its step; envdoctor verify --why tries it.",
+}
 
 
 def as_json(verdict: Verdict) -> dict[str, Any]:
@@ -94,20 +133,18 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def idle_share(reports: Sequence[Report]) -> float | None:
-    """Median share of the time in which the GPU ran nothing; None where none was profiled (CPU, no CUPTI)."""
-    known = [share for report in reports if isinstance(share := report.gpu_idle.get("share"), (int, float))]
-    return statistics.median(known) if known else None
-
-
 def _cost(cost: Cost) -> dict[str, Any]:
-    return {"seconds": _rounded(cost.seconds), "money": _rounded(cost.money)}
+    currency = cost.price.currency if cost.price is not None else ""
+    return {"seconds": _rounded(cost.seconds), "money": _rounded(cost.money), "currency": currency or None}
 
 
 def _conditions(verdict: Verdict) -> dict[str, Any]:
     found: dict[str, Any] = {
         "reasons": list(verdict.reasons),
         "sentence": verdict.sentence,
+        "figures": verdict.figures or None,
+        "next": verdict.next_step or None,
+        "resolution": _rounded(verdict.resolution),
         "evidence": verdict.evidence,
         "diagnosis": breakdown.diagnose(verdict.breakdown),
         "more_processes": verdict.more_processes,
@@ -121,7 +158,7 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
         found["precision"] = first.precision
         found["warmup"] = to_json(first.warmup)
         found["contention"] = [dict(report.contention) for report in verdict.reports]
-        found["pressure"] = [pressure(report) for report in verdict.reports]
+        found["pressure"] = [pressure_of(report) for report in verdict.reports]
         found["flops_per_step"] = first.model.flops_per_step
         found["formula"] = first.model.formula
         found["parameters"] = first.model.parameters

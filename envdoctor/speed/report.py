@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envdoctor.document import read_json
 from envdoctor.errors import Trouble
-from envdoctor.wire import WireError, from_json
+from envdoctor.facts.wire import WireError, from_json
+from envdoctor.values.document import read_json
 
 SCHEMA = 1
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; a day of training at 10 logged losses per second stays below
@@ -25,7 +26,8 @@ SIZE_LIMIT = 64 * 1024 * 1024  # bytes; a day of training at 10 logged losses pe
 class Window:
     """Steps between two synchronisations. ``tokens`` and ``breakdown`` (seconds) are sums over the window.
 
-    ``pace``: how often per second the machine did a fixed piece of work at the window's edges (`trainer/pace.py`).
+    ``pace``: how often per second the machine did a fixed piece of work at the window's edges
+    (`trainer/measure/pace.py`).
     """
 
     steps: int
@@ -50,10 +52,11 @@ class Device:
     threads: int | None = None
     cores: int | None = None
     machine: str | None = None  # hash of the kernel's boot: the same for runs on one machine since its last start
+    identity: str | None = None  # of the GPU: the hash of its UUID that facts have too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class TrainedModel:
     """What was trained; ``flops_per_step`` by ``formula``, without recomputation."""
 
     parameters: int | None = None
@@ -73,7 +76,7 @@ class Warmup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class SettingChoice:
     """A decision the trainer took by itself."""
 
     what: str
@@ -96,10 +99,10 @@ class Report:
     task: str = ""
     workload: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[SettingChoice, ...] = ()
     versions: Mapping[str, str | None] = field(default_factory=dict)
     flags: Mapping[str, Any] = field(default_factory=dict)  # as read back from torch
-    model: Model = Model()
+    model: TrainedModel = TrainedModel()
     steps: int = 0
     seconds: float = 0.0
     cold_start_seconds: float | None = None
@@ -123,6 +126,12 @@ class Report:
         """The number format of the matrix products: what the trainer chose, else what its settings say."""
         chosen = next((choice.value for choice in self.choices if choice.what == "precision"), None)
         return chosen or str(self.settings.get("precision", "float32"))
+
+
+def idle_share(reports: Sequence[Report]) -> float | None:
+    """Median share of the time in which the GPU ran nothing; None where none was profiled (CPU, no CUPTI)."""
+    known = [share for report in reports if isinstance(share := report.gpu_idle.get("share"), (int, float))]
+    return statistics.median(known) if known else None
 
 
 def read(path: Path) -> Report:

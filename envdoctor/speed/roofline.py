@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from envdoctor.speed import chips
-from envdoctor.speed.probes import flat, relevant
+from envdoctor.knowledge import gpus
+from envdoctor.locks.target import Baseline
+from envdoctor.speed.evidence.probes import flat, relevant
 from envdoctor.speed.report import Report
-from envdoctor.target import Baseline
 
 PROBE_SLACK = 1.25
 """A CPU's achievable speed is its matrix-product probe; other shapes may do this much better and still be possible."""
@@ -70,17 +70,18 @@ def precision_of(report: Report) -> str:
 def of_report(report: Report, steps_per_second: float) -> Roofline:
     """Compare a measured speed with the chip's peak and with the matrix product probed in the same run."""
     precision = precision_of(report)
-    chip = chips.find(report.device.name) if report.device.type == "cuda" else None
-    peak = chip.peak(precision) if chip else None
+    chip = gpus.board(report.device.name) if report.device.type == "cuda" else None
+    peak = chip.peak_flops(precision) if chip else None
     probed = probed_matmul(report, precision)
     if probed:
         achievable, source = probed, "the matrix product probed in the same run"
     elif chip and peak and chip.achievable_share():
         achievable, source = peak * (chip.achievable_share() or 1.0), chip.achievable_source
     else:
-        achievable, source = None, "this chip is not in the table and no probe was timed"
+        achievable, source = None, "no figure of this GPU is known and no probe was timed"
     copied = flat(report.reference_probes).get("copy_gbs")
-    bandwidth = chip.bandwidth * 1e9 if chip else (copied * 1e9 if copied else None)
+    rated = chip.bandwidth if chip else None
+    bandwidth = rated * 1e9 if rated else (copied * 1e9 if copied else None)
     work = report.model.flops_per_step
     if not work:
         return Roofline(peak=peak, achievable=achievable, source=source, bandwidth=bandwidth)
@@ -141,9 +142,9 @@ def refuse_impossible(
     speeds = [rate for row in baseline.windows for rate in row]
     claimed = max(speeds) if speeds else baseline.steps_per_second
     work = work_of(baseline.conditions)
-    chip = chips.find(gpu or baseline.gpu or "")
+    chip = gpus.board(gpu or baseline.gpu or "")
     form = precision or str(baseline.conditions.get("precision", "bfloat16"))
-    peak = chip.peak(form) if chip else None
+    peak = chip.ceiling(form) if chip else None
     ceiling = peak or (achievable * PROBE_SLACK if achievable else None)
     if claimed is None or work is None or ceiling is None:
         return None

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 from envdoctor.speed.distributions import f_quantile, t_quantile
 
-LOOKS = (1, 3)
-"""Numbers of fresh processes after which a verdict is attempted; the false-alarm rate is shared among these looks."""
+STAGES = (1, 3)
+"""Numbers of fresh processes after which a verdict is attempted; the false-alarm rate is shared among these stages."""
 ALPHA = 0.01
-"""Chance, over all looks together, of calling an equally fast machine slower (and as much of calling it faster)."""
+"""Chance, over all stages together, of calling an equally fast machine slower (and as much of calling it faster)."""
 POWER = 0.90
 RUN_SPREAD_FLOOR = 0.003
 """Least log-sd between fresh processes that is believed: 0.3 %, whatever a few lucky processes show."""
 FEWEST_BASELINE_PROCESSES = 3
+FEWEST_WINDOWS = 5  # of a process: a median of fewer moves with a single stall
 
 
 def robust_sd(values: Sequence[float]) -> float:
@@ -87,7 +88,7 @@ def process(rates: Sequence[float], seconds: Sequence[float] = ()) -> Process:
 class Comparison:
     """How fast the run is, relative to the baseline (1.0: equal, 0.9: a tenth slower), machine factor divided out.
 
-    ``alpha`` is the one-sided chance of a false "slower" over all looks; each look uses its share. ``detectable`` is
+    ``alpha`` is the one-sided chance of a false "slower" over all stages; each uses its share. ``detectable`` is
     the slow-down (0.04: 4 %) that this very comparison would have called slower with 90 % probability.
     """
 
@@ -110,13 +111,13 @@ def compare(
     probe_spread: float = 0.0,
     least: float = 0.0,
     alpha: float = ALPHA,
-    looks: int = len(LOOKS),
+    stages: int = len(STAGES),
 ) -> Comparison:
     """Compare q processes with R baseline processes: d = mean log rate of runs - of baseline, less machine factors.
 
     SE = sqrt(s_run^2 (1/R + 1/q) + s_probe^2) with s_run the log-sd between baseline processes (floor 0.3 %), plus
-    what today's windows are noisier than the baseline's were. The quantile is Student's at ``alpha / looks``, so that
-    all looks together keep ``alpha``; s_run has R - 1 degrees of freedom, s_probe is given and has none to lose
+    what today's windows are noisier than the baseline's were. The quantile is Student's at ``alpha / stages``, so that
+    all stages together keep ``alpha``; s_run has R - 1 degrees of freedom, s_probe is given and has none to lose
     (Welch and Satterthwaite's effective number).
 
     ``log_factors``: log of each process's machine speed relative to a common reference (0 when not known).
@@ -125,16 +126,16 @@ def compare(
     """
     if len(baseline) < 2 or not runs:
         raise ValueError("a comparison needs two baseline processes and one run")
-    theirs = _normalised(baseline, baseline_log_factors)
-    ours = _normalised(runs, log_factors)
-    spread = max(statistics.stdev(theirs), RUN_SPREAD_FLOOR)
+    theirs = _log_rates(baseline, baseline_log_factors)
+    ours = _log_rates(runs, log_factors)
+    spread = between_processes(baseline, baseline_log_factors)
     noise = statistics.fmean(p.error**2 for p in runs)
     usual = statistics.fmean(p.error**2 for p in baseline)
     between = spread**2 * (1 / len(theirs) + 1 / len(ours))
     error = math.sqrt(between + probe_spread**2 + max(noise - usual, 0.0) / len(ours))
     df = _effective_df(len(theirs), between, error)
     d = statistics.fmean(ours) - statistics.fmean(theirs)
-    half = t_quantile(1.0 - alpha / looks, df) * error
+    half = t_quantile(1.0 - alpha / stages, df) * error
     seen = max(half, least) + t_quantile(POWER, df) * error
     return Comparison(
         ratio=math.exp(d),
@@ -148,30 +149,35 @@ def compare(
     )
 
 
+def between_processes(processes: Sequence[Process], log_factors: Sequence[float] = ()) -> float:
+    """Log-sd between fresh processes, machine factors taken off; never below what is believed."""
+    return max(statistics.stdev(_log_rates(processes, log_factors)), RUN_SPREAD_FLOOR)
+
+
 def _effective_df(processes: int, between: float, error: float) -> float:
     return round((processes - 1) * error**4 / between**2, 1)
 
 
-def _normalised(processes: Sequence[Process], log_factors: Sequence[float]) -> list[float]:
+def _log_rates(processes: Sequence[Process], log_factors: Sequence[float]) -> list[float]:
     factors = list(log_factors) or [0.0] * len(processes)
     return [math.log(p.rate) - factor for p, factor in zip(processes, factors, strict=True)]
 
 
-def tolerance(baseline: Sequence[Process], *, probe_spread: float, least: float, processes: int = LOOKS[-1]) -> float:
-    """The smallest margin (log) within which an equally fast machine is called so 90 % of the time after the last look.
+def tolerance(baseline: Sequence[Process], *, probe_spread: float, least: float, processes: int = STAGES[-1]) -> float:
+    """The smallest margin (log) within which an equally fast machine is called so 90 % of the time, after all stages.
 
     Never under ``least``: where the baseline's own processes differ by several percent, a promise of 5 % is empty.
     """
-    spread = max(statistics.stdev(math.log(p.rate) for p in baseline), RUN_SPREAD_FLOOR)
+    spread = between_processes(baseline)
     between = spread**2 * (1 / len(baseline) + 1 / processes)
     error = math.sqrt(between + probe_spread**2)
     df = _effective_df(len(baseline), between, error)
-    return max(least, (t_quantile(1.0 - ALPHA / len(LOOKS), df) + t_quantile(POWER, df)) * error)
+    return max(least, (t_quantile(1.0 - ALPHA / len(STAGES), df) + t_quantile(POWER, df)) * error)
 
 
 def sharpens(comparison: Comparison, baseline: Sequence[Process], probe_spread: float) -> bool:
-    """Would the last look's processes narrow the interval by a tenth or more? What the machines differ by stays."""
-    between = comparison.run_spread**2 * (1 / len(baseline) + 1 / LOOKS[-1])
+    """Would the last stage's processes narrow the interval by a tenth or more? What the machines differ by stays."""
+    between = comparison.run_spread**2 * (1 / len(baseline) + 1 / STAGES[-1])
     return math.sqrt(between + probe_spread**2) < 0.9 * comparison.error
 
 

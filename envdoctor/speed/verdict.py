@@ -1,38 +1,38 @@
-"""The verdict on a measured speed: as expected, faster, slower, unstable or not comparable; never a bare boolean.
-
-Three-valued logic: *slower* needs an effect of 3 % and an interval below 1; *as expected* needs an interval that ends
-within the tolerance; whatever lies between is undecided, and asks for more fresh processes before it gives up.
-"""
+"""The verdict on a measured speed: as expected, faster, slower, unstable or not comparable; never a bare boolean."""
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
 
-from envdoctor.facts import Facts
-from envdoctor.speed import attribution, breakdown, conditions, kinship, probes, roofline
+from envdoctor.facts.model import Facts
+from envdoctor.locks.target import Baseline, Target
+from envdoctor.speed import breakdown, roofline
 from envdoctor.speed import statistics as speeds
-from envdoctor.speed.breakdown import Breakdown
-from envdoctor.speed.conditions import Cause, Obstacle
-from envdoctor.speed.cost import at_speed, cost
-from envdoctor.speed.kinship import Relation
-from envdoctor.speed.outcome import Verdict, Word
-from envdoctor.speed.pace import Paced, paced
-from envdoctor.speed.probes import Machine
+from envdoctor.speed.cost import Cost, Price, at_speed, cost
+from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, Estimate, Word, blocking, decide, estimate, explain
+from envdoctor.speed.evidence.evidence import Cause, Evidence
+from envdoctor.speed.evidence.gather import gather
+from envdoctor.speed.evidence.machine import MachineSpeed
+from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.suppliers import all_evidence
+from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.roofline import Roofline
-from envdoctor.speed.statistics import Comparison, Process
-from envdoctor.target import Baseline, Target
 
-LEAST_EFFECT = 0.03
-"""Log effect below which nothing is called slower or faster, however certain: nobody acts on 2 %."""
-LEAST_TOLERANCE = 0.05
-"""As expected means: the interval ends above 5 % slower, or wider where the baseline's own noise forbids that."""
-WIDEST_TOLERANCE = {"measured": 0.20, "derived": 0.45}
-"""Beyond this "as expected" would promise nothing, and the run is undecided."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finding:
+    """The part of a verdict that evidence decides. ``because``: why, in plain words, for its first line."""
+
+    word: Word
+    cause: Cause | None
+    reasons: tuple[str, ...]
+    because: str = ""
+    more_processes: int = 0
+    estimate: Estimate | None = None
+    resolution: float | None = None
+    headline: str = ""
+    instead: str = ""
 
 
 def judge(
@@ -43,7 +43,7 @@ def judge(
     facts: Facts | None = None,
     same_machine: bool = False,
     steps: int | None = None,
-    price_per_hour: float | None = None,
+    price_per_hour: Price | None = None,
     clock_spread: float | None = None,
 ) -> Verdict:
     """Judge the runs of q fresh processes against a recorded baseline. Raises ValueError without a report.
@@ -55,234 +55,155 @@ def judge(
     """
     if not reports:
         raise ValueError("there is no report to judge")
-    timed = [report for report in reports if report.windows]
-    runs = [speeds.process(r.rates, [w.seconds for w in r.windows]) for r in timed]
-    rate = math.exp(statistics.fmean(math.log(run.rate) for run in runs)) if runs else None
-    spent = breakdown.of_windows([window for report in timed for window in report.windows])
-    common: dict[str, Any] = {
-        "workload": reports[0].workload or "",
-        "steps_per_second": rate,
-        "tokens_per_second": _tokens_per_second(timed, rate),
-        "roofline": roofline.of_report(timed[0], rate) if rate else None,
-        "breakdown": spent,
-        "reports": tuple(reports),
-        "baseline": baseline,
-        "cost": cost(steps, rate, price_per_hour) if steps is not None and rate else None,
-    }
-    recorded = [speeds.process(row) for row in baseline.windows] if baseline else []
-    relation = (
-        kinship.relate(timed[0], baseline, target, facts, same_machine=same_machine) if timed and baseline else None
-    )
-    pace = _pace(timed, baseline, relation)
-    halved = pace if pace is not None and not pace.runs else None  # no process had its machine to itself
-    if halved is not None:
-        pace = None
-    if pace is not None:
-        runs, recorded = list(pace.runs), list(pace.recorded)
-    obstacles = [
-        *([conditions.of_pace(halved.pace)] if halved is not None else []),
-        *conditions.of_reports(reports, runs, recorded, paced=pace is not None),
-        *conditions.of_baseline(reports, baseline),
-        *conditions.of_facts(facts, reports[0].device.type, baseline),
-        *conditions.of_clock(clock_spread),
-        *_above_roofline(common["roofline"]),
-        *_impossible_baseline(baseline, timed),
-    ]
-    # What cannot be compared at all ends here: claims, failed runs, other workloads.
-    if relation is None or not runs or len(recorded) < speeds.FEWEST_BASELINE_PROCESSES:
-        return _without_comparison(common, obstacles, spent)
-    found = _compared(common, obstacles, timed, runs, recorded, relation, target, pace)
-    if halved is not None:
-        return replace(found, more_processes=max(speeds.LOOKS[-1] - len(timed), 0))
-    return found
-
-
-def _pace(reports: Sequence[Report], baseline: Baseline | None, relation: Relation | None) -> Paced | None:
-    """The machine's pace, where it can be told from what is looked for.
-
-    Its work runs through torch, with its threads and in its number format: with others, a slower pace would excuse
-    the very fault.
-    """
-    if baseline is None or relation is None or not relation.probes_comparable or relation.kinship == "other-model":
-        return None
-    if any(report.precision != baseline.conditions.get("precision") for report in reports):
-        return None
-    return paced(reports, baseline)
-
-
-def _compared(
-    common: dict[str, Any],
-    obstacles: list[Obstacle],
-    reports: Sequence[Report],
-    runs: Sequence[Process],
-    recorded: Sequence[Process],
-    relation: Relation,
-    target: Target | None,
-    pace: Paced | None,
-) -> Verdict:
-    baseline: Baseline = common["baseline"]
-    if pace is not None:
-        machine = probes.at_pace(pace.pace, pace.taken_off, pace.spread, kinship=relation.kinship)
+    run, context = gather(reports, baseline, target, facts, same_machine=same_machine, clock_spread=clock_spread)
+    evidence = all_evidence(run, baseline, context)
+    if context.comparable and context.machine is not None and baseline is not None:
+        found = _compared_with(baseline, run, context, context.machine, evidence)
     else:
-        machine = probes.machine(
-            [report.reference_probes for report in reports] if relation.probes_comparable else [],
-            baseline.probes,
-            precision=reports[0].precision,
-            kinship=relation.kinship,
-            weights=probes.shares(kinship.mapping(baseline.conditions, "breakdown")),
-        )
-    if not machine.known and relation.kinship == "other-model":
-        return _without_comparison(common, [*obstacles, conditions.nothing_in_common(baseline)], common["breakdown"])
-    doubt = math.hypot(machine.spread, relation.spread)
-    comparison = speeds.compare(
-        runs,
-        recorded,
-        log_factors=machine.log_factors,
-        baseline_log_factors=machine.baseline_log_factors if len(machine.baseline_log_factors) == len(recorded) else (),
-        probe_spread=doubt,
-        least=LEAST_EFFECT,
-    )
-    tolerance = speeds.tolerance(recorded, probe_spread=doubt, least=LEAST_TOLERANCE)
-    obstacles += conditions.of_machine(machine, relation.kinship, reports, baseline)
-    if speeds.disagree(runs, comparison.run_spread, len(recorded) - 1):
-        said = ", ".join(f"{run.rate:.4g}" for run in runs)
-        text = f"the processes differ among themselves far more than the baseline's did: {said} steps per second"
-        obstacles.append(Obstacle(word="unstable", text=text, cause="contention"))
-    word: Word | None = _decide(comparison, tolerance, WIDEST_TOLERANCE[relation.evidence])
-    slow_chip = (
-        reports[0].device.type != "cpu"
-        and relation.kinship != "other-model"
-        and machine.log_factor < -conditions.USUAL_RANGE["cuda"]
-    )
-    word, obstacles = _weigh(word, obstacles, comparison, machine, tolerance, slow_chip=slow_chip)
-    reasons = [*(obstacle.text for obstacle in obstacles), *relation.remarks]
-    if pace is not None and pace.aside:
-        reasons.append(
-            f"set aside: {pace.aside} of {len(reports)} processes, for the machine's pace was far below usual"
-        )
-    more = max(speeds.LOOKS[-1] - len(reports), 0)
-    if word == "slower" and reports[0].device.type == "cpu" and more:
-        word = "unstable"
-        reasons.append("it looks slower, but on a shared CPU one process proves nothing: neighbours come and go")
-    elif word is None:
-        more = more if speeds.sharpens(comparison, recorded, doubt) else 0
-        word = "not-comparable" if relation.evidence == "derived" and not more else "unstable"
-        low, high = comparison.interval
-        reasons.append(f"undecided: {low:.3f} to {high:.3f} of the baseline's speed is neither slower nor as expected")
-    else:
-        more = 0
-    cause: Cause | None = None
-    if word not in ("as-expected", "faster"):
-        found = attribution.attribute(
-            ratio=comparison.ratio,
-            machine=machine,
-            reports=reports,
-            breakdown=common["breakdown"],
-            baseline=baseline,
-            target=target,
-            obstacles=obstacles,
-        )
-        cause = found.cause
-        if found.sentence not in reasons:
-            reasons.append(found.sentence)
-    elif machine.known and abs(machine.log_factor) > LEAST_EFFECT:
-        reasons.append(f"{machine.said}: taken off")
-    if word == "slower" and common["cost"] is not None:
-        common["fixed"] = at_speed(common["cost"], 1.0 / comparison.ratio)
+        found = _of_card(run, baseline, context, evidence) or _not_compared(run, evidence)
+    spent = cost(steps, run.steps_per_second, price_per_hour) if steps is not None and run.steps_per_second else None
+    return _verdict(run, baseline, context, found, spent)
+
+
+def _verdict(run: Run, baseline: Baseline | None, context: Context, found: _Finding, spent: Cost | None) -> Verdict:
+    rate, estimated = run.steps_per_second, found.estimate
     return Verdict(
+        word=found.word,
+        cause=found.cause,
+        reasons=found.reasons,
+        because=found.because,
+        headline=found.headline,
+        instead=found.instead,
+        more_processes=found.more_processes,
+        comparison=estimated.comparison if estimated else None,
+        resolution=found.resolution,
+        tolerance=estimated.tolerance if estimated else None,
+        machine=context.machine if estimated else None,
+        evidence=context.relation.evidence if estimated and context.relation else _evidence_of(baseline),
+        workload=run.reports[0].workload or "",
+        steps_per_second=rate,
+        tokens_per_second=tokens_per_second(run),
+        roofline=roofline.of_report(run.timed[0], rate) if rate else None,
+        breakdown=run.breakdown,
+        reports=run.reports,
+        baseline=baseline,
+        cost=spent,
+        fixed=_fixed(found, spent),
+    )
+
+
+def _compared_with(
+    baseline: Baseline, run: Run, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]
+) -> _Finding:
+    found = estimate(run, context, machine, evidence)
+    decided, standing = decide(found, evidence)
+    word, more, said = _settle(decided, found, standing, run, context)
+    remarks = [one.text for one in evidence if one.cause is None and one.blocks is None and one.text]
+    reasons = [*(one.text for one in standing), *remarks, *said]
+    if word in ("as-expected", "faster"):
+        if machine.known and abs(machine.log_factor) > LEAST_EFFECT:
+            reasons.append(f"{machine.sentence}: taken off")
+        resolution = found.resolution_at_the_clock if standing else found.resolution
+        return _Finding(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
+    cause = explain(found, standing, evidence)
+    sentence = cause.text if cause is not None else _unexplained(baseline, context.target)
+    if sentence not in reasons:
+        reasons.append(sentence)
+    first = standing[0] if standing else cause
+    because = said[0] if said and not standing else ((first.plain or first.text) if first else sentence)
+    return _Finding(
         word=word,
-        cause=cause,
+        cause=cause.cause if cause is not None else None,
         reasons=tuple(reasons),
+        because=because,
         more_processes=more,
-        comparison=comparison,
-        tolerance=tolerance,
-        machine=machine,
-        evidence=relation.evidence,
-        **common,
+        estimate=found,
+        resolution=found.resolution,
     )
 
 
-def _decide(comparison: Comparison, tolerance: float, widest: float) -> Word | None:
-    """The word that the interval allows, or None when it allows two."""
-    d = math.log(comparison.ratio)
-    low, high = comparison.interval
-    if d < -LEAST_EFFECT and high < 1.0:
-        return "slower"
-    if d > LEAST_EFFECT and low > 1.0:
-        return "faster"
-    if tolerance <= widest and math.log(low) > -tolerance:
-        return "as-expected"
-    return None
+def _settle(
+    word: Word | None, found: Estimate, standing: Sequence[Evidence], run: Run, context: Context
+) -> tuple[Word, int, list[str]]:
+    """The word where the interval allows two or one process is not enough, how many more would help, and why."""
+    more = max(speeds.STAGES[-1] - len(run.timed), 0)
+    if context.pace is not None and not context.pace.processes:
+        return word or "unstable", more, []  # the machine may give its usual pace again
+    if word == "slower" and run.timed[0].device.type == "cpu" and more:
+        text = "it looks slower, but on a shared CPU one process proves nothing: neighbours come and go"
+        return "unstable", more, [text]
+    if word is not None:
+        return word, 0, []
+    more = more if standing or speeds.sharpens(found.comparison, context.recorded, found.doubt) else 0
+    low, high = found.comparison.interval
+    if more:
+        text = f"undecided: {low:.3f} to {high:.3f} of the baseline's speed is neither slower nor as expected"
+        return "unstable", more, [text]
+    if (found.resolution_at_the_clock if standing else found.resolution) <= COARSEST:
+        return "as-expected", 0, [f"between {low:.2f} and {high:.2f} of the baseline's speed, as far as could be seen"]
+    return "unstable", 0, ["its speed varies so much that even half of it could be meant"]
 
 
-def _weigh(
-    word: Word | None,
-    obstacles: list[Obstacle],
-    comparison: Comparison,
-    machine: Machine,
-    tolerance: float,
-    *,
-    slow_chip: bool,
-) -> tuple[Word | None, list[Obstacle]]:
-    """Obstacles decide before the interval does; those that can only slow a run down do not unseat full speed.
+def _unexplained(baseline: Baseline, target: Target | None) -> str:
+    if baseline.lock is None or target is None or target.choice is None:
+        return "the installed versions could not be compared with the baseline's: check them first"
+    return "machine, load, versions and settings are like the baseline's: nothing measured explains it"
 
-    Full speed means full on the clock too, not only after the machine factor was divided out: a disturbed probe would
-    otherwise excuse a disturbed run.
+
+def _not_compared(run: Run, evidence: Sequence[Evidence]) -> _Finding:
+    """Claims, failed runs, other workloads, machines without a common probe: what is seen without a comparison."""
+    found = blocking(evidence)
+    reasons = [one.text for one in sorted(found, key=lambda one: one.blocks or "")]
+    cause = next((one.cause for one in found if one.cause is not None), None)
+    if run.breakdown.known and run.breakdown.shares["data"] > breakdown.DATA_WAIT_LIMIT:
+        cause = "data"
+        reasons.append(breakdown.diagnose(run.breakdown))
+    first = min(found, key=lambda one: one.blocks or "") if found else None
+    because = (first.plain or first.text) if first is not None else ""
+    return _Finding(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)
+
+
+def _of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> _Finding | None:
+    """Without a baseline: the card against its kind. None where it was not seen, or where neighbours disturbed it.
+
+    A sound card is no verdict on the step: a training in the wrong format would run on it just as well.
     """
-    raw = math.log(comparison.ratio) + machine.log_factor
-    if word in ("as-expected", "faster") and raw > -tolerance:
-        obstacles = [obstacle for obstacle in obstacles if not obstacle.passing]
-    words = {obstacle.word for obstacle in obstacles}
-    if "not-comparable" in words:
-        return "not-comparable", sorted(obstacles, key=lambda obstacle: obstacle.word)
-    if "unstable" in words:
-        return "unstable", obstacles
-    if word == "as-expected" and slow_chip:
-        # On a CPU neighbours do this, and more of it is an obstacle; on a rented GPU it is a finding.
-        text = f"{machine.said}: chips of one model differ by less"
-        return "slower", [Obstacle(word="unstable", text=text, cause="machine")]
-    return word, obstacles
-
-
-def _without_comparison(common: dict[str, Any], obstacles: list[Obstacle], spent: Breakdown) -> Verdict:
-    causes = [obstacle.cause for obstacle in obstacles if obstacle.cause]
-    waits = spent.known and spent.shares["data"] > breakdown.DATA_WAIT_LIMIT
-    reasons = [obstacle.text for obstacle in sorted(obstacles, key=lambda obstacle: obstacle.word)]
-    if waits:
-        reasons.append(breakdown.diagnose(spent))
-    baseline = common["baseline"]
-    return Verdict(
+    card, unrecorded = context.card, baseline is None or not baseline.windows
+    disturbed = any(one.cause == "contention" for one in blocking(evidence))
+    if card is None or not card.judged or not unrecorded or disturbed:
+        return None
+    seen = tuple(one.text for one in (card.short or card.shares))
+    if card.short:
+        said = f"This card is slower than its kind: {seen[0]}"
+        return _Finding(word="slower", cause="machine", reasons=seen, because=seen[0], headline=said)
+    missing = f"nobody has recorded how fast {run.reports[0].workload or 'this'} should be on it"
+    return _Finding(
         word="not-comparable",
-        cause="data" if waits else (causes[0] if causes else None),
-        reasons=tuple(reasons),
-        evidence=baseline.evidence if baseline else "none",
-        **common,
+        cause=None,
+        reasons=(*(one.text for one in blocking(evidence)), *seen),
+        because=missing,
+        headline=f"The card is as fast as its kind; the step itself cannot be judged: {missing}",
+        instead="Record it where all is well: envdoctor baseline record --output mine.toml",
     )
 
 
-def _tokens_per_second(reports: Sequence[Report], rate: float | None) -> dict[str, float]:
-    steps = sum(window.steps for report in reports for window in report.windows)
-    if not steps or rate is None:
+def _evidence_of(baseline: Baseline | None) -> str:
+    return baseline.evidence if baseline is not None else "none"
+
+
+def _fixed(found: _Finding, spent: Cost | None) -> Cost | None:
+    if found.word != "slower" or spent is None or found.estimate is None:
+        return None
+    return at_speed(spent, 1.0 / found.estimate.comparison.ratio)
+
+
+def tokens_per_second(run: Run) -> dict[str, float]:
+    """Trained tokens, real ones and slots per second, over all windows."""
+    steps = sum(window.steps for report in run.timed for window in report.windows)
+    if not steps or run.steps_per_second is None:
         return {}
     totals = {
-        name: sum(window.tokens.get(name, 0.0) for report in reports for window in report.windows)
+        name: sum(window.tokens.get(name, 0.0) for report in run.timed for window in report.windows)
         for name in ("trained", "real", "slots")
     }
-    return {name: total / steps * rate for name, total in totals.items()}
-
-
-def _above_roofline(line: Roofline | None) -> list[Obstacle]:
-    if line is None or line.mfu is None or line.mfu <= 1.0:
-        return []
-    text = f"the clock or the count of operations is wrong: {line.mfu:.0%} of the chip's peak"
-    return [Obstacle(word="not-comparable", text=text)]
-
-
-def _impossible_baseline(baseline: Baseline | None, reports: Sequence[Report]) -> list[Obstacle]:
-    if baseline is None:
-        return []
-    gpu = reports[0].device.name if reports and reports[0].device.type == "cuda" else None
-    refused = roofline.refuse_impossible(baseline, gpu=baseline.gpu or gpu)
-    if refused is None:
-        return []
-    return [Obstacle(word="not-comparable", text=f"the baseline is impossible: {refused.arithmetic}")]
+    return {name: total / steps * run.steps_per_second for name, total in totals.items()}

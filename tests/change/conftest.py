@@ -15,7 +15,7 @@ import tomli_w
 
 from envdoctor.change.installers import find_uv
 from envdoctor.change.values import Change
-from envdoctor.stack import Locked
+from envdoctor.locks.stack import Locked
 from tests.change.wheels import make_wheel
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor import cli
-from envdoctor.change import hook, installers, recover
+from envdoctor.change import installers, recover
 from envdoctor.errors import Trouble
+from envdoctor.launch import hook
 
 
 def main(*words: str) -> int:
@@ -35,7 +36,7 @@ def main(*words: str) -> int:
 
 
 def _through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
-    """Only what changes files: neither the making of a venv nor the question whether there is a pip."""
+    """Only what changes files: neither the making of a venv nor the options whether there is a pip."""
 
     def wrapped(argv: tuple[str, ...], **options: Any) -> Any:
         changes = "install" in argv or any("py_compile" in str(word) for word in argv)

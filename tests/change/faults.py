@@ -30,9 +30,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from envdoctor.change import apply, hook, installers, recover, undo
+from envdoctor.change import apply, installers, recover, undo
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
+from envdoctor.launch import hook
 from tests.change.conftest import fix_words, leftovers, make_world, snapshot, write_target
 
 # What changes a file system. Of the calls that open a file those count that make or empty it.
@@ -309,7 +310,7 @@ def _joined(words: tuple[str, ...]) -> str:
 
 
 def through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
-    """``run`` that starts by way of ``program`` what changes files; a question to a Python goes as it is."""
+    """``run`` that starts by way of ``program`` what changes files; a options to a Python goes as it is."""
 
     def wrapped(argv: tuple[str, ...], **options: Any) -> Any:
         changes = "install" in argv or any("py_compile" in str(word) for word in argv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,17 @@ def test_strict_names_what_it_removes(world: World, words: list[str]) -> None:
     assert world.version("gamma") == "1.0"
     assert envdoctor(*words, "--strict").code == 0
     assert not list(world.environment.rglob("gamma*"))
+
+
+def test_only_the_plan_that_was_named_is_carried_out(world: World, words: list[str]) -> None:
+    dry = json.loads(envdoctor(*words, "--dry-run", "--format", "json").out)
+    plan = dry["change"]["plan"]
+    refused = envdoctor(*words, "--plan", "0" * 32)
+    assert refused.code == 3
+    assert f"the plan is now {plan}" in " ".join(refused.err.split())
+    assert world.version("alpha") == "1.0"
+    assert envdoctor(*words, "--plan", plan).code == 0
+    assert world.version("alpha") == "2.0"
 
 
 def test_the_last_two_states_are_listed_and_reached(world: World, words: list[str], tmp_path: Path) -> None:

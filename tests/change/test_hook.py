@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.change import hook
 from envdoctor.change.apply import apply
 from envdoctor.change.undo import undo
 from envdoctor.errors import Trouble
+from envdoctor.launch import hook
 from tests.change.conftest import World, make_environment, quiet, run, snapshot
 
 Verify = Callable[[Path], str | None]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.change import sources
 from envdoctor.change.apply import apply
-from envdoctor.change.sources import Sources
 from envdoctor.errors import Trouble
+from envdoctor.sources import sources
+from envdoctor.sources.sources import Sources
 from tests.change.conftest import World, quiet
 from tests.change.wheels import make_wheel
 

@@ -119,3 +119,25 @@ def _inner(world: World) -> str:
         f"import sys; sys.path[:0] = {paths!r}; from envdoctor.change.users import users; from pathlib import Path; "
         f"sys.exit(len(users(Path({str(world.environment)!r}))))"
     )
+
+
+def test_through_a_link_that_nobody_told_of(world: World, tmp_path: Path) -> None:
+    link = tmp_path / "other name"
+    link.symlink_to(world.environment)
+    with running(link / "bin" / "python", "-c", WAIT) as process:
+        assert found(world.environment) == [process]
+
+
+def test_another_python_with_its_packages_on_the_path(world: World) -> None:
+    base = os.path.realpath(world.environment / "bin" / "python")
+    library = next(world.environment.glob("lib/python3*/site-packages"))
+    with running(base, "-c", WAIT, env=os.environ | {"PYTHONPATH": f"/nowhere:{library}"}) as process:
+        (user,) = users(world.environment)
+        assert (user.process, user.because) == (process, f"PYTHONPATH={library}")
+
+
+def test_an_active_environment_alone_makes_no_user(world: World) -> None:
+    """Every program that is started from an activated shell inherits VIRTUAL_ENV, other environments' Pythons too."""
+    base = os.path.realpath(world.environment / "bin" / "python")
+    with running(base, "-c", WAIT, env=os.environ | {"VIRTUAL_ENV": str(world.environment)}):
+        assert found(world.environment) == []

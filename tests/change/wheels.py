@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from envdoctor.stack import Locked
+from envdoctor.locks.stack import Locked
 
 
 def make_wheel(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from envdoctor import process
-from tests.change.conftest import World, make_world, snapshot, write_target
+from tests.change.conftest import World, install, make_world, snapshot, write_target
+from tests.change.wheels import make_wheel
 from tests.commands.test_check import envdoctor
 
 
@@ -55,6 +56,25 @@ def test_fix_repairs_and_undo_brings_back_bit_for_bit(target: tuple[World, Path]
     undone = envdoctor("undo", "--env", world.environment)
     assert undone.code == 0, undone.err
     assert snapshot(world.environment) == before
+
+
+def test_what_is_newer_than_the_lock_is_shown_apart_and_kept_when_asked(target: tuple[World, Path]) -> None:
+    world, path = target
+    newer = make_wheel(world.wheels, "alpha", "3.0", {"alpha/__init__.py": "version = '3.0'\n"})
+    install(world.environment, world.wheels, newer)
+    words = ("--target", path, "--env", world.environment, *SELECT)
+
+    plan = envdoctor("fix", *words, "--dry-run", "--format", "json", **OFFLINE)
+    order = [plan.err.index(text) for text in ("1.0 → 2.0", "Back to the lock", "3.0 → 2.0")]
+    assert order == sorted(order), plan.err
+    packages = json.loads(plan.out)["change"]["packages"]
+    assert {(p["name"], p["downgrade"]) for p in packages} == {("alpha", True), ("beta", False)}
+
+    fixed = envdoctor("fix", *words, "--yes", "--keep-newer", **OFFLINE)
+    assert fixed.code == 0, fixed.err
+    assert (world.version("alpha"), world.version("beta")) == ("3.0", "2.0")
+    again = envdoctor("fix", *words, "--yes", "--keep-newer", **OFFLINE)
+    assert "Nothing to change" in again.err, again.err
 
 
 def test_fix_creates_what_does_not_exist(target: tuple[World, Path], tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Extension, Facts, Interpreter
+from envdoctor.facts.model import Distribution, Extension, Facts, Interpreter, Packages
 from envdoctor.knowledge.extensions import Built, builds, difference, named, read_label, torch_build
 from tests.rules.judging import installed, torch
 
@@ -66,3 +66,18 @@ def test_whose_error_it_is() -> None:
     assert named("undefined symbol in flash_attn_2_cuda.so") == "flash-attn"
     assert named("vllm: xformers failed", ["vllm"]) == "vllm"
     assert named("libfoo.so") is None
+
+
+def test_a_wheel_says_itself_which_torch_it_is_bound_to() -> None:
+    def built(version: str, *requires: str) -> str | None:
+        rows = (
+            Distribution(name="torch", version="2.15.0"),
+            Distribution(name="xformers", version=version, requires=requires),
+        )
+        found = builds(Facts(packages=Packages(distributions=rows))).get("xformers")
+        return found.torch if found else None
+
+    assert built("0.0.34", "torch==2.10.0") == "2.10"
+    assert built("0.0.35", "torch>=2.10") is None
+    assert built("0.0.99", "torch==2.17.0") == "2.17"
+    assert built("0.0.34") == "2.10"  # the table, where the wheel is not there to be asked

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from packaging.pylock import Pylock
 
-from envdoctor.document import read_toml
 from envdoctor.knowledge import pairs, versions
+from envdoctor.knowledge.table import bundled
+from envdoctor.values.document import read_toml
 
 LOCKS = sorted((Path(__file__).parent.parent.parent / "lockfiles").glob("pylock.*.toml"))
 
@@ -14,6 +15,7 @@ LOCKS = sorted((Path(__file__).parent.parent.parent / "lockfiles").glob("pylock.
 @pytest.mark.parametrize(
     ("torch", "vision", "audio"),
     [
+        ("2.15.0+cu132", (0, 29), (2, 15)),
         ("2.13.0+cu130", (0, 28), (2, 13)),
         ("2.0.1", (0, 15), (2, 0)),
         ("1.13.1", (0, 14), (0, 13)),
@@ -31,15 +33,28 @@ def test_triton_of_a_real_resolution(path: Path) -> None:
     locked = {package.name: str(package.version) for package in Pylock.from_dict(read_toml(path)).packages}
     if "triton" not in locked:
         return
-    release = versions.release(locked["torch"])
-    assert release is not None
-    wanted = pairs.TRITON.get(release[:2])
+    wanted = pairs.triton_for(locked["torch"])
     assert wanted is None or locked["triton"].startswith(wanted + ".")
 
 
 def test_every_row_names_a_release() -> None:
-    for torch, triton in pairs.TRITON.items():
-        assert versions.release(triton) is not None, torch
-    for version, torch in pairs.XFORMERS.items():
-        assert versions.parse(version) is not None
-        assert versions.release(torch) is not None
+    for kind, rows in read_toml(bundled("pairs").path).items():
+        for row in rows if isinstance(rows, list) else ():
+            for key, value in row.items():
+                assert key == "package" or versions.parse(value) is not None, (kind, row)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (pairs.triton_for("2.9.1+cu128"), "3.5"),
+        (pairs.triton_for("9.0"), None),
+        (pairs.torch_of_torchao("0.14.1"), "2.9"),
+        (pairs.torch_of_torchao("0.17.0"), None),
+        (pairs.torch_of_xformers("0.0.29.post2"), "2.6"),
+        (pairs.torch_of_xformers("0.0.29.post1+cu124"), "2.5"),
+        (pairs.first_with_numpy_2()["torch"], "2.3.0"),
+    ],
+)
+def test_rows_are_found(found: str | None, expected: str | None) -> None:
+    assert found == expected

@@ -1,8 +1,5 @@
-from envdoctor import scrub
-from envdoctor.knowledge.cuda_variables import NCCL, PROFILERS, SETTINGS
-from envdoctor.knowledge.debug_variables import CACHES_OFF, COMPILE_OFF, DEBUG
-from envdoctor.knowledge.unread_variables import UNREAD
-from envdoctor.knowledge.variables import on
+from envdoctor.facts import scrub
+from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, SETTINGS, UNREAD, on
 
 ROWS = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL, *SETTINGS)
 
@@ -29,4 +26,4 @@ def test_the_probe_reports_what_the_rules_read() -> None:
 
 
 def test_a_variable_is_read_or_not_but_not_both() -> None:
-    assert not {row.name for row in ROWS} & set(UNREAD)
+    assert not {row.name for row in ROWS} & set(UNREAD.names())

@@ -12,8 +12,8 @@ import pytest
 
 from envdoctor.commands._show import plain
 from envdoctor.render.formats import FORMATS, rendered, suited
-from envdoctor.rule import Finding, Remedy, Severity
-from tests.render.examinations import RULES, examination, healthy
+from envdoctor.rules.rule import Finding, Remedy, Severity
+from tests.render.checkups import RULES, checkup, healthy
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -37,7 +37,7 @@ CHECK = {
     "required": ["schema", "tool", "environment", "target", "outcome", "root_cause", "findings", "skipped", "crashed"],
     "properties": {
         "schema": {"const": 1},
-        "outcome": {"enum": ["healthy", "findings", "unknown"]},
+        "outcome": {"enum": ["healthy", "findings", "unexplained", "unknown"]},
         "root_cause": {"anyOf": [{"type": "null"}, {"type": "object", "required": ["rule", "kind", "subject"]}]},
         "findings": {"type": "array", "items": FINDING},
         "target": {
@@ -51,8 +51,8 @@ CHECK = {
 
 def made(format_: str) -> str:
     if format_ == "text":
-        return plain(examination(), RULES, verbose=False)
-    return rendered(format_, examination(), RULES, Severity.WARNING)
+        return plain(checkup(), verbose=False)
+    return rendered(format_, checkup(), Severity.WARNING)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -115,7 +115,7 @@ def test_markdown_tables_do_not_break() -> None:
 
 
 def test_the_healthy_report_is_short() -> None:
-    text = plain(healthy(), RULES, verbose=False)
+    text = plain(healthy(), verbose=False)
     assert "Healthy" in text
     assert len(text.splitlines()) < 8
 
@@ -132,9 +132,9 @@ def test_healthy_without_the_gpu_is_not_healthy_without_reserve() -> None:
         rule="driver/nothing-found",
     )
     found = healthy()
-    assert "as far as can be told" not in plain(found, RULES, verbose=False)
+    assert "as far as can be told" not in plain(found, verbose=False)
     noted = replace(found, diagnosis=replace(found.diagnosis, findings=(missing,)))
-    assert "✓ Healthy, as far as can be told without the GPU" in plain(noted, RULES, verbose=False)
+    assert "✓ Healthy, as far as can be told without the GPU" in plain(noted, verbose=False)
 
 
 def test_github_actions_get_annotations_by_themselves() -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from envdoctor.cli import envdoctor
 from envdoctor.render.document import document
 from envdoctor.render.html import charts, page
-from tests.render.examinations import examination, healthy
+from tests.render.checkups import checkup, healthy
 
 SPEED = {
     "verdict": "slower",
@@ -51,7 +51,7 @@ class Balanced(HTMLParser):
 
 
 def full() -> str:
-    check = document(examination())
+    check = document(checkup())
     reference = {"name": "as it was", "ratio": 1.0, "interval": [1.0, 1.0]}
     ablation = {"rows": [reference, {"name": "no-packing", "ratio": 0.5, "interval": [0.4, 0.6]}]}
     return page(check, speed=SPEED, before=check, change={"packages": []}, ablation=ablation, made="today")
@@ -116,7 +116,7 @@ def test_nothing_to_draw_draws_nothing() -> None:
 
 def test_an_earlier_run_becomes_a_page(tmp_path) -> None:
     run = tmp_path / "run.json"
-    run.write_text(json.dumps({"schema": 1, "check": document(examination()), "speed": SPEED, "change": None}))
+    run.write_text(json.dumps({"schema": 1, "check": document(checkup()), "speed": SPEED, "change": None}))
     out = tmp_path / "out.html"
     result = CliRunner().invoke(envdoctor, ["report", "--from", str(run), "--output", str(out)])
     assert result.exit_code == 0, result.output
@@ -155,7 +155,7 @@ def test_suspects_idle_share_costs_and_speed_before_and_after_are_shown() -> Non
             "device": {"name": "NVIDIA H100", "machine": "0123456789abcdef"},
         },
     }
-    check = document(examination())
+    check = document(checkup())
     text = page(check, speed=speed, before=check, before_speed=SPEED)
     for words in (
         "83%", "cause: settings", "it is &lt;that&gt;", "without &lt;MKL_CBWR&gt;", "2 h, 4.98", "1 h 36 min, 3.98",
@@ -170,7 +170,7 @@ def test_suspects_idle_share_costs_and_speed_before_and_after_are_shown() -> Non
 
 def test_a_verdict_and_what_came_before_are_taken_from_files(tmp_path) -> None:
     run, verdict, out = (tmp_path / name for name in ("run.json", "verdict.json", "out.html"))
-    run.write_text(json.dumps({"schema": 1, "check": document(examination()), "speed": SPEED, "change": None}))
+    run.write_text(json.dumps({"schema": 1, "check": document(checkup()), "speed": SPEED, "change": None}))
     verdict.write_text(json.dumps({"schema": 1, **SPEED, "steps_per_second": 3.6, "tokens_per_second": {}}))
     words = ["report", "--from", str(run), "--speed", str(verdict), "--before", str(run), "--output", str(out)]
     result = CliRunner().invoke(envdoctor, words)

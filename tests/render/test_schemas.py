@@ -13,14 +13,15 @@ import jsonschema
 import pytest
 
 from envdoctor import process
-from envdoctor.diagnose import diagnose, load_rules
-from envdoctor.examination import Examination
-from envdoctor.pasted import read
-from envdoctor.plan import Plan
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
 from envdoctor.render.formats import FORMATS, rendered
-from envdoctor.rule import Severity
-from envdoctor.target import no_target
-from tests.render.examinations import RULES, examination, healthy
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.plan import Plan
+from envdoctor.rules.rule import Severity
+from tests.render.checkups import checkup, healthy
 from tests.render.schemas import JUNIT, SARIF
 from tests.test_reports import REPORTS
 
@@ -28,23 +29,25 @@ ROOT = Path(__file__).resolve().parents[2]
 EVERY = load_rules()
 
 
-def _of_report(text: str) -> Examination:
+def _of_report(text: str) -> Checkup:
     facts = read(text)
     diagnosis = diagnose(facts, no_target(), EVERY)
-    return Examination(facts=facts, target=no_target(), target_reason="asked for", diagnosis=diagnosis, plan=Plan())
+    return Checkup(
+        facts=facts, target=no_target(), target_reason="asked for", diagnosis=diagnosis, plan=Plan(), rules=EVERY
+    )
 
 
 EXAMPLES = [
-    ("made", examination(), RULES),
-    ("healthy", healthy(), RULES),
-    *((report.name, _of_report(report.text), EVERY) for report in REPORTS[::9]),
+    ("made", checkup()),
+    ("healthy", healthy()),
+    *((report.name, _of_report(report.text)) for report in REPORTS[::9]),
 ]
-NAMES = [name for name, _, _ in EXAMPLES]
+NAMES = [name for name, _ in EXAMPLES]
 
 
 def _made(format_: str, row: int) -> str:
-    _, seen, rules = EXAMPLES[row]
-    return rendered(format_, seen, rules, Severity.WARNING)
+    _, seen = EXAMPLES[row]
+    return rendered(format_, seen, Severity.WARNING)
 
 
 @pytest.mark.parametrize("row", range(len(EXAMPLES)), ids=NAMES)
@@ -100,7 +103,7 @@ def test_markdown_tables_are_rectangular(row: int) -> None:
 _TAKEN = re.compile(r'"seconds": [\d.]+|(?<= )time="[\d.]+"|·(?: |&#160;)[\d.]+(?: |&#160;)s\b')
 """How long it took: all that may differ."""
 
-RECORDED = ROOT / "tests" / "facts" / "cpu-virtual-machine.json"
+RECORDED = ROOT / "tests" / "facts" / "machines" / "cpu-virtual-machine.json"
 
 
 @pytest.mark.parametrize("format_", FORMATS)

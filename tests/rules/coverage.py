@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.facts import (
+from envdoctor.facts.model import (
     DamagedFile,
     Distribution,
     Driver,
@@ -28,8 +28,8 @@ from envdoctor.facts import (
     Torch,
     Unavailable,
 )
-from envdoctor.pasted import read
-from envdoctor.target import Target
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import Target
 from tests.rules.judging import NOTHING, asking
 from tests.rules.machines import CPU, CPU_TARGET, H100, H100_TARGET
 from tests.rules.script.scripts import in_step
@@ -165,7 +165,7 @@ EXAMPLES: Mapping[str, Example] = {
     "precision/tf32-api-mixed": torch(flags={"float32-matmul-precision": Flag(error="mix of the legacy and new APIs")}),
     "variables/tf32-override": variables(NVIDIA_TF32_OVERRIDE="0"),
     "attention/math-only": (flags(sdp="math")[0], asking()),
-    "attention/sdp-backends": flags(sdp="efficient,math"),
+    "attention/sdp-backends": (flags(sdp="efficient,math")[0], asking(sdp="flash,efficient,math,cudnn")),
     "attention/flash-unavailable": said("Torch was not compiled with flash attention.\nGPU 0: Tesla T4\n"),
     "variables/debug": variables(CUDA_LAUNCH_BLOCKING="1"),
     "variables/compile-disabled": variables(TORCH_COMPILE_DISABLE="1"),
@@ -259,7 +259,7 @@ EXAMPLES: Mapping[str, Example] = {
     "packages/missing": (replace(H100, packages=Packages()), H100_TARGET),
     "packages/pinned-versions": (packages({"transformers": "4.41.2"})[0], H100_TARGET),
     "packages/known-slow": packages({"torch": "2.9.0+cu128"}),
-    "packages/known-broken": packages({"datasets": "4.4.1", "unsloth": "2025.11"}),
+    "packages/known-broken": packages({"transformers": "4.46.0"}),
     "packages/flash-attn-namespace": packages({"flash-attn-4": "4.0.0", "xformers": "0.0.33"}),
     "packages/cuda-wheels": packages({"nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cudnn-cu13": "9.13.0.50"}),
     "network/launcher-on-cpu": launcher(use_cpu="true"),
@@ -343,7 +343,7 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "CPU-only torch on a GPU machine": ("torch/cpu-only",),
     "kernels cover the GPU": ("torch/no-kernels",),
     "torch's CUDA newer than the driver": ("torch/driver-too-old",),
-    "exact reinstall command": ("envdoctor/knowledge/remedies.py",),
+    "exact reinstall command": ("envdoctor/rules/remedies.py",),
     "cuDNN compiled against and loaded": ("torch/cudnn",),
     "nvcc against torch's CUDA": ("torch/nvcc",),
     "driver version": ("torch/driver-too-old",),
@@ -363,7 +363,7 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "NVLink up": ("gpu/nvlink",),
     "other processes on the GPU": ("gpu/occupied",),
     "VBIOS and firmware": ("gpu/kernel-log",),  # a training run meets them as Xid errors only
-    "remembers the card": ("envdoctor/fleet.py",),
+    "remembers the card": ("envdoctor/facts/cards.py",),
     "TF32 state": ("precision/float32-matmul",),
     "mixed TF32 interfaces": ("precision/tf32-api-mixed",),
     "SDP flags, order, chosen kernel": ("attention/sdp-backends", "attention/math-only", "attention/cudnn-first"),
@@ -391,7 +391,7 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "bandwidth between GPUs": ("network/peer-access", "network/slow-nodes"),
     "InfiniBand and network cards": ("network/infiniband-down", "network/slow-nodes"),
     "a collective works": ("network/peer-access",),
-    "straggling machines": ("envdoctor/fleet.py",),
+    "straggling machines": ("envdoctor/facts/fleet.py",),
     "matrix products against a table": ("envdoctor/speed/roofline.py",),
     "copies from and to the GPU": ("gpu/pcie-link",),
     "GPU memory": ("gpu/memory-errors",),
@@ -399,12 +399,15 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = {
     "it/s against a baseline": ("envdoctor/speed/verdict.py",),
     "loader and disk throughput": ("envdoctor/speed/measured_run/advice.py",),
     "applies fixes, dry run, rollback": ("envdoctor/change/apply.py", "envdoctor/commands/undo.py"),
-    "the right index for torch": ("envdoctor/compat/solver.py",),
-    "sets TF32, SDP, allocator": ("envdoctor/change/hook.py",),
-    "a lock per GPU, with driver range, flags and speed": ("envdoctor/target.py", "envdoctor/locking/lock.py"),
+    "the right index for torch": ("envdoctor/knowledge/solver.py",),
+    "sets TF32, SDP, allocator": ("envdoctor/launch/hook.py",),
+    "a lock per GPU, with driver range, flags and speed": (
+        "envdoctor/locks/target.py",
+        "envdoctor/locks/writing/lock.py",
+    ),
     "JSON, SARIF, JUnit, annotations": ("envdoctor/render/sarif.py", "envdoctor/render/junit.py"),
-    "redaction": ("envdoctor/scrub.py",),
-    "third-party checks": ("envdoctor/diagnose.py",),
+    "redaction": ("envdoctor/facts/scrub.py",),
+    "third-party checks": ("envdoctor/rules/catalog.py",),
 }
 """What 27 other doctors check, by their feature table; paths name what is no rule's business."""
 

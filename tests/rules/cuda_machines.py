@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Interpreter, Origin, Packages, Torch, Unavailable
-from envdoctor.rule import Finding, Rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Driver, Facts, Gpu, Gpus, Host, Interpreter, Origin, Packages, Torch, Unavailable
+from envdoctor.locks.target import Target
+from envdoctor.rules.rule import Finding, Rule
 from tests.rules.judging import NOTHING, findings
 
 H100 = "NVIDIA H100 80GB HBM3"
-KERNELS_CU130 = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120")
+KERNELS_CU130 = ("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120")
 KERNELS_CU126 = ("sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90")
 CPU_TARGET = Target(name="cpu", title="CPU", stacks=("cpu",))
 

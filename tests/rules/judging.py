@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.diagnose import Diagnosis, diagnose
-from envdoctor.facts import Distribution, Facts, Flag, Packages, Torch
-from envdoctor.rule import Finding, Rule
-from envdoctor.stack import Locked
-from envdoctor.target import Choice, Target, no_target
+from envdoctor.facts.model import Distribution, Facts, Flag, Packages, Torch
+from envdoctor.locks.stack import Locked
+from envdoctor.locks.target import Choice, Target, no_target
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.rule import Finding, Rule
 
 NOTHING = no_target()
 

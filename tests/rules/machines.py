@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts import (
+from envdoctor.facts.model import (
     Distribution,
     Driver,
     Facts,
@@ -17,8 +17,8 @@ from envdoctor.facts import (
     Torch,
     Unavailable,
 )
-from envdoctor.stack import Locked
-from envdoctor.target import Choice, Target
+from envdoctor.locks.stack import Locked
+from envdoctor.locks.target import Choice, Target
 
 GIB = 1 << 30
 
@@ -37,11 +37,11 @@ _VERSIONS = {
     "transformers": "5.23.0",
 }
 _GPU_VERSIONS = {
-    "torch": "2.13.0",
-    "triton": "3.7.1",
-    "nvidia-cublas": "13.1.0.3",
-    "nvidia-cudnn-cu13": "9.20.0.48",
-    "nvidia-nccl-cu13": "2.29.7",
+    "torch": "2.15.0",
+    "triton": "3.9.0",
+    "nvidia-cublas": "13.4.1.2",
+    "nvidia-cudnn-cu13": "9.26.0.51",
+    "nvidia-nccl-cu13": "2.30.7",
 }
 _REQUIRES = {
     "transformers": (
@@ -51,7 +51,7 @@ _REQUIRES = {
         'tomli; python_version < "3.11"',
     ),
     "accelerate": ("torch>=2.0.0", "numpy<3,>=1.17", 'deepspeed; extra == "deepspeed"'),
-    "torch": ('triton==3.7.1; platform_system == "Linux"', "nvidia-cudnn-cu13==9.20.0.48", "filelock"),
+    "torch": ('triton~=3.9.0; platform_system == "Linux"', "nvidia-cudnn-cu13==9.26.0.51", "filelock"),
 }
 _MARKERS = {
     "implementation_name": "cpython",
@@ -173,7 +173,7 @@ H100_TARGET = Target(
     gpu_names=("H100",),
     capability="9.0",
     stacks=("cu130",),
-    flags={"float32-matmul-precision": "high", "sdp": "cudnn,flash,efficient,math"},
+    flags={"float32-matmul-precision": "high"},
     variables={"PYTORCH_ALLOC_CONF": "expandable_segments:True"},
     choice=_choice({**_VERSIONS, **_GPU_VERSIONS}, "cu130", "13.0"),
 )
@@ -223,20 +223,20 @@ H100 = Facts(
         count=1,
     ),
     torch=Torch(
-        version="2.13.0+cu130",
+        version="2.15.0+cu130",
         cuda="13.0",
         debug_build=False,
         cxx11_abi=True,
-        cudnn="9.20.0",
-        cudnn_built="9.20.0",
-        nccl="2.29.7",
-        arch_list=("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120", "compute_120"),
+        cudnn="9.26.0",
+        cudnn_built="9.26.0",
+        nccl="2.30.7",
+        arch_list=("sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"),
         cuda_available=True,
         device_count=1,
         capabilities=("9.0",),
         flags=_flags(
             float32_matmul_precision="high",
-            sdp="cudnn,flash,efficient,math",
+            sdp="flash,efficient,math,cudnn",
             cudnn_benchmark="false",
             cudnn_deterministic="false",
             deterministic_algorithms="false",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.diagnose import diagnose, load_rules
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
 from tests.rules.coverage import CAPABILITIES, EXAMPLES, FAILURES, TRAINING
 from tests.test_cases import FOLDER
 

@@ -8,10 +8,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from envdoctor.diagnose import diagnose, load_rules
-from envdoctor.facts import Driver, Facts, Gpus, Host, Interpreter, Network, Origin, Packages, Torch, Unavailable
-from envdoctor.rule import Rule, Severity
-from envdoctor.target import Target
+from envdoctor.facts.model import Driver, Facts, Gpus, Host, Interpreter, Network, Origin, Packages, Torch, Unavailable
+from envdoctor.locks.target import Target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.rule import Rule, Severity
 from tests.rules.judging import NOTHING
 from tests.rules.machines import CPU, CPU_TARGET, H100, H100_TARGET
 

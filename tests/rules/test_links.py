@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.diagnose import Diagnosis, diagnose, load_rules
-from envdoctor.facts import DamagedFile, Distribution, Facts, Packages, Unavailable
-from envdoctor.target import Target
+from envdoctor.facts.model import DamagedFile, Distribution, Facts, Packages, Unavailable
+from envdoctor.locks.target import Target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
 from tests.rules.judging import NOTHING, torch
 from tests.rules.machines import CPU, CPU_TARGET, H100, H100_TARGET
 

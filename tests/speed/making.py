@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.speed.report import Device, Model, Report, Warmup, Window
-from envdoctor.target import Baseline, Choice, Target
+from envdoctor.locks.target import Baseline, Choice, Target
+from envdoctor.speed.report import Device, Report, TrainedModel, Warmup, Window
 
 GPU = "NVIDIA H100 80GB HBM3"
 CPU = "Intel(R) Xeon(R) Processor @ 2.50GHz"
@@ -55,7 +55,7 @@ def report(rate: float = 10.0, *, probes: dict[str, float] | None = None, **chan
         windows=windows(rate),
         settings={"precision": "bfloat16", "attention": "varlen", "learning_rate": 1e-3},
         versions=VERSIONS,
-        model=Model(parameters=135_000_000, trained_parameters=135_000_000, flops_per_step=2e13, formula="6N"),
+        model=TrainedModel(parameters=135_000_000, trained_parameters=135_000_000, flops_per_step=2e13, formula="6N"),
         warmup=Warmup(steps=30, seconds=3.0, steady=True, reason="flat"),
         tokens_per_step={"trained": 800.0, "real": 1000.0, "slots": 1024.0},
         reference_probes={"before": speeds, "after": speeds},
@@ -70,7 +70,7 @@ def cpu_report(rate: float = 1.5, *, probes: dict[str, float] | None = None, **c
     settings = {"precision": "float32", "attention": "documents"}
     versions = {**VERSIONS, "torch": "2.13.0+cpu"}
     given = {"device": device, "settings": settings, "versions": versions, "workload": "chat-5m", **changes}
-    given.setdefault("model", Model(flops_per_step=7e10))
+    given.setdefault("model", TrainedModel(flops_per_step=7e10))
     return report(rate, probes=probes if probes is not None else CPU_PROBES, **given)
 
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from envdoctor.locks.target import Baseline
 from envdoctor.speed.outcome import Verdict
-from envdoctor.speed.report import Device, Model, Report, Warmup, Window
+from envdoctor.speed.report import Device, Report, TrainedModel, Warmup, Window
 from envdoctor.speed.verdict import judge
-from envdoctor.target import Baseline
 
 STEPS, PER_WINDOW, STEP_SECONDS = 400, 20, 0.1
 
@@ -78,7 +78,7 @@ def report(rng: np.random.Generator, world: World, slowdown: float, machine: flo
         windows=windows,
         settings={"precision": "bfloat16"},
         versions={"torch": "2.13.0+cu130"},
-        model=Model(flops_per_step=1e12),
+        model=TrainedModel(flops_per_step=1e12),
         warmup=Warmup(steps=20, seconds=2.0, steady=True),
         reference_probes={moment: _probes(rng, world, machine) for moment in ("before", "after")},
         contention={"before": 0.0, "during": 0.01, "load": [1.0, 1.0, 1.0]},
@@ -95,7 +95,7 @@ def _probes(rng: np.random.Generator, world: World, machine: float) -> dict[str,
 
 def recorded(rng: np.random.Generator, world: World, processes: int = 10) -> Baseline:
     """A baseline of fresh processes on one machine."""
-    from envdoctor.speed.probes import flat
+    from envdoctor.speed.evidence.probes import flat
 
     machine = rng.normal(0.0, world.between_machines)
     reports = [report(rng, world, 0.0, machine) for _ in range(processes)]

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from envdoctor import process
-from envdoctor.speed.baseline import record
+from envdoctor.locks.target import Target
+from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.report import Warmup
 from envdoctor.speed.verdict import judge
-from envdoctor.target import Target
 from tests.speed.making import cpu_report, windows
 from tests.speed.series import recording
 from tests.speed.series.__main__ import conditions
@@ -128,13 +128,15 @@ def _is_hog(path: Path) -> bool:
 def test_the_injected_sleep_is_the_asked_share_of_a_step(tmp_path: Path) -> None:
     """The very file, in a Python of its own, around a stand-in for the trainer whose step takes 20 ms asleep."""
     package = tmp_path / "trainer"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
+    for part in (package, package / "compute", package / "data"):
+        part.mkdir()
+        (part / "__init__.py").write_text("")
     step = "import time\nclass Stepper:\n    def step(self, rate):\n        time.sleep(0.02)\n"
-    (package / "optimizer.py").write_text(step)
-    (package / "feed.py").write_text("def steps(count):\n    yield from range(count)\n")
+    (package / "compute" / "optimizer.py").write_text(step)
+    (package / "data" / "feed.py").write_text("def steps(count):\n    yield from range(count)\n")
     program = (
-        "import time\nfrom trainer.optimizer import Stepper\nfrom trainer import feed\ns = Stepper()\nspent = []\n"
+        "import time\nfrom trainer.compute.optimizer import Stepper\nfrom trainer.data import feed\n"
+        "s = Stepper()\nspent = []\n"
         "for _ in feed.steps(12):\n    a = time.perf_counter()\n    s.step(0.1)\n"
         "    spent.append(time.perf_counter() - a)\n"
         "print(sorted(spent)[6])\n"

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.speed.baseline import record
+from envdoctor.facts.model import Facts, Gpu, Gpus
+from envdoctor.locks.target import Baseline, Choice
+from envdoctor.speed.baselines.recording import record
+from envdoctor.speed.cost import Price
 from envdoctor.speed.outcome import Verdict, as_json
 from envdoctor.speed.report import Device, Report, Warmup, read
 from envdoctor.speed.verdict import judge
-from envdoctor.target import Baseline, Choice
 from tests.speed.making import CPU_PROBES, PARTS, PROBES, baseline, cpu_report, report, target, windows
 
 
@@ -29,6 +30,7 @@ def gpu(**changes: Any) -> Facts:
     return Facts(gpus=Gpus(devices=(Gpu(index=0, name="NVIDIA H100 80GB HBM3", power_default=700.0, **changes),)))
 
 
+DOLLARS = Price(per_hour=2.5, currency="$")
 DATA_BOUND = {**PARTS, "data": 0.35, "forward": 0.2, "backward": 0.36}
 QUIET_CPU = baseline(1.5, like=cpu_report())
 CLAIM = Baseline(
@@ -355,11 +357,11 @@ CASES: list[tuple[str, Report | list[Report], Baseline | None, dict[str, Any], s
         "1 other process",
     ),
     (
-        "another lock: derived, so a little slower stays open",
+        "another lock: derived, so a little slower is as expected as far as can be seen",
         report(9.3),
         baseline(),
         {"target": target(choice=Choice(stack="cu130", reason="", digest="b" * 64))},
-        "not-comparable",
+        "as-expected",
         None,
         "another lock",
     ),
@@ -400,7 +402,9 @@ def check_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def test_a_slower_run_says_what_mending_it_saves() -> None:
-    found = judge([report(8.0)] * 3, baseline(), target=target(), steps=36_000, price_per_hour=2.5)
+    found = judge(
+        [report(8.0)] * 3, baseline(), target=target(), steps=36_000, price_per_hour=Price(per_hour=2.5, currency="$")
+    )
     assert found.word == "slower"
     assert found.cost is not None
     assert found.fixed is not None
@@ -412,7 +416,7 @@ def test_a_slower_run_says_what_mending_it_saves() -> None:
 
 
 def test_the_json_of_a_good_run() -> None:
-    found = check_json(judge([report()], baseline(), steps=36_000, price_per_hour=2.5))
+    found = check_json(judge([report()], baseline(), steps=36_000, price_per_hour=DOLLARS))
     assert found["steps_per_second"] == pytest.approx(10.0, rel=1e-3)
     assert found["tokens_per_second"] == {
         "trained": pytest.approx(8000, rel=1e-3),
@@ -425,6 +429,7 @@ def test_the_json_of_a_good_run() -> None:
     assert found["cost"] == {
         "seconds": pytest.approx(3600, rel=1e-3),
         "money": pytest.approx(2.5, rel=1e-3),
+        "currency": "$",
         "fixed": None,
     }
     assert len(found["windows"]) == 1
@@ -446,8 +451,14 @@ def test_a_noisy_baseline_promises_only_what_it_can() -> None:
     assert noisy.word == "as-expected"
     assert noisy.tolerance is not None
     assert noisy.tolerance > 0.05
-    hopeless = judge([cpu_report()] * 3, baseline(1.5, sd=0.10, like=cpu_report()))
+    coarse = judge([cpu_report()] * 3, baseline(1.5, sd=0.10, like=cpu_report()))
+    assert coarse.word == "as-expected"
+    assert coarse.resolution is not None
+    assert 0.2 < coarse.resolution < 0.5
+    assert coarse.sentence == f"As expected; a slow-down of {coarse.resolution:.0%} or more would have shown"
+    hopeless = judge([cpu_report()] * 3, baseline(1.5, sd=0.25, like=cpu_report()))
     assert hopeless.word == "unstable"
+    assert hopeless.sentence == "Cannot tell: its speed varies so much that even half of it could be meant"
 
 
 def test_a_program_of_ones_own_is_judged_by_its_earlier_runs_on_the_same_machine() -> None:
@@ -458,7 +469,9 @@ def test_a_program_of_ones_own_is_judged_by_its_earlier_runs_on_the_same_machine
     assert judge([own(10.02)], kept, same_machine=True).word == "as-expected"
     assert judge([own(8.0)], kept, same_machine=True).word == "slower"
     assert judge([own(8.0, spread=0.7)], kept, same_machine=True).word == "unstable"
-    assert judge([own(9.2)], kept).word == "unstable", "another card of that model could be that slow"
+    other = judge([own(9.2)], kept)
+    assert other.word == "as-expected", "another card of that model could be that slow"
+    assert (other.resolution or 0.0) > 0.12, "and this is said"
 
 
 def test_a_judgement_needs_a_report() -> None:
@@ -509,3 +522,23 @@ def test_a_real_run_beside_busy_neighbours_is_not_called_slow() -> None:
         assert verdict.cause in ("contention", "machine")
         assert verdict.comparison is not None
         assert verdict.comparison.ratio < 0.5
+
+
+def test_the_first_line_is_a_sentence_and_the_figures_stand_beside_it() -> None:
+    fine = judge([report()], baseline())
+    assert fine.sentence == "As expected; a slow-down of 4% or more would have shown"
+    assert fine.figures.startswith("as-expected: +0.0 % [-2.7, +2.8] against the baseline")
+    assert fine.next_step == ""
+    busy = judge([cpu_report(0.9, contention={"during": 0.6, "load": [4.0, 2.0, 1.0]})] * 3, QUIET_CPU)
+    assert busy.sentence == "Cannot tell: another program uses the cores"
+    assert busy.next_step == "Measure again when nothing else uses this machine."
+    disturbed = cpu_report(0.9, contention={"during": 0.6}, probes=scaled(CPU_PROBES, matmul=0.3))
+    doubtful = judge([disturbed] * 3, QUIET_CPU)
+    assert doubtful.sentence == busy.sentence, "what disturbs the probes is named, not what it does to them"
+    old = judge([report(9.0, versions={"torch": "2.4.0"})], baseline(), target=target())
+    assert old.sentence.startswith("10% slower than expected: other versions than the baseline's: torch 2.4.0")
+    assert old.next_step.endswith("envdoctor fix")
+    chip = judge([report(7.0, probes=scaled(PROBES, matmul=0.7, copy=0.7, python=0.7))], baseline())
+    assert chip.sentence.startswith("30% slower than expected: this machine is 0.70x"), "slow by the clock"
+    found = check_json(chip)["conditions"]
+    assert (found["sentence"], found["figures"]) == (chip.sentence, chip.figures)

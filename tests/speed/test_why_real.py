@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 
 from envdoctor import doctor
-from envdoctor.environment import Environment, locate
-from envdoctor.examination import Examination, Question
-from envdoctor.handoff import Measure
-from envdoctor.inquiry import inquire
-from envdoctor.speed.baseline import record
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.launch.trainer import Measure
+from envdoctor.locks.target import Target
+from envdoctor.rules.checkup import CheckOptions, Checkup
+from envdoctor.speed.ablation.suspect_ablation import ablate_suspects
+from envdoctor.speed.ablation.suspects import REACHES, SuspectAblation
+from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
+from envdoctor.speed.timing import Timing, run_once
 from envdoctor.speed.verdict import judge
-from envdoctor.speed.why import REACHES, Inquiry
-from envdoctor.target import Target
-from envdoctor.timing import Timing, run_once
 from tests.speed.series.conditions import slowed
 
 pytestmark = pytest.mark.slow
@@ -37,9 +37,9 @@ SHORT = Timing(
 
 
 @pytest.fixture(scope="module")
-def examined() -> tuple[Environment, Examination]:
+def examined() -> tuple[Environment, Checkup]:
     environment = locate(Path(sys.prefix))
-    return environment, doctor.examine(environment, Question(target="cpu", torch=False))
+    return environment, doctor.examine(environment, CheckOptions(target="cpu", torch=False))
 
 
 @pytest.fixture(autouse=True)
@@ -54,17 +54,17 @@ def timed(environment: Environment, target: Target) -> Report:
 
 
 def why(
-    examined: tuple[Environment, Examination], target: Target, run: Report, good: Report
-) -> tuple[Verdict, Inquiry]:
-    environment, examination = examined
+    examined: tuple[Environment, Checkup], target: Target, run: Report, good: Report
+) -> tuple[Verdict, SuspectAblation]:
+    environment, checkup = examined
     base = record([good] * 3, target, "cpu", noisy=True)
     verdict = judge([run], base, target=target)
-    return inquire(
+    return ablate_suspects(
         environment,
         target,
         SHORT,
         verdict,
-        facts=examination.facts,
+        facts=checkup.facts,
         rounds=2,
         progress=lambda text: None,
         on_line=lambda line: None,
@@ -72,41 +72,41 @@ def why(
 
 
 def test_a_debugging_variable_left_on_is_named(
-    examined: tuple[Environment, Examination], monkeypatch: pytest.MonkeyPatch
+    examined: tuple[Environment, Checkup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment, examination = examined
-    good = timed(environment, examination.target)
+    environment, checkup = examined
+    good = timed(environment, checkup.target)
     monkeypatch.setenv("MKL_CBWR", "COMPATIBLE")  # bit-equal results on every CPU: SSE2 instead of AVX
     monkeypatch.setenv("OMP_DISPLAY_ENV", "false")  # harmless, and a suspect all the same
-    verdict, inquiry = why(examined, examination.target, timed(environment, examination.target), good)
-    assert verdict.cause == inquiry.cause == "settings"
-    assert inquiry.suspect is not None
-    assert inquiry.suspect.unset == ("MKL_CBWR",)
+    verdict, ablation = why(examined, checkup.target, timed(environment, checkup.target), good)
+    assert verdict.cause == ablation.cause == "settings"
+    assert ablation.suspect is not None
+    assert ablation.suspect.unset == ("MKL_CBWR",)
 
 
-def test_a_wait_for_each_batch_is_named_as_data(examined: tuple[Environment, Examination]) -> None:
-    environment, examination = examined
-    good = timed(environment, examination.target)
-    slow = replace(examination.target, variables={**examination.target.variables, **slowed(data=0.1)})
-    verdict, inquiry = why(examined, slow, timed(environment, slow), good)
-    assert verdict.cause == inquiry.cause == "data"
-    assert inquiry.suspect is not None
-    assert inquiry.suspect.mended.settings["prefetch"] == 2
+def test_a_wait_for_each_batch_is_named_as_data(examined: tuple[Environment, Checkup]) -> None:
+    environment, checkup = examined
+    good = timed(environment, checkup.target)
+    slow = replace(checkup.target, variables={**checkup.target.variables, **slowed(data=0.1)})
+    verdict, ablation = why(examined, slow, timed(environment, slow), good)
+    assert verdict.cause == ablation.cause == "data"
+    assert ablation.suspect is not None
+    assert ablation.suspect.mended.settings["prefetch"] == 2
 
 
-def test_a_wrong_number_of_threads_is_named(examined: tuple[Environment, Examination]) -> None:
+def test_a_wrong_number_of_threads_is_named(examined: tuple[Environment, Checkup]) -> None:
     """Eight threads on two cores: what a container's variable does to a trainer that believes it."""
-    environment, examination = examined
-    good = timed(environment, examination.target)
+    environment, checkup = examined
+    good = timed(environment, checkup.target)
     many = replace(SHORT, settings={**SHORT.settings, "threads": 16})
     run = run_once(
-        environment, examination.target, "chat-5m", many.measure, settings=many.settings, on_line=lambda line: None
+        environment, checkup.target, "chat-5m", many.measure, settings=many.settings, on_line=lambda line: None
     )
-    base = record([good] * 3, examination.target, "cpu", noisy=True)
-    verdict, inquiry = inquire(
-        environment, examination.target, many, judge([run], base, target=examination.target),
-        facts=examination.facts, rounds=2, progress=lambda text: None, on_line=lambda line: None,
+    base = record([good] * 3, checkup.target, "cpu", noisy=True)
+    verdict, ablation = ablate_suspects(
+        environment, checkup.target, many, judge([run], base, target=checkup.target),
+        facts=checkup.facts, rounds=2, progress=lambda text: None, on_line=lambda line: None,
     )  # fmt: skip
-    assert [suspect.cause for suspect, _ in inquiry.rows] == ["settings"]
-    assert "threads 16" in inquiry.rows[0][0].what
+    assert [suspect.cause for suspect, _ in ablation.rows] == ["settings"]
+    assert "threads 16" in ablation.rows[0][0].what
     assert verdict.cause == "settings"

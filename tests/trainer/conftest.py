@@ -41,7 +41,7 @@ def tiny(tmp_path: Path) -> dict:
     config = tmp_path / "tiny.json"
     config.write_text(json.dumps(TINY), encoding="utf-8")
     rows = [chat(2, 3 + (7 * n) % 23, n) for n in range(24)]
-    from trainer.workloads import DATA
+    from trainer.data.workloads import DATA
 
     return {
         "model_config": str(config),

@@ -9,7 +9,7 @@ import torch
 
 from tests.trainer.running import prepare_run
 from trainer import loop
-from trainer.batches import padded
+from trainer.data.batches import padded
 
 STEPS = 50
 

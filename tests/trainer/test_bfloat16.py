@@ -9,9 +9,11 @@ import torch
 
 from tests.trainer.running import gradients, prepare_run, same, weights
 from tests.trainer.test_equivalence import DOCUMENTS
-from trainer import loop, save
-from trainer.batches import packed, padded
-from trainer.hardware import bfloat16_units
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
+from trainer.compute.hardware import bfloat16_units
+from trainer.data.batches import packed, padded
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not bfloat16_units(), reason="this CPU would emulate bfloat16")]
 
@@ -46,7 +48,7 @@ def test_resuming_gives_the_same_bits(tiny: dict, tmp_path: Path, more: dict, st
     first.saver = save.Saver(tmp_path / "c", 2)
     loop.train(first, [lambda counts, run: run.position.step == stop_after])
     second = prepare_run(values)
-    loop.train(second, [], loop.restore(second, *save.read(save.newest(tmp_path / "c")[0])))
+    loop.train(second, [], restore(second, *save.read(save.newest(tmp_path / "c")[0])))
     assert len(second.history.losses) > 2
     assert first.history.losses + second.history.losses == whole.history.losses
     assert same(weights(second), weights(whole))

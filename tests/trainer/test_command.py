@@ -99,17 +99,22 @@ def test_training_saves_a_model_that_transformers_loads(tmp_path: Path, tiny: di
     assert torch.isfinite(model(ids).logits).all()
     assert not [path for path in Path(report["model_path"]).rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(2, report["steps"] + 1, 2))
+    assert [line["step"] for line in lines] == sorted({1, *range(2, report["steps"] + 1, 2), report["steps"]})
+    assert [line["loss"] for line in lines] == [report["losses"][line["step"] - 1] for line in lines]
     again = run("--order", str(path))  # nothing is left to do: it says so and changes nothing
     assert again.returncode == 0
-    assert "continuing from" in again.stderr
-    assert json.loads(where.read_text())["losses"] == []
+    steps = report["steps"]
+    assert f"already finished (step {steps} of {steps}): nothing to do" in again.stderr
+    told = json.loads(where.read_text())
+    assert (told["losses"], told["steps"], told["already_finished"]) == ([], steps, True)
+    assert told["model_path"] == report["model_path"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_the_same_command_goes_on(tmp_path: Path, tiny: dict, number: int) -> None:
-    path, where = order(tmp_path, {**tiny, "epochs": 400, "log_every": 1})
+    tiny.update(schedule="constant", log_every=1)  # a run of another length is then still the same run
+    path, where = order(tmp_path, {**tiny, "epochs": 400})
     child = start("--order", str(path))
     deadline = time.monotonic() + 120
     metrics = tmp_path / "run" / "metrics.jsonl"
@@ -140,7 +145,7 @@ BAD_DATA = {
     "empty": ((), "empty-data", "no examples"),
     "not json": ((GOOD, '{"messages": ['), "broken-line", "line 2: not JSON"),
     "not an object": ((GOOD, GOOD, "[1]"), "broken-line", "line 3: not an object"),
-    "no column": (('{"text": "x"}',), "missing-column", "line 1: no column 'prompt' or 'completion'; it has 'text'"),
+    "no column": (('{"body": "x"}',), "missing-column", "line 1: no column 'prompt' or 'completion'; it has 'body'"),
     "bad role": (('{"messages": [{"content": "x"}]}',), "bad-column", "line 1: messages must be"),
     "bad pair": (('{"prompt": 1, "completion": "x"}',), "bad-column", "line 1: prompt and completion must be texts"),
     "no answer": (
@@ -156,11 +161,11 @@ BAD_DATA = {
 def test_bad_data_is_told_by_file_and_line(tmp_path: Path, tiny: dict, case: str) -> None:
     from trainer.errors import TrainerError
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     texts, kind, said = BAD_DATA[case]
     with pytest.raises(TrainerError) as caught:
-        sft.prepare(from_mapping({**tiny, **lines_of(tmp_path, *texts)}, "test"), None)
+        Sft().prepare(from_mapping({**tiny, **lines_of(tmp_path, *texts)}, "test"), None)
     assert caught.value.kind == kind
     assert said in caught.value.message
     assert "bad.jsonl" in caught.value.message
@@ -172,7 +177,7 @@ def test_a_tokenizer_without_a_chat_template_is_told(tmp_path: Path, tiny: dict)
 
     from trainer.errors import TrainerError
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     plain = tmp_path / "plain"
     shutil.copytree(tiny["tokenizer"], plain)
@@ -183,45 +188,27 @@ def test_a_tokenizer_without_a_chat_template_is_told(tmp_path: Path, tiny: dict)
     with pytest.raises(
         TrainerError, match=r"d\.jsonl, line 1: a chat, but the tokenizer has no chat template"
     ) as caught:
-        sft.prepare(from_mapping({**tiny, "tokenizer": str(plain)}, "test"), None)
+        Sft().prepare(from_mapping({**tiny, "tokenizer": str(plain)}, "test"), None)
     assert "chat_template=FILE" in caught.value.remedy
-
-
-@pytest.mark.parametrize("task", ["sft", "gritlm", "rft", "pretrain"])
-def test_a_task_has_its_own_help_with_examples_and_every_setting(task: str, capsys: pytest.CaptureFixture) -> None:
-    import dataclasses
-
-    from trainer.__main__ import main
-    from trainer.settings import Settings
-
-    with pytest.raises(SystemExit) as ended:
-        main([task, "--help"])
-    assert ended.value.code == 0
-    said = capsys.readouterr().out
-    assert f"  python -m trainer {task} --" in said
-    assert f"  torchrun --nproc-per-node 2 -m trainer {task} --" in said
-    assert all(f"--{field.name}" in said for field in dataclasses.fields(Settings))
-    others = {"sft", "gritlm", "rft", "pretrain"} - {task}
-    assert not any(f"python -m trainer {other} " in said for other in others)
 
 
 def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD)
-    prepared = sft.prepare(from_mapping({**tiny, **data, "over_long": "skip"}, "test"), None)
+    prepared = Sft().prepare(from_mapping({**tiny, **data, "over_long": "skip"}, "test"), None)
     assert prepared.facts["examples"] == 2
 
 
 def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: dict) -> None:
     from trainer.errors import TrainerError
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     values = {**tiny, **lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD), "over_long": "skip"}
     values.update(packing=False, pretokenize=False, prefetch=0)
-    prepared = sft.prepare(from_mapping(values, "test"), None)
+    prepared = Sft().prepare(from_mapping(values, "test"), None)
     examples = prepared.source.examples
     assert [len(examples.example(item)[0]) > 0 for item in (0, 2)] == [True, True]
     with pytest.raises(TrainerError, match=r"line 2: longer than tokens_per_row=\d+, and without pretokenize"):
@@ -230,26 +217,26 @@ def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: 
 
 def test_tokens_are_written_once_and_again_when_damaged(tiny: dict) -> None:
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     settings = from_mapping(tiny, "test")
-    assert [sft.prepare(settings, None).facts["reused_tokens"] for _ in range(2)] == [False, True]
+    assert [Sft().prepare(settings, None).facts["reused_tokens"] for _ in range(2)] == [False, True]
     (folder,) = Path(tiny["cache"]).iterdir()
     with (folder / "tokens.bin").open("r+b") as stream:
         stream.truncate(10)
-    assert sft.prepare(settings, None).facts["reused_tokens"] is False
+    assert Sft().prepare(settings, None).facts["reused_tokens"] is False
     with Path(tiny["data"][0]).open("a") as stream:
         stream.write(GOOD + "\n")
-    assert sft.prepare(settings, None).facts["reused_tokens"] is False
+    assert Sft().prepare(settings, None).facts["reused_tokens"] is False
 
 
 def test_only_the_assistant_is_trained(tiny: dict, tmp_path: Path) -> None:
-    from trainer.dialogue import encode_rows
+    from trainer.data.dialogue import encode_rows
+    from trainer.data.tokenizer import load_tokenizer
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
 
     settings = from_mapping(tiny, "test")
-    tokenizer = sft.load_tokenizer(settings, None)
+    tokenizer = load_tokenizer(settings, None)
     messages = [
         ("system", "be brief"),
         ("user", "what?"),
@@ -266,14 +253,14 @@ def test_only_the_assistant_is_trained(tiny: dict, tmp_path: Path) -> None:
 
 
 def test_templates_that_mark_generation_give_the_same_mask(tiny: dict) -> None:
-    from trainer.dialogue import encode_rows
+    from trainer.data.dialogue import encode_rows
+    from trainer.data.tokenizer import load_tokenizer
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
 
     settings = from_mapping(tiny, "test")
     rows = [("a", chat(2, 5))]
-    plain = list(encode_rows(rows, sft.load_tokenizer(settings, None), settings))
-    marked = sft.load_tokenizer(settings, None)
+    plain = list(encode_rows(rows, load_tokenizer(settings, None), settings))
+    marked = load_tokenizer(settings, None)
     marked.chat_template = (
         "{% for m in messages %}{% if m['role'] == 'assistant' %}<|assistant|>{% generation %}{{ m['content'] }}<|end|>"
         "{% endgeneration %}{% else %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endif %}{% endfor %}"
@@ -287,12 +274,12 @@ def test_parquet_gives_the_same_tokens(tmp_path: Path, tiny: dict) -> None:
     import pyarrow
 
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
     rows = [json.loads(line) for line in Path(tiny["data"][0]).read_text().splitlines()]
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "d.parquet")
     lines, table = (
-        sft.prepare(from_mapping({**tiny, "data": data}, "test"), None)
+        Sft().prepare(from_mapping({**tiny, "data": data}, "test"), None)
         for data in (tiny["data"], str(tmp_path / "d.parquet"))
     )
     assert np.array_equal(lines.source.tokens.ids, table.source.tokens.ids)
@@ -300,7 +287,7 @@ def test_parquet_gives_the_same_tokens(tmp_path: Path, tiny: dict) -> None:
     from trainer.errors import TrainerError
 
     with pytest.raises(TrainerError, match=r"no\.parquet"):
-        sft.prepare(from_mapping({**tiny, "data": str(tmp_path / "no.parquet")}, "test"), None)
+        Sft().prepare(from_mapping({**tiny, "data": str(tmp_path / "no.parquet")}, "test"), None)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +336,7 @@ def test_another_data_set_is_not_resumed_into(tmp_path: Path, tiny: dict, capsys
     assert main(["--order", str(path)]) == 0
     write_lines(Path(tiny["data"][0]), [chat(2, 9)])
     assert main(["--order", str(path)]) == 1
-    assert "resume=never" in capsys.readouterr().err
+    assert "--resume never" in capsys.readouterr().err
     settings = {key: value for key, value in tiny.items() if key != "output"}
     path, where = order(tmp_path, tiny, settings={**settings, "resume": "never"})
     assert main(["--order", str(path)]) == 0
@@ -375,13 +362,14 @@ def test_worker_processes_give_the_same_tokens_and_the_same_errors(tiny: dict, t
 
     from trainer.errors import TrainerError
     from trainer.settings import from_mapping
-    from trainer.tasks import sft
+    from trainer.tasks.sft import Sft
 
-    alone = sft.prepare(from_mapping({**tiny, "tokenize_workers": 1}, "test"), None)
-    spread = sft.prepare(from_mapping({**tiny, "tokenize_workers": 2, "cache": str(tmp_path / "other")}, "test"), None)
+    alone = Sft().prepare(from_mapping({**tiny, "tokenize_workers": 1}, "test"), None)
+    other = {**tiny, "tokenize_workers": 2, "cache": str(tmp_path / "other")}
+    spread = Sft().prepare(from_mapping(other, "test"), None)
     assert np.array_equal(alone.source.tokens.ids, spread.source.tokens.ids)
     assert np.array_equal(alone.source.tokens.trained, spread.source.tokens.trained)
     bad = {**tiny, **lines_of(tmp_path, GOOD, "{}"), "tokenize_workers": 2}
     with pytest.raises(TrainerError, match="line 2") as caught:
-        sft.prepare(from_mapping(bad, "test"), None)
+        Sft().prepare(from_mapping(bad, "test"), None)
     assert caught.value.kind == "missing-column"

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from tests.trainer.running import gradients, prepare_run
-from trainer.batches import packed, padded
+from trainer.data.batches import packed, padded
 from trainer.errors import TrainerError
-from trainer.losses import token_loss
+from trainer.model.losses import token_loss
 
 DRAW = np.random.default_rng(3)
 DOCUMENTS = [(DRAW.integers(5, 2000, size), DRAW.integers(0, 2, size)) for size in (7, 31, 2, 50, 18)]
@@ -53,7 +53,7 @@ def test_a_document_does_not_see_its_neighbours(tiny: dict) -> None:
 
 def test_a_model_that_leaks_is_refused(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     """The start-up probe notices when documents see each other, here because borders are withheld."""
-    from trainer.attention import DocumentAttention
+    from trainer.model.attention import DocumentAttention
 
     honest = DocumentAttention.enter
     monkeypatch.setattr(
@@ -71,7 +71,7 @@ def test_recomputation_gives_the_same_gradients(tiny: dict) -> None:
 
 def test_answering_for_sdpa_keeps_documents_apart() -> None:
     """The way taken under transformers without AttentionInterface: the model's own call is answered per document."""
-    from trainer.attention import choose
+    from trainer.model.attention import choose
 
     torch.manual_seed(0)
     attention, _ = choose("documents", torch.device("cpu"), torch.float32)
@@ -108,7 +108,7 @@ def test_chunked_loss_is_the_plain_loss(monkeypatch: pytest.MonkeyPatch) -> None
     targets = torch.randint(50, (37,))
     plain = token_loss(hidden, weight, targets, 0.1)
     expected = torch.autograd.grad(plain * 3, [hidden, weight])
-    monkeypatch.setattr("trainer.losses.CHUNK_BYTES", 50 * 4 * 10)  # ten rows at a time
+    monkeypatch.setattr("trainer.model.losses.CHUNK_BYTES", 50 * 4 * 10)  # ten rows at a time
     chunked = token_loss(hidden, weight, targets, 0.1)
     found = torch.autograd.grad(chunked * 3, [hidden, weight])
     assert torch.allclose(plain, chunked, rtol=1e-5)

@@ -12,14 +12,21 @@ import torch
 
 from tests.trainer.conftest import TINY, WORDS, chat, write_lines
 from tests.trainer.running import same, weights
-from trainer import loop, save
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
+from trainer.compute.optimizer import Stepper
+from trainer.data.batches import Batch
+from trainer.data.counts import Counts
 from trainer.errors import TrainerError
-from trainer.history import History
-from trainer.measure import Counts, Stopwatch
-from trainer.model import build
-from trainer.optimizer import Stepper
+from trainer.measure.history import History
+from trainer.measure.measurement import Stopwatch
+from trainer.model.build import build
+from trainer.run import settled
 from trainer.settings import from_mapping
-from trainer.tasks import gritlm, sft
+from trainer.state import Run
+from trainer.tasks.gritlm import Gritlm
+from trainer.tasks.sft import Sft
 
 
 def words(count: int, shift: int) -> str:
@@ -43,15 +50,15 @@ def grit(tmp_path: Path, tiny: dict) -> dict:
 
 
 def prepared(values: dict):
-    return gritlm.prepare(from_mapping(values, "test"), None)
+    return Gritlm().prepare(from_mapping(values, "test"), None)
 
 
-def run_of(values: dict) -> loop.Run:
+def run_of(values: dict) -> Run:
     settings = from_mapping(values, "test")
-    data, trainee = gritlm.prepare(settings, None), build(settings, None)
-    steps = data.source.steps_in(0) * settings.epochs
-    return loop.Run(
-        settings=settings, task=gritlm, trainee=trainee, prepared=data,
+    data, trainee = Gritlm().prepare(settings, None), build(settings, None)
+    settings, steps = settled(settings, trainee, data, print)
+    return Run(
+        settings=settings, task=Gritlm(), trainee=trainee, prepared=data,
         stepper=Stepper(trainee.model, trainee.device, settings), stopwatch=Stopwatch(trainee.device),
         history=History(5), total_steps=steps, epochs=settings.epochs,
     )  # fmt: skip
@@ -115,14 +122,14 @@ def test_a_step_is_the_weighted_sum_of_both_mean_losses(grit: dict) -> None:
     run = run_of(values)
     batches = step_with_both(run.prepared.source)
     divisor = sum(batch.weight for batch in batches)
-    total = sum(float(gritlm.loss(run.trainee, b, run.settings, 1 / divisor).detach()) for b in batches)
+    total = sum(float(Gritlm().loss(run.trainee, b, run.settings, 1 / divisor).detach()) for b in batches)
     token_sum = tokens = pair_sum = queries = 0.0
     for batch in batches:
-        if isinstance(batch, gritlm.Batch):
-            token_sum += float(sft.loss(run.trainee, batch, run.settings, 1.0).detach())
+        if isinstance(batch, Batch):
+            token_sum += float(Sft().loss(run.trainee, batch, run.settings, 1.0).detach())
             tokens += batch.trained
         else:
-            pair_sum += float(gritlm.loss(run.trainee, batch, run.settings, 1.0).detach()) / batch.factor
+            pair_sum += float(Gritlm().loss(run.trainee, batch, run.settings, 1.0).detach()) / batch.factor
             queries += batch.queries
     assert tokens > 0 < queries
     assert total == pytest.approx(0.3 * pair_sum / queries + 2.0 * token_sum / tokens, rel=1e-5)
@@ -132,13 +139,13 @@ def test_a_step_is_the_weighted_sum_of_both_mean_losses(grit: dict) -> None:
 def test_the_order_of_the_two_passes_changes_no_gradient(grit: dict, order: bool) -> None:
     run = run_of({**grit, "generative_first": order, "accumulate": 2})
     batches = step_with_both(run.prepared.source)
-    assert isinstance(batches[0], gritlm.Batch) is order
+    assert isinstance(batches[0], Batch) is order
     divisor = sum(batch.weight for batch in batches)
     grads = []
     for sequence in (batches, batches[::-1]):
         run.trainee.model.zero_grad(set_to_none=True)
         for batch in sequence:
-            gritlm.loss(run.trainee, batch, run.settings, 1 / divisor).backward()
+            Gritlm().loss(run.trainee, batch, run.settings, 1 / divisor).backward()
         grads.append({name: p.grad for name, p in run.trainee.model.named_parameters()})
     assert all(torch.allclose(grads[0][n], grads[1][n], atol=1e-6) for n in grads[0])
 
@@ -147,7 +154,7 @@ def test_the_order_of_the_two_passes_changes_no_gradient(grit: dict, order: bool
 def test_a_part_with_weight_zero_is_not_computed(grit: dict, part: str) -> None:
     source = prepared({**grit, part: 0.0}).source
     batches = [batch for index in range(source.steps_in(0)) for batch in source.step(0, index)]
-    assert {isinstance(batch, gritlm.Batch) for batch in batches} == {part == "contrastive_weight"}
+    assert {isinstance(batch, Batch) for batch in batches} == {part == "contrastive_weight"}
     assert all(sum(b.weight for b in source.step(0, i)) > 0 for i in range(source.steps_in(0)))
 
 
@@ -161,8 +168,8 @@ def test_training_learns_both_ways(grit: dict) -> None:
             both = {True: 0.0, False: 0.0}
             for index in range(source.steps_in(0)):
                 for batch in source.step(0, index):
-                    kind = isinstance(batch, gritlm.Batch)
-                    value = float(gritlm.loss(run.trainee, batch, run.settings, 1.0))
+                    kind = isinstance(batch, Batch)
+                    value = float(Gritlm().loss(run.trainee, batch, run.settings, 1.0))
                     both[kind] += value if kind else value / batch.factor
         return both[True], both[False]
 
@@ -183,7 +190,7 @@ def test_resuming_gives_the_same_bits(grit: dict, tmp_path: Path, chunk: int) ->
     loop.train(first, [lambda counts, run: run.position.step == 4])
     second = run_of(values)
     folder, _ = save.newest(tmp_path / "c")
-    loop.train(second, [], loop.restore(second, *save.read(folder)))
+    loop.train(second, [], restore(second, *save.read(folder)))
     assert first.history.losses + second.history.losses == whole.history.losses
     assert len(whole.history.losses) > 5
     assert same(weights(second), weights(whole))
@@ -192,7 +199,7 @@ def test_resuming_gives_the_same_bits(grit: dict, tmp_path: Path, chunk: int) ->
 def test_before_and_after_have_the_same_loss_on_the_same_batch(grit: dict) -> None:
     """The padded, tokenised-in-the-loop way of the preset `before` computes what the packed way does."""
     settings = from_mapping(grit, "test", "before", "gritlm")
-    plain = gritlm.prepare(settings, None)
+    plain = Gritlm().prepare(settings, None)
     run, other = run_of(grit), build(settings, None)
     other.model.load_state_dict(run.trainee.model.state_dict())
     count, texts = len(run.prepared.source.found.queries), {}
@@ -206,7 +213,7 @@ def test_before_and_after_have_the_same_loss_on_the_same_batch(grit: dict) -> No
     packed, padded = run.prepared.source._pairs(query_batch), plain.source._pairs(plain_batch)
     assert packed.real == packed.slots == padded.real < padded.slots
     losses = [
-        float(gritlm.loss(who, batch, chosen, 1.0).detach())
+        float(Gritlm().loss(who, batch, chosen, 1.0).detach())
         for who, batch, chosen in (
             (run.trainee, replace(packed, factor=1.0), run.settings), (other, replace(padded, factor=1.0), settings)
         )
@@ -242,7 +249,7 @@ BAD = {
     "blank": ([{"query": "x", "positives": [" "]}], "bad-column", "line 1: a query or passage must be"),
     "three": ([{"query": ["a", "b", "c"], "positives": ["y"]}], "bad-column", "line 1: a query or passage must be"),
     "too long": ([pair(1), {"query": "x", "positives": [words(500, 1)]}], "example-too-long", "line 2: a text of"),
-    "neither": ([{"text": "x"}], "missing-column", "line 1: no column 'prompt' or 'completion'"),
+    "neither": ([{"body": "x"}], "missing-column", "line 1: no column 'prompt' or 'completion'"),
 }
 
 

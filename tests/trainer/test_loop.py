@@ -9,12 +9,15 @@ import pytest
 import torch
 
 from tests.trainer.running import prepare_run, same, weights
-from trainer import loop, save
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
+from trainer.compute.optimizer import Stepper
+from trainer.data.counts import Counts
 from trainer.errors import TrainerError
-from trainer.measure import PARTS, Counts, Measurement
-from trainer.optimizer import Stepper
-from trainer.pace import _whole, meter
-from trainer.protocol import Protocol
+from trainer.measure.measurement import PARTS, Measurement
+from trainer.measure.pace import _whole, meter
+from trainer.measure.protocol import Protocol
 from trainer.settings import Settings
 
 
@@ -34,7 +37,7 @@ def test_resuming_gives_the_same_bits(tiny: dict, tmp_path, stop_after: int) -> 
     loop.train(first, [lambda counts, run: run.position.step == stop_after])
     second = prepare_run(values)
     folder, _ = save.newest(tmp_path / "c")
-    partial = loop.restore(second, *save.read(folder))
+    partial = restore(second, *save.read(folder))
     loop.train(second, [], partial)
     assert first.history.losses + second.history.losses == losses
     assert same(weights(second), final)
@@ -65,7 +68,7 @@ def test_a_signal_in_mid_accumulation_saves_the_gradients_and_resumes_to_the_sam
     folder, _ = save.newest(tmp_path / "c")
     assert folder.name == "step-00000001+2"
     again = prepare_run(values)
-    loop.train(again, [], loop.restore(again, *save.read(folder)))
+    loop.train(again, [], restore(again, *save.read(folder)))
     assert run.history.losses + again.history.losses == losses
     assert same(weights(again), final)
 
@@ -124,11 +127,11 @@ def test_breakdown_adds_up_to_the_wall_time(tiny: dict) -> None:
     loop.train(run, [lambda counts, _: measurement.after_step(counts)])
     assert len(measurement.windows) == 4
     for window in measurement.windows:
-        assert set(window["breakdown"]) == set(PARTS)
-        assert sum(window["breakdown"].values()) == pytest.approx(window["seconds"], rel=0.02)
-        assert window["tokens"]["trained"] <= window["tokens"]["real"] <= window["tokens"]["slots"]
-        assert window["breakdown"]["forward"] > 0 < window["breakdown"]["backward"]
-    assert measurement.warmup["steps"] >= 2
+        assert set(window.breakdown) == set(PARTS)
+        assert sum(window.breakdown.values()) == pytest.approx(window.seconds, rel=0.02)
+        assert window.tokens["trained"] <= window.tokens["real"] <= window.tokens["slots"]
+        assert window.breakdown["forward"] > 0 < window.breakdown["backward"]
+    assert measurement.warmup.steps >= 2
 
 
 def test_the_pace_is_taken_between_windows_and_outside_of_their_time(tiny: dict) -> None:
@@ -143,13 +146,13 @@ def test_the_pace_is_taken_between_windows_and_outside_of_their_time(tiny: dict)
     measurement = Measurement(Protocol(windows=3, window_seconds=0.05, max_warmup_seconds=20.0), run.stopwatch, slow)
     measurement.start()
     loop.train(run, [lambda counts, _: measurement.after_step(counts)])
-    assert [window["pace"] ** 2 for window in measurement.windows] == pytest.approx([1 * 2, 2 * 3, 3 * 4])
-    timed = sum(window["seconds"] for window in measurement.windows)
-    steps = sum(window["steps"] for window in measurement.windows)
-    typical = measurement.warmup["seconds"] / measurement.warmup["steps"]
+    assert [window.pace**2 for window in measurement.windows] == pytest.approx([1 * 2, 2 * 3, 3 * 4])
+    timed = sum(window.seconds for window in measurement.windows)
+    steps = sum(window.steps for window in measurement.windows)
+    typical = measurement.warmup.seconds / measurement.warmup.steps
     assert timed < steps * typical + 3 * 0.3, "the pauses of 0.3 s are not in the windows"
     for window in measurement.windows:
-        assert sum(window["breakdown"].values()) == pytest.approx(window["seconds"], rel=0.02)
+        assert sum(window.breakdown.values()) == pytest.approx(window.seconds, rel=0.02)
 
 
 def test_the_meter_times_products_of_the_format() -> None:
@@ -163,7 +166,7 @@ def test_work_that_takes_far_too_long_is_not_done_to_its_end() -> None:
     def slow() -> None:
         calls.append(time.sleep(0.15))
 
-    assert _whole(slow, 100) == pytest.approx(100 * 0.15, rel=0.2)
+    assert _whole(slow, 100) >= 100 * 0.15  # of the two that were done; a busy machine makes them longer
     assert len(calls) == 2
     calls.clear()
     assert _whole(lambda: calls.append(None), 12) < 1.0

@@ -10,17 +10,21 @@ import pytest
 import torch
 
 from tests.trainer.conftest import write_lines
+from tests.trainer.data.test_shards import TEXTS, flipped, shards_of, truncated
 from tests.trainer.running import same, weights
-from tests.trainer.test_shards import TEXTS, flipped, shards_of, truncated
-from trainer import loop, save
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
+from trainer.compute.optimizer import Stepper
+from trainer.data.shardrows import rows_of_documents
 from trainer.errors import TrainerError
-from trainer.history import History
-from trainer.measure import Stopwatch
-from trainer.model import build
-from trainer.optimizer import Stepper
+from trainer.measure.history import History
+from trainer.measure.measurement import Stopwatch
+from trainer.model.build import build
+from trainer.run import settled
 from trainer.settings import from_mapping
-from trainer.shardrows import rows_of_documents
-from trainer.tasks import pretrain
+from trainer.state import Run
+from trainer.tasks.pretrain import Pretrain
 
 
 @pytest.fixture
@@ -31,15 +35,15 @@ def plain(tiny: dict, tmp_path: Path) -> dict:
 
 
 def prepared(values: dict):
-    return pretrain.prepare(from_mapping(values, "test"), None)
+    return Pretrain().prepare(from_mapping(values, "test"), None)
 
 
-def run_of(values: dict) -> loop.Run:
+def run_of(values: dict) -> Run:
     settings = from_mapping(values, "test")
-    data, trainee = pretrain.prepare(settings, None), build(settings, None)
-    steps = data.source.steps_in(0) * settings.epochs
-    return loop.Run(
-        settings=settings, task=pretrain, trainee=trainee, prepared=data,
+    data, trainee = Pretrain().prepare(settings, None), build(settings, None)
+    settings, steps = settled(settings, trainee, data, print)
+    return Run(
+        settings=settings, task=Pretrain(), trainee=trainee, prepared=data,
         stepper=Stepper(trainee.model, trainee.device, settings), stopwatch=Stopwatch(trainee.device),
         history=History(5), total_steps=steps, epochs=settings.epochs,
     )  # fmt: skip
@@ -101,7 +105,7 @@ def test_plain_batches_under_transformers_attention_have_the_same_loss(plain: di
     other.trainee.model.load_state_dict(run.trainee.model.state_dict())
     (packed,), (rows,) = run.prepared.source.step(0, 0), other.prepared.source.step(0, 0)
     assert rows.inputs["input_ids"].shape == (2, 32)
-    losses = [float(pretrain.loss(r.trainee, b, r.settings, 1.0).detach()) for r, b in ((run, packed), (other, rows))]
+    losses = [float(Pretrain().loss(r.trainee, b, r.settings, 1.0).detach()) for r, b in ((run, packed), (other, rows))]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
@@ -116,7 +120,7 @@ def test_resuming_gives_the_same_bits(plain: dict, tmp_path: Path, stop_after: i
     loop.train(first, [lambda counts, run: run.position.step == stop_after])
     second = run_of(values)
     folder, _ = save.newest(tmp_path / "c")
-    loop.train(second, [], loop.restore(second, *save.read(folder)))
+    loop.train(second, [], restore(second, *save.read(folder)))
     assert first.history.losses + second.history.losses == whole.history.losses
     assert same(weights(second), weights(whole))
 
@@ -142,11 +146,11 @@ def test_the_preset_before_tokenises_whole_texts_in_the_loop(plain: dict, tmp_pa
     values = {**plain, "data": [str(texts)]}
     values.pop("examples_per_batch")
     settings = from_mapping(values, "test", "before", "pretrain")
-    data = pretrain.prepare(settings, None)
+    data = Pretrain().prepare(settings, None)
     assert data.source.steps_in(0) == len(TEXTS)
     (batch,) = data.source.step(0, 0)
     assert batch.slots <= 32
-    assert torch.isfinite(pretrain.loss(build(settings, None), batch, settings, 1.0))
+    assert torch.isfinite(Pretrain().loss(build(settings, None), batch, settings, 1.0))
 
 
 def test_other_tokenizer(plain: dict, tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.running import prepare_run, same, weights
-from trainer import loop, save
-from trainer.loop import Run
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
+from trainer.state import Run
 
 POINTS = int(os.environ.get("TRAINER_RESUME_POINTS", "4"))
 WORKERS = (0, 2, 8)
@@ -55,7 +57,7 @@ def test_any_point_is_a_point_to_go_on_from(tiny: dict, tmp_path: Path, workers:
         assert first.interrupted
         steps_within += first.position.micro > 0
         second = prepare_run({**values, "loader_workers": workers})
-        loop.train(second, [], loop.restore(second, *save.read(save.newest(folder)[0])))
+        loop.train(second, [], restore(second, *save.read(save.newest(folder)[0])))
         assert first.history.losses + second.history.losses == whole.history.losses, point
         assert same(weights(second), weights(whole)), point
     assert steps_within or POINTS < 4

@@ -15,17 +15,19 @@ import pytest
 
 from tests.trainer.conftest import TINY, write_lines
 from tests.trainer.running import prepare_run
-from trainer import loop, rejection
-from trainer.checkers import Checker
-from trainer.data import generate_sums
+from trainer import loop
+from trainer.data.bundled import generate_sums
+from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
-from trainer.loop import Run
-from trainer.order import empty_report
+from trainer.report import RunReport
 from trainer.run import execute
-from trainer.sampling import Answer
 from trainer.settings import Settings, from_mapping
+from trainer.state import Run
 from trainer.tasks import rft
-from trainer.workloads import DATA
+from trainer.tasks.answers import rejection
+from trainer.tasks.answers.checkers import Checker
+from trainer.tasks.answers.sampling import Answer
+from trainer.tasks.rft import Rft
 
 ROOT = Path(rft.__file__).parent.parent.parent
 
@@ -66,7 +68,7 @@ def values(pupil: Path, tmp_path: Path) -> dict:
 
 
 def prepared(values: dict):
-    return rft.prepare(from_mapping(values, "test"), None)
+    return Rft().prepare(from_mapping(values, "test"), None)
 
 
 def accepted(values: dict) -> list:
@@ -191,8 +193,8 @@ def test_a_checker_that_raises_loses_no_samples(values: dict, tmp_path: Path, mo
     assert prepared({**values, "checker": f"{mine}:f"}).facts["rft"]["kept"] == len(accepted(values))
 
 
-def executed(values: dict, name: str = "rft") -> dict:
-    report = empty_report(name, None)
+def executed(values: dict, name: str = "rft") -> RunReport:
+    report = RunReport(task=name)
     execute(name, from_mapping(values, "test"), {}, None, report, lambda text: None)
     return report
 
@@ -202,16 +204,16 @@ def test_the_whole_run_leaves_an_adapter_and_a_merged_model(values: dict) -> Non
     from transformers import AutoModelForCausalLM
 
     report = executed({**values, "merge_lora": True, "epochs": 4, "learning_rate": 1e-2})
-    assert report["outcome"] == "finished"
-    assert report["losses"][-1] < report["losses"][0]
-    assert report["data"]["rft"]["kept"] > 0
-    assert "rank 16" in {choice.value for choice in report["choices"]}
-    assert 0 < report["model"]["trained_parameters"] < report["model"]["parameters"]
+    assert report.outcome == "finished"
+    assert report.losses[-1] < report.losses[0]
+    assert report.data["rft"]["kept"] > 0
+    assert "rank 16" in {choice.value for choice in report.choices}
+    assert 0 < report.model.trained_parameters < report.model.parameters
     base = AutoModelForCausalLM.from_pretrained(values["model"])
     PeftModel.from_pretrained(base, Path(values["output"]) / "adapter")
     # The merged model answers the same prompts better than the one it came from.
-    first = report["data"]["rft"]["accept_rate"]
-    again = prepared({**values, "model": report["model_path"], "output": values["output"] + "-2"}).facts["rft"]
+    first = report.data["rft"]["accept_rate"]
+    again = prepared({**values, "model": report.model_path, "output": values["output"] + "-2"}).facts["rft"]
     assert again["accept_rate"] > first
 
 
@@ -222,10 +224,10 @@ def test_the_way_before_is_one_preset(values: dict) -> None:
     del values["sample_batch"]
     settings = from_mapping(values, "test", "before-rft")
     assert settings.sample_batch == 1
-    report = empty_report("rft", None)
+    report = RunReport(task="rft")
     execute("rft", settings, {}, None, report, lambda text: None)
-    assert report["outcome"] == "finished"
-    steps = report["steps"]
+    assert report.outcome == "finished"
+    steps = report.steps
     names = sorted(path.name for path in (Path(values["output"]) / "checkpoints").iterdir())
     assert names == [f"step-{steps // 2:08d}", f"step-{steps:08d}"]  # one for each of the two epochs
 
@@ -278,8 +280,8 @@ def test_the_bundled_sums_from_lessons_to_better_answers(tmp_path: Path) -> None
         "tokens_per_row": 256, "device": "cpu", "epochs": 10, "learning_rate": 5e-3, "merge_lora": True,
     }  # fmt: skip
     report = executed(values)
-    first = report["data"]["rft"]["accept_rate"]
-    again = prepared({**values, "model": report["model_path"], "output": str(tmp_path / "second")}).facts["rft"]
+    first = report.data["rft"]["accept_rate"]
+    again = prepared({**values, "model": report.model_path, "output": str(tmp_path / "second")}).facts["rft"]
     assert 0.05 < first < again["accept_rate"]
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.compute.test_parallel import workers_of
 from tests.trainer.launching import finish, furthest, single, start, torchrun, weights
-from tests.trainer.test_parallel import workers_of
 from tests.trainer.test_rft import pupil, values  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ import json, os, shutil, subprocess, sys, time
 from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
-from trainer import save
+from trainer.checkpoints import save
 
 torch.set_num_threads(1)
 base, calls = Path(sys.argv[1]), sys.argv[2].split()
@@ -97,7 +97,7 @@ FULL = """
 import json, sys
 from pathlib import Path
 import torch
-from trainer import save
+from trainer.checkpoints import save
 from trainer.errors import TrainerError
 
 parent = Path(sys.argv[1]) / "checkpoints"

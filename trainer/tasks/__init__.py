@@ -1,33 +1,62 @@
-"""The tasks.
+"""The tasks, each one file of this folder: a class of `trainer.tasks.task.Task`, found by the file's name.
 
-A task is one module here with the functions of `trainer.task.Task`; a line in this table is all the wiring there
-is.
+What `--help` shows is read from the files' text, so that it answers without importing torch.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Tuple
+import ast
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-# name -> (module, one line for --help, an example command)
-TASKS: Dict[str, Tuple[str, str, str]] = {
-    "sft": (
-        "trainer.tasks.sft",
-        "supervised fine-tuning on prompt/completion pairs or chats",
-        "python -m trainer sft --model MODEL_FOLDER --data chats.jsonl --learning_rate 1e-5 --epochs 3",
-    ),
-    "gritlm": (
-        "trainer.tasks.gritlm",
-        "one model that embeds and generates: query/passage pairs together with fine-tuning examples",
-        "python -m trainer gritlm --model MODEL_FOLDER --data pairs.jsonl chats.jsonl --learning_rate 2e-5",
-    ),
-    "rft": (
-        "trainer.tasks.rft",
-        "rejection fine-tuning: sample answers, keep the right ones, train adapters on them",
-        "python -m trainer rft --model MODEL_FOLDER --data prompts.jsonl --checker numeric --learning_rate 2e-4",
-    ),
-    "pretrain": (
-        "trainer.tasks.pretrain",
-        "pretraining on token shards that `prepare` has written",
-        "python -m trainer pretrain --preset production --model_config CONFIG.json --tokenizer FOLDER --data SHARDS",
-    ),
-}
+from trainer.errors import TrainerError
+
+if TYPE_CHECKING:
+    from trainer.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A task as `--help` shows it: what the class's docstring and `example` say."""
+
+    name: str
+    title: str
+    example: str
+
+
+def names() -> list[str]:
+    """Of every task there is."""
+    folder = Path(__file__).parent
+    return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "task"))
+
+
+def listed() -> list[Listed]:
+    """Every task, for people."""
+    return [_read(name) for name in names()]
+
+
+def load(name: str) -> Task:
+    """The task of that name; TrainerError lists the tasks there are."""
+    if name not in names():
+        raise TrainerError("unknown-task", f"unknown task {name!r}", f"The tasks are {', '.join(names())}.")
+    from trainer.tasks.task import Task
+
+    module = importlib.import_module(f"{__name__}.{name}")
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Task)]
+    (kind,) = (kind for kind in kinds if kind.__module__ == module.__name__)
+    return kind()
+
+
+def _read(name: str) -> Listed:
+    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
+    kind = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.lower() == name)
+    title = (ast.get_docstring(kind) or "").partition("\n\n")[0].rstrip(".").replace("\n", " ")
+    examples = (
+        node.value.value
+        for node in kind.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "example"
+        if isinstance(node.value, ast.Constant)
+    )
+    return Listed(name, title, str(next(examples)))

@@ -9,73 +9,111 @@ generative_weight 0 that part is not computed at all: a plain embedding trainer,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, List, Optional, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
-from trainer import tokens
-from trainer.batches import Batch, epoch_rows, groups
-from trainer.contrastive import PairBatch, Pooled, embedded, info_nce, joined, joined_targets, mean_pooled, processes
-from trainer.dialogue import encode_rows
+from trainer.data import tokens
+from trainer.data.batches import Batch, epoch_rows, groups
+from trainer.data.dialogue import encode_rows
+from trainer.data.examples import existing
+from trainer.data.intheloop import InTheLoop
+from trainer.data.pairs import Document, PairBatch, PairSource, Pooled
+from trainer.data.pairtexts import GENERATIVE, Catalogue, Item, catalogue, encode_texts, encoded, items
+from trainer.data.source import Prepared
+from trainer.data.tokenizer import load_tokenizer, pad_id
+from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
-from trainer.examples import existing
-from trainer.model import Trainee
-from trainer.pairs import Document, PairSource
-from trainer.pairtexts import GENERATIVE, Catalogue, Item, catalogue, encode_texts, encoded, items
+from trainer.model.build import Trainee
+from trainer.model.contrastive import embedded, info_nce, joined, joined_targets, mean_pooled, processes
 from trainer.settings import Settings
-from trainer.task import Prepared
-from trainer.tasks import sft
-from trainer.workloads import Workload
+from trainer.tasks.task import Task
 
-# Settings that decide the tokens, and those that decide the plan.
+# Settings that decide the tokens.
 CONTENT = (
     "tokens_per_row over_long query_field positives_field negatives_field instruction_format embed_mark prompt_field "
-    "completion_field messages_field"
-).split()
-PLAN = (
-    "pretokenize packing tokens_per_row examples_per_batch accumulate seed model workload pairs_per_batch "
-    "negatives_per_query one_file_per_batch generative_first contrastive_weight generative_weight temperature "
-    "gradcache_chunk"
+    "completion_field messages_field data_format text_field"
 ).split()
 
 
-def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
-    """Tokenise (once, cached by content) and plan the steps."""
-    files = existing(settings.data)
-    tokenizer = sft.load_tokenizer(settings, workload)
+class Gritlm(Task):
+    """One model that embeds and generates: query/passage pairs together with fine-tuning examples."""
+
+    example = "python -m trainer gritlm --model MODEL_FOLDER --data pairs.jsonl chats.jsonl --learning_rate 2e-5"
+    plan_settings = (
+        "pretokenize", "packing", "tokens_per_row", "examples_per_batch", "accumulate", "seed", "workload",
+        "pairs_per_batch", "negatives_per_query", "one_file_per_batch", "generative_first", "contrastive_weight",
+        "generative_weight", "temperature", "gradcache_chunk",
+    )  # fmt: skip
+
+    def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
+        """Tokenise (once, cached by content) and plan the steps."""
+        files = existing(settings.data)
+        tokenizer = load_tokenizer(settings, workload)
+        content = _fingerprint(files, tokenizer, settings)
+        documents: InFolder | InTheLoop
+        reused = False
+        if settings.pretokenize:
+            cache = Path(settings.cache) if settings.cache else tokens.default_cache()
+            found, reused = tokens.cached(cache / content[:32], lambda: encoded(files, tokenizer, settings))
+            documents = InFolder(found)
+            drawn, lengths = catalogue(documents.roles()), found.lengths
+        else:
+            rows = [item for row in items(files, settings) for item in row]
+            documents = InTheLoop(rows, partial(_encoded, tokenizer, settings))
+            drawn, lengths = catalogue([role for role, _, _ in rows]), None
+        _check(drawn, settings, files)
+        facts = {
+            "files": [str(path) for path in files], "fingerprint": content, "reused_tokens": reused,
+            "pairs": len(drawn.queries), "generative_examples": len(drawn.generative),
+        }  # fmt: skip
+        rows_of = partial(_generative_rows, drawn.generative, lengths, settings)
+        source = PairSource(documents, drawn, rows_of, settings, None if settings.packing else pad_id(tokenizer))
+        return Prepared(source, tokenizer, self.identity(content, settings), facts)
+
+    def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
+        """`scale` x weight x summed token loss of a generative batch, or factor x summed InfoNCE of a contrastive one;
+        a float32 scalar.
+
+        Both are multiplied by the number of processes (within `scale`), over which the wrapper takes the mean.
+        """
+        if isinstance(batch, Batch):
+            return super().loss(trainee, batch, settings, scale * settings.generative_weight)
+        pairs: PairBatch = batch
+
+        def embed(row: Pooled) -> torch.Tensor:
+            with trainee.computing():
+                return mean_pooled(trainee.hidden(row.batch, causal=False), row)
+
+        vectors = embedded(
+            pairs.rows, embed, again=pairs.again or (settings.gradcache_chunk > 0 and len(pairs.rows) > 1)
+        )
+        queries, passages = vectors[: pairs.queries], vectors[len(vectors) if pairs.idle else pairs.queries :]
+        targets = joined_targets(pairs.targets, len(passages))
+        total = info_nce(queries, joined(passages), targets, settings.temperature)
+        return total * (pairs.factor * processes())
+
+
+def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
+    """Names everything that decides the tokens."""
     parts = [tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template), tokenizer.bos_token]
     content = [getattr(settings, name) for name in CONTENT]
-    identity = tokens.fingerprint(files, "pairs", repr(parts), repr([tokenizer.eos_token, content]))
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0
-    documents: Any
-    reused = False
-    if settings.pretokenize:
-        cache = Path(settings.cache) if settings.cache else tokens.default_cache()
-        found, reused = tokens.cached(cache / identity[:32], lambda: encoded(files, tokenizer, settings))
-        documents = InFolder(found)
+    return tokens.fingerprint(files, "pairs", repr(parts), repr([tokenizer.eos_token, content]))
+
+
+def _generative_rows(generative: Sequence[int], lengths: Any, settings: Settings, epoch: int) -> list[list[int]]:
+    """The generative examples of an epoch, row by row, as document indices."""
+    if settings.packing:
+        sizes = lengths[generative] if generative else []
+        rows = epoch_rows(sizes, settings.tokens_per_row, settings.seed, epoch)
     else:
-        documents = InTheLoop(files, tokenizer, settings)
-    drawn = catalogue(documents.roles())
-    _check(drawn, settings, files)
-    facts = {
-        "files": [str(path) for path in files], "fingerprint": identity, "reused_tokens": reused,
-        "pairs": len(drawn.queries), "generative_examples": len(drawn.generative),
-    }  # fmt: skip
-
-    def generative(epoch: int) -> List[List[int]]:
-        if settings.packing:
-            lengths = documents.tokens.lengths[drawn.generative] if drawn.generative else []
-            rows = epoch_rows(lengths, settings.tokens_per_row, settings.seed, epoch)
-        else:
-            order = np.random.default_rng([settings.seed, epoch]).permutation(len(drawn.generative)).tolist()
-            rows = [list(group) for group in groups(order, settings.examples_per_batch)]
-        return [[drawn.generative[index] for index in row] for row in rows]
-
-    source = PairSource(documents, drawn, generative, settings, None if settings.packing else pad)
-    plan = identity + " " + " ".join("%s=%s" % (name, getattr(settings, name)) for name in PLAN)
-    return Prepared(source, tokenizer, plan, facts)
+        order = np.random.default_rng([settings.seed, epoch]).permutation(len(generative)).tolist()
+        rows = [list(group) for group in groups(order, settings.examples_per_batch)]
+    return [[generative[index] for index in row] for row in rows]
 
 
 def _check(found: Catalogue, settings: Settings, files: Sequence[Path]) -> None:
@@ -83,71 +121,29 @@ def _check(found: Catalogue, settings: Settings, files: Sequence[Path]) -> None:
         return
     raise TrainerError(
         "nothing-to-train",
-        "%s: %d pairs and %d generative examples, with contrastive_weight=%g and generative_weight=%g"
-        % (
-            files[0],
-            len(found.queries),
-            len(found.generative),
-            settings.contrastive_weight,
-            settings.generative_weight,
-        ),
-        "Give rows with %s and %s, or raise a weight." % (settings.query_field, settings.positives_field),
+        f"{files[0]}: {len(found.queries)} pairs and {len(found.generative)} generative examples, with "
+        f"contrastive_weight={settings.contrastive_weight:g} and generative_weight={settings.generative_weight:g}",
+        f"Give rows with {settings.query_field} and {settings.positives_field}, or raise a weight.",
     )
 
 
-def adapt(trainee: Trainee, settings: Settings) -> None:
-    """What supervised fine-tuning does (adapters, when asked for)."""
-    sft.adapt(trainee, settings)
-
-
-def loss(trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
-    """`scale` x weight x summed token loss of a generative batch, or factor x summed InfoNCE of a contrastive one.
-
-    Both are multiplied by the number of processes (within `scale`), over which the wrapper takes the mean.
-    """
-    if isinstance(batch, Batch):
-        return sft.loss(trainee, batch, settings, scale * settings.generative_weight)
-    pairs: PairBatch = batch
-
-    def embed(row: Pooled) -> torch.Tensor:
-        with trainee.computing():
-            return mean_pooled(trainee.hidden(row.batch, causal=False), row)
-
-    vectors = embedded(pairs.rows, embed, again=pairs.again or (settings.gradcache_chunk > 0 and len(pairs.rows) > 1))
-    queries, passages = vectors[: pairs.queries], vectors[len(vectors) if pairs.idle else pairs.queries :]
-    targets = joined_targets(pairs.targets, len(passages))
-    total = info_nce(queries, joined(passages), targets, settings.temperature)
-    return total * (pairs.factor * processes())
-
-
 class InFolder:
-    """Documents of a token folder."""
+    """Documents of a token folder, whose marks hold their role as well (`trainer.data.pairtexts`)."""
 
     def __init__(self, found: tokens.Tokens) -> None:
         self.tokens = found
 
-    def roles(self) -> List[int]:
-        found: List[int] = (np.asarray(self.tokens.trained[self.tokens.starts[:-1]]) >> 1).tolist()
+    def roles(self) -> list[int]:
+        """What each document is."""
+        found: list[int] = (np.asarray(self.tokens.trained[self.tokens.starts[:-1]]) >> 1).tolist()
         return found
 
-    def examples(self, indices: Sequence[int]) -> List[Document]:
+    def examples(self, indices: Sequence[int]) -> list[Document]:
+        """Those at `indices`: ids and marks."""
         return [(ids, marks & 1) for ids, marks in map(self.tokens.example, indices)]
 
 
-class InTheLoop:
-    """Documents tokenised each time they are asked for, as a collator does; only for comparison."""
-
-    def __init__(self, files: List[Path], tokenizer: Any, settings: Settings) -> None:
-        self.items: List[Item] = [item for row in items(files, settings) for item in row]
-        self.tokenizer, self.settings = tokenizer, settings
-
-    def roles(self) -> List[int]:
-        return [role for role, _, _ in self.items]
-
-    def examples(self, indices: Sequence[int]) -> List[Document]:
-        chosen = [self.items[index] for index in indices]
-        if chosen and chosen[0][0] == GENERATIVE:  # a micro-batch is of one kind
-            found = encode_rows(((place, row) for _, place, row in chosen), self.tokenizer, self.settings)
-        else:
-            found = encode_texts([(place, text) for _, place, text in chosen], self.tokenizer)
-        return [(np.asarray(ids), np.asarray(marks)) for ids, marks in found]
+def _encoded(tokenizer: Any, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:
+    if chosen and chosen[0][0] == GENERATIVE:  # a micro-batch is of one kind
+        return list(encode_rows(((place, row) for _, place, row in chosen), tokenizer, settings))
+    return list(encode_texts([(place, text) for _, place, text in chosen], tokenizer))

@@ -14,65 +14,59 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any
 
-import torch
-
-from trainer import lora, rejection, tokens
-from trainer.batches import Batch
-from trainer.checkers import Checker, checker
+from trainer.data import tokens
+from trainer.data.examples import Row
+from trainer.data.source import Prepared
+from trainer.data.tokenizer import load_tokenizer
+from trainer.data.workloads import DATA, Workload
 from trainer.errors import TrainerError
-from trainer.examples import Row
-from trainer.model import Trainee
-from trainer.progress import SamplingProgress
-from trainer.prompts import read_prompts
-from trainer.samples import Done, samples
-from trainer.sampling import Answer, Sampler, plan
+from trainer.measure.progress import SamplingProgress
+from trainer.model import lora
 from trainer.settings import Settings
-from trainer.task import Prepared
-from trainer.tasks import sft
-from trainer.workloads import DATA, Workload
-
-IN_TURN = True  # several processes prepare one after the other: answers are sampled into one file
-RANK = 16  # of the adapters unless lora_rank says otherwise: peft's examples and the LoRA paper use 4 to 64
-
-
-def prepare(settings: Settings, workload: Optional[Workload]) -> Prepared:
-    """Sample and judge what is not yet, then plan the training on what was accepted."""
-    files = [Path(name) for name in settings.data] or ([DATA / "sums.jsonl"] if workload else [])
-    tokenizer = sft.load_tokenizer(settings, workload)
-    folder = Path(settings.output) / "rft"
-    if settings.resume == "never":
-        _move_aside(folder)
-    with checker(settings) as judge:
-        rows, prompts = read_prompts(files, tokenizer, settings, judge)
-        identity = _identity(files, tokenizer, settings, workload)
-        done = _sampled(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
-        summary = _judged(folder, identity, done, rows, judge, settings)
-    training = replace(settings, data=(str(folder / "accepted.jsonl"),), lora_rank=lora.rank_of(settings, RANK))
-    prepared = sft.prepare(training, workload)
-    prepared.facts["rft"] = summary
-    return prepared
+from trainer.tasks.answers import rejection
+from trainer.tasks.answers.checkers import Checker, checker
+from trainer.tasks.answers.prompts import read_prompts
+from trainer.tasks.answers.samples import Done, samples
+from trainer.tasks.answers.sampling import Answer, Sampler, plan
+from trainer.tasks.sft import Sft
+from trainer.tasks.task import Task
 
 
-def adapt(trainee: Trainee, settings: Settings) -> None:
-    """Adapters, unless lora_rank=0 asks to train every weight."""
-    lora.add(trainee, settings, RANK)
+class Rft(Task):
+    """Rejection fine-tuning: sample answers, keep the right ones, train adapters on them."""
 
+    example = "python -m trainer rft --model MODEL_FOLDER --data prompts.jsonl --checker numeric --learning_rate 2e-4"
+    in_turn = True  # answers are sampled into one file
+    adapter_rank = 16  # peft's examples and the LoRA paper use 4 to 64
 
-def loss(trainee: Trainee, batch: Batch, settings: Settings, scale: float) -> torch.Tensor:
-    """That of supervised fine-tuning."""
-    return sft.loss(trainee, batch, settings, scale)
+    def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
+        """Sample and judge what is not yet, then plan the training on what was accepted."""
+        files = [Path(name) for name in settings.data] or ([DATA / "sums.jsonl"] if workload else [])
+        tokenizer = load_tokenizer(settings, workload)
+        folder = Path(settings.output) / "rft"
+        if settings.resume == "never":
+            _move_aside(folder)
+        with checker(settings) as judge:
+            rows, prompts = read_prompts(files, tokenizer, settings, judge)
+            identity = _identity(files, tokenizer, settings, workload)
+            done = _sampled(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
+            summary = _judged(folder, identity, done, rows, judge, settings)
+        accepted, rank = str(folder / "accepted.jsonl"), lora.rank_of(settings, self.adapter_rank)
+        prepared = Sft().prepare(replace(settings, data=(accepted,), lora_rank=rank), workload)
+        prepared.facts["rft"] = summary
+        return prepared
 
 
 def _sampled(
     path: Path,
     identity: str,
-    prompts: List[List[int]],
+    prompts: list[list[int]],
     tokenizer: Any,
     settings: Settings,
-    workload: Optional[Workload],
-) -> List[Done]:
+    workload: Workload | None,
+) -> list[Done]:
     """Every batch of the plan, from the file as far as it goes, and from the model from there on."""
     batches = plan(prompts, settings)
     with samples(path, identity) as (done, append):
@@ -83,7 +77,7 @@ def _sampled(
         if sampler.longest and need > sampler.longest:
             raise TrainerError(
                 "too-long-for-model",
-                "the longest prompt and max_new_tokens need %d positions, the model has %d" % (need, sampler.longest),
+                f"the longest prompt and max_new_tokens need {need} positions, the model has {sampler.longest}",
                 "Lower max_new_tokens.",
             )
         progress = SamplingProgress(sum(map(len, batches)), sum(len(item.answers) for item in done))
@@ -99,26 +93,26 @@ def _sampled(
 
 
 def _judged(
-    folder: Path, identity: str, done: List[Done], rows: List[Row], judge: Checker, settings: Settings
-) -> Dict[str, Any]:
+    folder: Path, identity: str, done: list[Done], rows: list[Row], judge: Checker, settings: Settings
+) -> dict[str, Any]:
     """The summary, written beside accepted.jsonl; nothing is judged twice."""
     names = ("checker", "answer_field", "numeric_tolerance", "check_seconds", "max_accepted", "completion_field")
-    parts = [identity, *("%s=%s" % (name, getattr(settings, name)) for name in names)]
+    parts = [identity, *(f"{name}={getattr(settings, name)}" for name in names)]
     if settings.checker.rpartition(":")[0].endswith(".py"):
         parts.append(Path(settings.checker.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace"))
     judged = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     accepted, place = folder / "accepted.jsonl", folder / "summary.json"
     try:
-        known: Dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        known: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         whole = hashlib.sha256(accepted.read_bytes()).hexdigest() == known["accepted_sha256"]
         if whole and known["identity"] == judged:
             return known
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not judged yet, or torn: judge now
-    answers: List[Answer] = list(itertools.chain.from_iterable(item.answers for item in done))
+    answers: list[Answer] = list(itertools.chain.from_iterable(item.answers for item in done))
     kept, fates = rejection.keep(answers, rows, judge, settings)
     seconds, generated = sum(item.seconds for item in done), sum(answer.tokens for answer in answers)
-    summary: Dict[str, Any] = {
+    summary: dict[str, Any] = {
         "identity": judged, "prompts": len(rows), "answers": len(answers), **fates,
         "accept_rate": round(fates["accepted"] / len(answers), 4), "generated_tokens": generated,
         "sampling_seconds": round(seconds, 3), "sampling_cpu_seconds": round(sum(i.cpu_seconds for i in done), 3),
@@ -126,21 +120,14 @@ def _judged(
         "accepted_sha256": rejection.write_accepted(accepted, kept, rows, settings, identity),
     }  # fmt: skip
     sys.stderr.write(
-        "accepted %d of %d answers (%.0f %%), %d of them different; %d of %d prompts have none\n"
-        % (
-            fates["accepted"],
-            len(answers),
-            100 * summary["accept_rate"],
-            len(kept),
-            fates["prompts_without"],
-            len(rows),
-        )
+        f"accepted {fates['accepted']} of {len(answers)} answers ({100 * summary['accept_rate']:.0f} %), "
+        f"{len(kept)} of them different; {fates['prompts_without']} of {len(rows)} prompts have none\n"
     )
-    rejection.replace_file(place, json.dumps(summary, indent=1).encode())
+    rejection.write(place, json.dumps(summary, indent=1).encode())
     return summary
 
 
-def _identity(files: List[Path], tokenizer: Any, settings: Settings, workload: Optional[Workload]) -> str:
+def _identity(files: list[Path], tokenizer: Any, settings: Settings, workload: Workload | None) -> str:
     """What the answers depend on: prompts, tokenizer, model, and how they are sampled."""
     names = (
         "prompt_field", "seed", "samples_per_prompt", "max_new_tokens", "sampling_temperature", "top_p", "sample_batch",
@@ -157,5 +144,5 @@ def _identity(files: List[Path], tokenizer: Any, settings: Settings, workload: O
 
 def _move_aside(folder: Path) -> None:
     if folder.exists():
-        names = (folder.with_name("rft.before-%d" % number) for number in itertools.count(1))
+        names = (folder.with_name(f"rft.before-{number}") for number in itertools.count(1))
         os.rename(folder, next(path for path in names if not path.exists()))

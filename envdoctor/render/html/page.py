@@ -15,6 +15,7 @@ from envdoctor.render.html.words import safe as _t
 HEADLINES = {
     "healthy": ("good", "This environment is healthy"),
     "findings": ("bad", "This environment needs attention"),
+    "unexplained": ("warn", "There is an error that nothing known explains"),
     "unknown": ("warn", "This environment could not be judged"),
 }
 WHO = {"you": "you can mend this", "image": "who builds the image can mend this", "host": "only the host can mend this"}
@@ -32,10 +33,10 @@ def page(
 ) -> str:
     """The page of a check document, and of the others where there are any. ``before``: the check before a fix, and the
     verdict on its speed."""
-    parts = [*_heading(check, made)]
+    parts = [*heading(check, made)]
     if speed is not None:
         parts += section(speed)
-    parts += _findings(check)
+    parts += findings(check)
     if change is not None or before is not None:
         parts += _change(check, before, change or {})
         if speed is not None and before_speed is not None:
@@ -67,7 +68,8 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _heading(check: Mapping[str, Any], made: str) -> Iterator[str]:
+def heading(check: Mapping[str, Any], made: str) -> Iterator[str]:
+    """The outcome, the environment, and what it was held against."""
     colour, headline = HEADLINES[check["outcome"]]
     environment, target = check["environment"], check["target"]
     about = [environment.get("path"), f"Python {environment.get('python')}"]
@@ -82,10 +84,17 @@ def _heading(check: Mapping[str, Any], made: str) -> Iterator[str]:
     yield f'<p class="soft">{_t(held)}</p>'
 
 
-def _findings(check: Mapping[str, Any]) -> Iterator[str]:
+def findings(check: Mapping[str, Any]) -> Iterator[str]:
+    """A card for each finding; notes, and what was not judged, to be opened."""
     findings = check["findings"]
     yield f"<h2>Findings ({len(findings)})</h2>"
-    if not findings:
+    for missing in check.get("unseen") or ():  # a document of an earlier version says nothing of it
+        said = f"{missing['section']} could not be {missing.get('word', 'seen')}: {missing['reason']}"
+        yield f'<p class="warn">{_t(said)}</p>'
+    if why := check.get("unexplained"):
+        said = f'This error is not explained by what envdoctor knows: "{why["line"]}". {why["help"]}'
+        yield f'<p class="warn">{_t(said)}</p>'
+    if not findings and check["outcome"] == "healthy":
         yield '<p class="good">Nothing slows this environment down.</p>'
     root = check.get("root_cause")
     serious = [f for f in findings if f["severity"] != "note"]
@@ -130,10 +139,15 @@ def _change(check: Mapping[str, Any], before: Mapping[str, Any] | None, change: 
         old = {(f["rule"], f["subject"]) for f in before["findings"] if f["severity"] != "note"}
         new = {(f["rule"], f["subject"]) for f in check["findings"] if f["severity"] != "note"}
         yield f"<p>{len(old)} errors and warnings before, {len(new)} after; {len(old - new)} repaired.</p>"
-    packages = change.get("packages", ())
-    if packages:
+    yield from packages(change)
+
+
+def packages(change: Mapping[str, Any]) -> Iterator[str]:
+    """A table of a change's packages, before and after."""
+    steps = change.get("packages", ())
+    if steps:
         yield '<div class="scroll"><table><tr><th>package</th><th>before</th><th>after</th></tr>'
-        for step in packages:
+        for step in steps:
             cells = (step["name"], step["before"] or "missing", step["after"])
             yield "<tr>" + "".join(f"<td>{_t(cell)}</td>" for cell in cells) + "</tr>"
         yield "</table></div>"

@@ -22,6 +22,8 @@ def section(speed: Mapping[str, Any]) -> Iterator[str]:
     sentence = str(about.get("sentence", ""))
     yield "<h2>Speed</h2>"
     yield f'<p class="{VERDICTS[speed["verdict"]]}"><b>{safe(sentence or speed["verdict"])}</b></p>'
+    if about.get("figures"):
+        yield f"<p>{safe(about['figures'])}</p>"
     yield from (f"<p>{safe(reason)}</p>" for reason in about.get("reasons", ()) if reason not in sentence)
     if speed.get("cause"):
         yield f"<p><b>cause: {safe(speed['cause'])}</b></p>"
@@ -69,7 +71,7 @@ def _figures(speed: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _cost(cost: Mapping[str, Any]) -> str:
-    money = f", {cost['money']:.2f}" if cost.get("money") is not None else ""
+    money = f", {cost['money']:.2f} {cost.get('currency') or ''}".rstrip() if cost.get("money") is not None else ""
     return duration(cost["seconds"]) + money
 
 

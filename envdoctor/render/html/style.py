@@ -1,12 +1,16 @@
 """The page's style sheet. Colours are variables, so that dark mode is one block and charts follow it."""
 
-CSS = """
-:root { color-scheme: light dark; --ink: #1a1c1f; --soft: #5d646e; --line: #dde1e6; --paper: #ffffff; --card: #f6f7f9;
-  --good: #15803d; --bad: #c02626; --warn: #a85b00; --note: #5d646e; --one: #2563eb; --two: #0d9488; --three: #d97706;
-  --four: #7c3aed; --five: #db2777; --six: #64748b; --seven: #84702b; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #9aa3ae; --line: #343a42; --paper: #14171a;
-  --card: #1d2125; --good: #4ade80; --bad: #f87171; --warn: #fbbf24; --note: #9aa3ae; --one: #60a5fa; --two: #2dd4bf;
-  --three: #fbbf24; --four: #a78bfa; --five: #f472b6; --six: #94a3b8; --seven: #d6c07a; } }
+import re
+
+LIGHT = """--ink: #1a1c1f; --soft: #5d646e; --line: #dde1e6; --paper: #ffffff; --card: #f6f7f9;
+--good: #15803d; --bad: #c02626; --warn: #a85b00; --note: #5d646e; --one: #2563eb; --two: #0d9488; --three: #d97706;
+--four: #7c3aed; --five: #db2777; --six: #64748b; --seven: #84702b;"""
+
+DARK = """--ink: #e8eaed; --soft: #9aa3ae; --line: #343a42; --paper: #14171a;
+--card: #1d2125; --good: #4ade80; --bad: #f87171; --warn: #fbbf24; --note: #9aa3ae; --one: #60a5fa; --two: #2dd4bf;
+--three: #fbbf24; --four: #a78bfa; --five: #f472b6; --six: #94a3b8; --seven: #d6c07a;"""
+
+RULES = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 1.25rem 1rem 4rem; }
@@ -43,3 +47,26 @@ ul { margin: .4rem 0; padding-left: 1.25rem; }
 details { margin: .7rem 0; } summary { cursor: pointer; }
 @media print { .card { break-inside: avoid; } details { display: block; } }
 """
+
+CSS = f"""
+:root {{ color-scheme: light dark; {LIGHT} }}
+@media (prefers-color-scheme: dark) {{ :root {{ {DARK} }} }}
+{RULES.lstrip()}"""
+
+
+def within(place: str, *, dark: tuple[str, ...] = (), light: tuple[str, ...] = ()) -> str:
+    """The sheet for a part of somebody else's page: its rules hold inside the element ``place`` alone.
+
+    ``dark`` and ``light`` are selectors of pages that have a theme of their own; without one, the reader's holds.
+    """
+    rules = re.sub(r"(?m)(^|\}\s*|\{\s+)(?=[.*a-z][^{}]*\{)([^{}@]+)\{", lambda found: _placed(found, place), RULES)
+    sheet = [f"{place} {{ color-scheme: light dark; {LIGHT} }}"]
+    sheet.append(f"@media (prefers-color-scheme: dark) {{ {place} {{ {DARK} }} }}")
+    sheet += [f"{theme} {place} {{ color-scheme: light; {LIGHT} }}" for theme in light]
+    sheet += [f"{theme} {place} {{ color-scheme: dark; {DARK} }}" for theme in dark]
+    return "\n".join([*sheet, rules.strip()])
+
+
+def _placed(found: re.Match[str], place: str) -> str:
+    names = (name.strip() for name in found[2].split(","))
+    return found[1] + ", ".join(place if name == "body" else f"{place} {name}" for name in names) + " {"

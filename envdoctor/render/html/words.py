@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from envdoctor.scrub import printable
+from envdoctor.facts.scrub import printable
 
 
 def safe(value: object) -> str:

@@ -1,48 +1,112 @@
-from __future__ import annotations
-
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.installed_torch import torch_version
+from envdoctor.knowledge.numbers import Numbers, numbers
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
+from envdoctor.rules.rule import (
+    WARNING,
+    Facts,
+    Finding,
+    Findings,
+    Pin,
+    Repair,
+    SetFlag,
+    SetVariable,
+    Skip,
+    Target,
+    finding,
+    known,
+    need,
+    rule,
+)
 
-# Training speed of cuDNN's attention relative to flash, by compute capability: huggingface/transformers#48163
-_MEASURED = {(8, 0): 0.82, (8, 6): 0.93, (8, 9): 1.0, (12, 0): 0.88}
+# Speed of cuDNN's attention kernels relative to flash, by compute capability: huggingface/transformers#48163
+_MEASURED = {(8, 0): 0.82, (8, 6): 0.93}
+_DEFAULT_SINCE = "2.11"  # on Hopper, and on Blackwell for data centers
+_MENDED = (9, 26)
+_VARIABLE = "TORCH_CUDNN_SDPA_DEPRIORITIZED"  # torch 2.11 and later read it at the first attention
+_FLASH_FIRST = "flash,efficient,math,cudnn"
+_HOPPER = (9, 0)
 
 
-@rule(Severity.WARNING)
-def cudnn_first(facts: Facts, target: Target) -> Iterator[Finding]:
-    """cuDNN's attention is tried first on a GPU where it is the slower one.
+@rule(WARNING, kind="flag-differs", subject="sdp", expected=_FLASH_FIRST)
+def cudnn_first(facts: Facts, target: Target) -> Findings:
+    """cuDNN's attention comes first where it is wrong or slower.
 
-    Why: cuDNN's attention trains 1.7 to 2.3 times faster than flash on Hopper, but was measured at 0.82 of
-    flash's speed on A100, 0.93 on A10G and 0.88 on RTX PRO 6000 Blackwell. A setting copied from a Hopper machine
-    slows these.
-    Fix: flash first on them.
-    Source: https://github.com/huggingface/transformers/pull/48163
-    https://github.com/sgl-project/sglang/pull/38689
+    Why: torch 2.11 and later try cuDNN's attention first on Hopper. Before cuDNN 9.26 its backward gives NaN gradients
+    there when a mask is passed, the length leaves 64 of 128, and scores are very low: preference training met it.
+    Elsewhere the order is a matter of speed: its attention kernels were measured 1.7 to 2.3 times as fast as flash on
+    Hopper, at 0.82 of flash's speed on A100 and 0.93 on A10G; a whole training step gains or loses far less.
+    Fix: cuDNN 9.26, or flash first: TORCH_CUDNN_SDPA_DEPRIORITIZED=1, or torch.backends.cuda.enable_cudnn_sdp(False).
+    Source: https://github.com/pytorch/pytorch/issues/196678 https://github.com/huggingface/trl/issues/7181
+    https://github.com/NVIDIA/cudnn-frontend/pull/628 https://github.com/huggingface/transformers/pull/48163
     """
     flag = need(facts.torch).flags.get("sdp")
-    found = capabilities(facts, target)
+    found = likely_capabilities(facts, target)
     if not found:
         if trains_on_gpu(facts, target) is not False:
             raise Skip("the GPU is not known")
         return
-    if flag is None or flag.value is None or "sdp" in target.flags:
-        return  # the target's own order was measured on its GPU: attention/sdp-backends compares with it
-    slower = sorted(ratio for capability, ratio in _MEASURED.items() if capability in found and ratio < 1.0)
-    if not slower or not flag.value.replace(" ", "").startswith("cudnn,"):
+    if flag is None or flag.value is None:
         return
-    yield Finding(
-        kind="flag-differs",
-        subject="sdp",
-        actual=flag.value,
-        expected="flash,efficient,math,cudnn",
-        message=f"cuDNN's attention comes first; on this GPU it trained at {slower[0]:g} of flash's speed.",
-        remedy=Remedy(
-            text="Try flash first: torch.nn.attention.sdpa_kernel([...], set_priority=True), or remove the line that "
+    names = tuple(name.strip() for name in flag.value.split(","))
+    explicit = names[0] == "cudnn" and len(names) > 1
+    version = _cudnn(facts)
+    wrong = _HOPPER in found and version is not None and version < _MENDED
+    if wrong and (explicit or names == ("cudnn",) or _by_default(facts, names)):
+        yield _may_be_wrong(facts, target, flag.value, ".".join(map(str, version or ())), explicit)
+        return
+    slower = sorted(ratio for capability, ratio in _MEASURED.items() if capability in found)
+    if slower and explicit and "sdp" not in target.flags:  # else attention/sdp-backends compares with the target's own
+        yield finding(
+            actual=flag.value,
+            message=f"cuDNN's attention comes first; on this GPU its kernels ran at {slower[0]:g} of flash's speed.",
+            fix="Try flash first: torch.nn.attention.sdpa_kernel([...], set_priority=True), or remove the line that "
             "changed the order.",
-            commands=("grep -rnE 'sdpa_kernel|_set_sdp_priority_order' --include='*.py' .",),
-        ),
-        root_rank=4,
+            run="grep -rnE 'sdpa_kernel|_set_sdp_priority_order' --include='*.py' .",
+        )
+
+
+def _by_default(facts: Facts, names: tuple[str, ...]) -> bool:
+    """Will torch itself put cuDNN first, at the first attention? What it then takes cannot be read before."""
+    version, variables = torch_version(facts), known(facts.variables) or {}
+    asked = variables.get(_VARIABLE, "0") not in ("", "0")
+    return "cudnn" in names and version is not None and versions.at_least(version, _DEFAULT_SINCE) and not asked
+
+
+def _cudnn(facts: Facts) -> Numbers | None:
+    """The cuDNN in use: as torch loaded it ("9.20.0", or 92000), else the installed wheel."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
+    for text in (torch.cudnn if torch else None, *wheels):
+        parts = numbers(text)
+        if len(parts) > 1:
+            return parts[:3]
+        if parts and parts[0] >= 90000:
+            return parts[0] // 10000, parts[0] % 10000 // 100, parts[0] % 100
+    return None
+
+
+def _newer(facts: Facts, target: Target) -> Iterator[Pin]:
+    """The stack's own cuDNN, with the torch that asks for it, where that is a mended one."""
+    pins = remedies.locked(target, known(facts.packages), "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "torch")
+    if any(pin.name != "torch" and numbers(pin.version)[:2] >= _MENDED for pin in pins):
+        yield from pins
+
+
+def _may_be_wrong(facts: Facts, target: Target, actual: str, cudnn: str, explicit: bool) -> Finding:
+    read = versions.at_least(torch_version(facts) or "", _DEFAULT_SINCE)
+    repair: tuple[Repair, ...] = tuple(_newer(facts, target))
+    if not repair:  # a variable that outlives its reason would keep the faster kernels away for good
+        repair += (SetVariable(name=_VARIABLE, value="1"),) if read else ()
+        repair += (SetFlag(name="sdp", value=_FLASH_FIRST),) if explicit or not read else ()
+    by_hand = f"export {_VARIABLE}=1" if read else "grep -rnE '_set_sdp_priority_order|sdpa_kernel' --include='*.py' ."
+    return finding(
+        actual=actual if explicit else f"cudnn first, by torch's own choice ({actual} until the first attention)",
+        message=f"cuDNN {cudnn} computes attention first on this GPU; with a mask its backward can give NaN gradients "
+        "(mended in cuDNN 9.26).",
+        fix=remedies.setting(target, "Let flash come first, or install cuDNN 9.26 or later.", by_hand),
+        repair=repair,
     )

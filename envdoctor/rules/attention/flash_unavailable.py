@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, rule
 
 _SAYS = (
     Pattern(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
@@ -20,8 +15,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.WARNING)
-def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, subject="flash attention", expected="a fused attention kernel")
+def flash_unavailable(facts: Facts, target: Target) -> Findings:
     """Flash attention cannot run here.
 
     Why: torch's flash kernels need compute capability 8.0 (7.5 in a few builds) and fp16 or bf16, and some
@@ -32,8 +27,8 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support
     https://github.com/CompVis/stable-diffusion/issues/850
     """
-    said = messages.matched(facts, *_SAYS)
-    found = capabilities(facts, target)
+    said = messages.in_report(facts, *_SAYS)
+    found = likely_capabilities(facts, target)
     packages = known(facts.packages)
     if said is None and not found:
         if trains_on_gpu(facts, target) is not False:
@@ -43,24 +38,20 @@ def flash_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     version = packages.version("flash-attn") if packages else None
     if said is not None:
         fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
-        mild = Severity.NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
-        yield _finding(said.string, f"{said.string}.", Severity.ERROR if fatal else mild, 8)
+        mild = NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
+        yield _finding(said.string, f"{said.string}.", ERROR if fatal else mild)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
-        yield _finding(f"flash-attn {version}", text, Severity.NOTE, 0)
+        yield _finding(f"flash-attn {version}", text, NOTE)
 
 
-def _finding(actual: str, message: str, severity: Severity | None, rank: int) -> Finding:
-    return Finding(
-        kind="flag-differs" if severity is not Severity.ERROR else "extension-binary-missing",
-        subject="flash attention",
+def _finding(actual: str, message: str, severity: Severity | None) -> Finding:
+    return finding(
+        kind="flag-differs" if severity is not ERROR else "extension-binary-missing",
         actual=actual,
-        expected="a fused attention kernel",
         message=message,
-        remedy=Remedy(
-            text='Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has.',
-            commands=("grep -rn 'attn_implementation' --include='*.py' .",),
-        ),
+        fix='Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has.',
+        run="grep -rn 'attn_implementation' --include='*.py' .",
         severity=severity,
-        root_rank=rank,
+        certain=False,
     )

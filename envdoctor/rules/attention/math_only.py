@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, SetFlag, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, SetFlag, Target, finding, need, rule
 
 _ALL = "flash,efficient,math,cudnn"  # torch's default order
 
 
-@rule(Severity.WARNING)
-def math_only(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="flag-differs", subject="sdp")
+def math_only(facts: Facts, target: Target) -> Findings:
     """Only the slow attention path is left, or none.
 
     Why: with every fused backend switched off, scaled_dot_product_attention writes out the whole matrix of
@@ -25,25 +19,20 @@ def math_only(facts: Facts, target: Target) -> Iterator[Finding]:
         return  # with a target that says which backends it wants, attention/sdp-backends compares them
     enabled = [name.strip() for name in flag.value.split(",") if name.strip()]
     if not enabled:
-        text, severity = "no attention backend is enabled; attention raises", Severity.ERROR
+        text, severity = "no attention backend is enabled; attention raises", ERROR
     elif enabled == ["math"]:
-        text, severity = "only the math backend is enabled; attention is slow and takes much memory", Severity.WARNING
+        text, severity = "only the math backend is enabled; attention is slow and takes much memory", WARNING
     elif "math" not in enabled:
-        text, severity = "the math backend is off; inputs that no fused backend takes raise", Severity.NOTE
+        text, severity = "the math backend is off; inputs that no fused backend takes raise", NOTE
     else:
         return
-    yield Finding(
-        kind="flag-differs",
-        subject="sdp",
+    yield finding(
         actual=flag.value or "none",
         expected=_ALL,
         message=f"{text[0].upper()}{text[1:]}.",
-        remedy=Remedy(
-            text="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
-            "enable_math_sdp(True), or remove the lines that switched them off.",
-            commands=("grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",),
-        ),
+        fix="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
+        "enable_math_sdp(True), or remove the lines that switched them off.",
+        run="grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",
         severity=severity,
-        root_rank=10 if severity > Severity.NOTE else 0,
-        repair=(SetFlag(name="sdp", value=_ALL),) if severity > Severity.NOTE else (),
+        repair=(SetFlag(name="sdp", value=_ALL),) if severity > NOTE else (),
     )

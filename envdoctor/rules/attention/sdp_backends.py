@@ -1,24 +1,19 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, SetFlag, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, rule
 
 # The only two that scaled_dot_product_attention has on a CPU; torch 2.13 takes flash first there whatever the order
 # says (seen in torch.profiler).
 _CPU = frozenset({"flash", "math"})
 
 
-@rule(Severity.WARNING)
-def sdp_backends(facts: Facts, target: Target) -> Iterator[Finding]:
-    """Attention backends are switched off, or tried in another order than the target was timed with.
+@rule(WARNING, kind="flag-differs", subject="sdp")
+def sdp_backends(facts: Facts, target: Target) -> Findings:
+    """Attention backends are switched off, or tried in another order than the target asks for.
 
     Why: scaled_dot_product_attention takes the first enabled backend that accepts the inputs. Which one is
-    fastest differs: cuDNN trains 1.7 to 2.3 times faster than flash on Hopper, and slower on A100 (0.82x). All
-    are enabled by default, in the order flash, efficient, math, cudnn; the order counts on CUDA only.
+    fastest differs: cuDNN's attention kernels ran 1.7 to 2.3 times as fast as flash on Hopper, and slower on A100
+    (0.82x). All are enabled by default, in the order flash, efficient, math, cudnn; torch 2.11 and later put cuDNN
+    first on Hopper by themselves. The order counts on CUDA only, and only where this function computes attention.
     Fix: enable the backends and set their order, as the target says.
     Source: https://github.com/huggingface/transformers/pull/48163
     https://github.com/pytorch/pytorch/issues/138907 https://github.com/pytorch/torchtitan/issues/1042
@@ -40,14 +35,12 @@ def sdp_backends(facts: Facts, target: Target) -> Iterator[Finding]:
     off = [name for name in wanted if name not in actual]
     said = f"switched off: {', '.join(off)}" if off else f"tried in the order {', '.join(actual)}"
     first = bool(wanted) and wanted[0] == (actual[0] if actual else None)
-    yield Finding(
-        kind="flag-differs",
-        subject="sdp",
+    yield finding(
         actual=",".join(actual) or "none",
         expected=",".join(wanted),
-        message=f"attention backends {said}; the target was timed with {', '.join(wanted)}.",
-        remedy=remedies.setting(target, "Enable the backends in the target's order."),
-        severity=Severity.NOTE if first and not off else None,  # the first choice stands: the rest is a fallback order
+        message=f"attention backends {said}; the target asks for {', '.join(wanted)}.",
+        fix=remedies.setting(target, "Enable the backends in the target's order."),
+        severity=NOTE if first and not off else None,  # the first choice stands: the rest is a fallback order
         repair=(SetFlag(name="sdp", value=text),),
     )
 

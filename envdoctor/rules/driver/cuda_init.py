@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envdoctor.compat.evidence import driver_owner, hidden_by, matched
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.machine import driver_owner, hidden_by
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Who, finding, known, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +103,24 @@ _CODES = (
         "you",
     ),
     _Code(
+        2,
+        r"cudaGetDeviceCount\(\).{0,200}Error 2: out of memory",
+        "there is no memory left to start CUDA with: of the GPU, of the host, or, in WSL, of what Windows maps for it "
+        "(several GPUs, or libcuda links that were changed by hand)",
+        "Look at the memory of GPU and host; in WSL put the links in /usr/lib/wsl/lib back by an update of the Windows "
+        "driver, restart WSL, and try one GPU at a time.",
+        ("nvidia-smi", "CUDA_VISIBLE_DEVICES=0 python -c 'import torch; torch.cuda.init()'"),
+    ),
+    _Code(
+        500,
+        r"cudaGetDeviceCount\(\).{0,200}named symbol not found",
+        "the driver's library in this container is older than the driver: seen under Docker Desktop and WSL after an "
+        "update of the Windows driver",
+        "Update Docker Desktop and WSL (wsl --update, wsl --shutdown), or take the Windows driver back by a release.",
+        ("wsl --update", "wsl --shutdown"),
+        "host",
+    ),
+    _Code(
         304,
         r"OS call failed or operation not supported on this OS|CUDA_ERROR_OPERATING_SYSTEM",
         "the kernel refused a call, mostly because the container may not open a device file or the GPU was taken away "
@@ -118,11 +131,12 @@ _CODES = (
     ),
 )
 _BY_NUMBER = {code.number: code for code in _CODES}
-_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,8}|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
+_ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
+_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
 
 
-@rule(Severity.ERROR)
-def cuda_init(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")
+def cuda_init(facts: Facts) -> Findings:
     """The driver is there, and CUDA does not initialise.
 
     Why: NVML and nvidia-smi can look healthy while cuInit fails. Its number tells the cause: 802 is the fabric of
@@ -137,16 +151,19 @@ def cuda_init(facts: Facts, target: Target) -> Iterator[Finding]:
     code, quote = _BY_NUMBER.get(number or -1), ""
     if code is None:
         for candidate in _CODES:
-            if said := matched(facts, Pattern(candidate.words, re.IGNORECASE)):
+            if said := anywhere(facts, Pattern(candidate.words, re.IGNORECASE)):
                 code, quote = candidate, said[0]
                 break
-    if code is None and (numbered := matched(facts, _NUMBERED)) is not None:
+    numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None
+    if numbered is not None and int(numbered[1]) in _ELSEWHERE:
+        numbered = None
+    if code is None and numbered is not None:
         code, quote = _BY_NUMBER.get(int(numbered[1])), numbered[0]
-    if number in (0, None, 100) and code is None:
+    if number in (0, None, 100) and code is None and numbered is None:
         if number is None:
             raise Skip("cuInit was not called, and no error of it is reported")
         return  # success, or no device at all: `driver/no-gpu` and `driver/devices` say why
-    said = matched(facts, _NUMBERED)
+    said = anywhere(facts, _NUMBERED)
     number = number or (code.number if code else int(said[1]) if said else None)
     yield _finding(facts, number, code, quote)
 
@@ -155,18 +172,12 @@ def _finding(facts: Facts, number: int | None, code: _Code | None, quote: str) -
     name = f"cuInit {number}" if number else "cuInit"
     hidden = hidden_by(facts) if number == 101 else None
     owner = driver_owner(facts)
-    return Finding(
-        kind="cuda-init-failed",
-        subject="CUDA",
+    return finding(
         actual=name + (f" ({quote})" if quote else ""),
-        expected="CUDA starts",
         message=f"CUDA does not start ({name}): {code.meaning if code else 'an error that this tool has no name for'}"
         + (f" ({hidden})." if hidden else "."),
-        remedy=Remedy(
-            text=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
-            commands=code.commands if code else ("dmesg | grep -i -e nvrm -e xid | tail",),
-        ),
+        fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
+        run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",
         who=(code.who if code else None) or owner,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "gpu/", "driver/nvidia-smi"),
-        root_rank=85,
     )

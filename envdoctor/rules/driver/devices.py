@@ -1,33 +1,32 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import hidden_by, matched, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda
-from envdoctor.compat.machine import in_container
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Driver
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import hidden_by, in_container
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, Who, finding, known, rule
 
 _SAYS = (
     Pattern(r"no CUDA-capable device is detected", re.IGNORECASE),
     Pattern(r"No CUDA GPUs are available"),
     Pattern(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
 )
+_LOST = Pattern(r"Failed to initialize NVML: Unknown Error")
 _LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 
-@rule(Severity.ERROR)
-def devices(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="gpu-not-visible")
+def devices(facts: Facts, target: Target) -> Findings:
     """The driver is loaded, and no GPU can be opened from here.
 
     Why: a container started without --gpus has the host's kernel module in view but no device files; a user outside
     the video or render group may not open them; CUDA_VISIBLE_DEVICES can hide every GPU, also by an entry that is no
-    device ("[0,1]").
-    Fix: start the container with the GPU, join the group, or correct the variable.
-    Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+    device ("[0,1]"). A container that had its GPU can lose it while it runs: a reload of systemd takes the permission
+    back that the runtime had added ("Failed to initialize NVML: Unknown Error", refused for root as well).
+    Fix: start the container with the GPU, start it again where it lost it, join the group, or correct the variable.
+    Source: https://github.com/NVIDIA/nvidia-container-toolkit/issues/48 https://github.com/NVIDIA/nvidia-docker/issues/1730
+    https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
     """
     if on_cpu(target):
@@ -44,32 +43,34 @@ def devices(facts: Facts, target: Target) -> Iterator[Finding]:
     if _LISTED.fullmatch(gpu_ids.strip()):
         yield _hidden(f"gpu_ids: {gpu_ids}", "becomes CUDA_VISIBLE_DEVICES, where a bracketed list names no device")
         return
-    if driver is not None and driver.device_denied:
+    works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
+    if driver is not None and not works and (lost := _lost(facts, driver)):
+        yield _taken(lost)
+        return
+    if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _denied(driver.device_denied)
         return
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     if driver is None and said is None:
         raise Skip("the device files were not looked at")
     host = known(facts.host)
     wsl = host is not None and (host.container or "").startswith("wsl")
-    absent = driver is not None and bool(driver.kernel_module) and not driver.devices and facts.origin.kind != "pasted"
+    linux = host is None or (host.system or "Linux") == "Linux"
+    absent = linux and driver is not None and bool(driver.kernel_module) and not driver.devices
+    absent = absent and facts.origin.kind != "pasted"
     wanted = not target.is_cpu or (driver is not None and bool(driver.pci) and bool(torch_cuda(facts)))
     if said is not None or (absent and wanted and not wsl):
         yield _absent(facts, said)
 
 
 def _hidden(setting: str, how: str) -> Finding:
-    return Finding(
-        kind="gpu-not-visible",
+    return finding(
         subject="CUDA_VISIBLE_DEVICES",
         actual=setting,
         expected="indices or UUIDs of the GPUs to be used, separated by commas",
         message=f"{setting} {how}: CUDA finds no GPU.",
-        remedy=Remedy(
-            text="Name the GPUs by index, separated by commas, or leave the setting out to use all.",
-            commands=("unset CUDA_VISIBLE_DEVICES",) if setting.startswith("CUDA") else ("accelerate config",),
-        ),
-        who="you",
+        fix="Name the GPUs by index, separated by commas, or leave the setting out to use all.",
+        run="unset CUDA_VISIBLE_DEVICES" if setting.startswith("CUDA") else "accelerate config",
         explains=(
             "torch/cuda-unavailable",
             "torch/cuda-error",
@@ -77,44 +78,58 @@ def _hidden(setting: str, how: str) -> Finding:
             "driver/cuda-init",
             "variables/visible-devices",
         ),
-        root_rank=92,
+    )
+
+
+def _lost(facts: Facts, driver: Driver) -> str:
+    """What shows that a running container had its GPU taken away: NVML's own words, or that root itself is refused."""
+    host = known(facts.host)
+    said = _LOST.search(driver.smi or "") or anywhere(facts, _LOST)
+    if said is not None and (in_container(facts) or facts.origin.kind == "pasted"):
+        return said[0]
+    root = host is not None and host.uid == 0 and in_container(facts)
+    return f"{driver.device_denied[0]}: refused, for root as well" if root and driver.device_denied else ""
+
+
+def _taken(lost: str) -> Finding:
+    return finding(
+        subject="/dev/nvidia0",
+        actual=lost,
+        expected="the GPU that this container was started with",
+        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.',
+        fix="Start the container again. So that it stays: nvidia-container-toolkit 1.18 or later (CDI), or the cgroup "
+        "driver cgroupfs for Docker.",
+        run="docker restart CONTAINER",
+        who="host",
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
 
 
 def _denied(files: tuple[str, ...]) -> Finding:
-    return Finding(
-        kind="gpu-not-visible",
+    return finding(
         subject=files[0],
         actual="may not be opened",
         expected="readable and writable for this user",
         message=f"The current user may not open {', '.join(files)}.",
-        remedy=Remedy(
-            text="Join the group that owns the device files, then log in again.",
-            commands=("ls -l /dev/nvidia*", "sudo usermod -aG video,render $USER"),
-        ),
-        who="you",
+        fix="Join the group that owns the device files, then log in again.",
+        run=("ls -l /dev/nvidia*", "sudo usermod -aG video,render $USER"),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/"),
-        root_rank=88,
     )
 
 
 def _absent(facts: Facts, said: re.Match[str] | None) -> Finding:
     container = in_container(facts)
     who: Who = "image" if container else "you"
-    return Finding(
-        kind="gpu-not-visible",
+    return finding(
         subject="/dev/nvidia0",
         actual="no device file" if said is None else said[0],
         expected="one device file for each GPU",
         message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
         + (": the container was started without one." if container else ": there are no device files for one."),
-        remedy=Remedy(
-            text="Start the container with access to the GPU."
-            if container
-            else "Create the device files, or start the container with access to the GPU.",
-            commands=("docker run --gpus all ...",) if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
-        ),
+        fix="Start the container with access to the GPU."
+        if container
+        else "Create the device files, or start the container with access to the GPU.",
+        run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
         who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
-        root_rank=87,
     )

@@ -1,13 +1,7 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
     Pattern(r"nv-fabricmanager: .*", re.IGNORECASE),
@@ -16,8 +10,8 @@ _SAYS = (
 _GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
 
 
-@rule(Severity.ERROR)
-def fabric_manager(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="cuda-init-failed", subject="Fabric Manager", expected="completed", who="host")
+def fabric_manager(facts: Facts) -> Findings:
     """The NVSwitch fabric of this machine is not up.
 
     Why: on HGX and DGX machines (A100, H100, B200 on a board) every GPU belongs to a fabric that Fabric Manager sets
@@ -27,25 +21,18 @@ def fabric_manager(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
     """
     driver = known(facts.driver)
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     state = driver.fabric_manager if driver else None
     if state is None and said is None:
         raise Skip("the state of the NVSwitch fabric is not known")
     if said is None and ((state or "").lower() in _GOOD or (driver is not None and driver.cuinit == 0)):
         return  # where CUDA starts, as in a virtual machine with one GPU of a board, the fabric is not waited for
     version = driver.kernel_module if driver else None
-    yield Finding(
-        kind="cuda-init-failed",
-        subject="Fabric Manager",
+    yield finding(
         actual=said[0] if said else state or "",
-        expected="completed",
         message=f'The NVSwitch fabric is not up: "{said[0] if said else state}".',
-        remedy=Remedy(
-            text=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
-            "rent another machine until then.",
-            commands=("sudo systemctl restart nvidia-fabricmanager",),
-        ),
-        who="host",
+        fix=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
+        "rent another machine until then.",
+        run="sudo systemctl restart nvidia-fabricmanager",
         explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error"),
-        root_rank=86,
     )

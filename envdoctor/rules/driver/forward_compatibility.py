@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.cuda_lines import newest_cuda
-from envdoctor.compat.numbers import numbers
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.cuda_lines import newest_cuda
+from envdoctor.knowledge.numbers import numbers
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def forward_compatibility(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect", subject="libcuda", expected="data-centre GPUs only", who="image")
+def forward_compatibility(facts: Facts) -> Findings:
     """CUDA runs through NVIDIA's forward-compatibility library.
 
     Why: a libcuda newer than the kernel module (from /usr/local/cuda/compat) lets an old data-centre driver run a new
@@ -30,13 +24,9 @@ def forward_compatibility(facts: Facts, target: Target) -> Iterator[Finding]:
     # A driver newer than the tables may bring a CUDA version that they do not know: only a library proves it.
     if not compat and not (newer and claims_more):
         return
-    yield Finding(
-        kind="no-effect",
-        subject="libcuda",
+    yield finding(
         actual=f"{driver.library or driver.library_path} over kernel module {driver.kernel_module}",
-        expected="data-centre GPUs only",
         message=f"Driver {driver.kernel_module} runs CUDA {driver.cuda or ''} through a forward-compatibility libcuda "
         f"({driver.library or driver.library_path}).",
-        remedy=Remedy(text="Nothing to do while CUDA starts."),
-        who="image",
+        fix="Nothing to do while CUDA starts.",
     )

@@ -1,14 +1,10 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import driver_owner, matched
-from envdoctor.compat.numbers import numbers
-from envdoctor.facts import Driver, Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Driver
+from envdoctor.knowledge.machine import driver_owner
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.numbers import numbers
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
     r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
@@ -18,8 +14,8 @@ _SAYS = Pattern(
 )
 
 
-@rule(Severity.ERROR)
-def library_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="driver-library-mismatch", subject="driver", expected="one version")
+def library_mismatch(facts: Facts) -> Findings:
     """The loaded kernel module and the driver's libraries are of different versions.
 
     Why: the driver was upgraded while the old kernel module stayed loaded (an unattended upgrade does that). Nothing
@@ -29,7 +25,7 @@ def library_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/ https://github.com/NVIDIA/nvidia-container-toolkit/issues/394
     """
     driver = known(facts.driver)
-    said = matched(facts, _SAYS) or (_SAYS.search(driver.smi) if driver and driver.smi else None)
+    said = anywhere(facts, _SAYS) or (_SAYS.search(driver.smi) if driver and driver.smi else None)
     pair = _differing(driver) if driver else None
     if said is None and (driver is None or driver.kernel_module is None):
         raise Skip("the versions of the kernel module and its libraries are not known")
@@ -38,22 +34,17 @@ def library_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
     module = driver.kernel_module if driver else None
     owner = driver_owner(facts)
     library = pair or "another version"
-    yield Finding(
-        kind="driver-library-mismatch",
-        subject="driver",
+    yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
-        expected="one version",
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: nothing can open the GPU.",
-        remedy=Remedy(
-            text="Reboot"
-            + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
-            + " Do not install torch or CUDA again: they are not the cause.",
-            commands=() if owner == "host" else ("sudo reboot",),
-        ),
+        fix="Reboot"
+        + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
+        + (" In a container or pod: install no driver there, its libraries are the host's." if owner == "you" else "")
+        + " Do not install torch or CUDA again: they are not the cause.",
+        run=() if owner == "host" else "sudo reboot",
         who=owner,
         explains=("driver/", "torch/", "gpu/"),
-        root_rank=100,
     )
 
 
@@ -62,7 +53,9 @@ def _differing(driver: Driver) -> str | None:
     module = numbers(driver.kernel_module)
     if len(module) < 2 or driver.cuinit == 0:
         return None
-    for version in (driver.management_library, driver.library):
+    # Error 804 names a compatibility library, which is of another version by design: `driver/cuda-init` says so.
+    library = driver.library if driver.cuinit != 804 else None
+    for version in (driver.management_library, library):
         parts = numbers(version)
         # Only complete versions are compared: a soname ("libcuda.so.1") says nothing.
         if len(parts) >= 2 and parts != module and (driver.cuinit is not None or version == driver.management_library):

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def management_library(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="not-judged", subject="NVML", expected="libnvidia-ml.so.1", who="image")
+def management_library(facts: Facts) -> Findings:
     """libnvidia-ml is missing, so the GPUs' health could not be read.
 
     Why: clocks, temperature, ECC, power limits and links come from NVML. A container gets it with the driver
@@ -17,20 +11,13 @@ def management_library(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html#driver-capabilities
     """
     driver = need(facts.driver)
-    if driver.management_library is None:
-        raise Skip("whether NVML is there is not known")
+    need(driver.management_library, "whether NVML is there is not known")
     gpus = known(facts.gpus)
     if driver.management_library or not (driver.kernel_module or driver.devices) or (gpus and gpus.devices):
         return
-    yield Finding(
-        kind="not-judged",
-        subject="NVML",
+    yield finding(
         actual="missing",
-        expected="libnvidia-ml.so.1",
         message="libnvidia-ml is missing: the GPUs' clocks, limits and errors could not be read.",
-        remedy=Remedy(
-            text="Start the container with the driver capability utility.",
-            commands=("docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",),
-        ),
-        who="image",
+        fix="Start the container with the driver capability utility.",
+        run="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility ...",
     )

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched, nvidia_gpu, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda
-from envdoctor.compat.machine import in_container
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import in_container, nvidia_gpu
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, Who, finding, known, rule
 
 _SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
 _MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE)
@@ -17,7 +12,7 @@ _SAYS = (
     Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     _SMI,
     Pattern(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
-    Pattern(r"could not select device driver .*?\[\[.*?gpu.*?\]\]"),
+    Pattern(r"could not select device driver [^\[]{0,200}\[\[[^\]]{0,80}gpu"),
     Pattern(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
     Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
     Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),
@@ -25,8 +20,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.ERROR)
-def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="gpu-not-visible", subject="driver", expected="loaded, and nvidia-smi lists the GPU")
+def no_gpu(facts: Facts, target: Target) -> Findings:
     """There is an NVIDIA GPU, or one is wanted, and no driver for it.
 
     Why: the card is on the PCI bus, but its kernel module is not loaded: not installed, not built for this kernel
@@ -40,7 +35,7 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the target trains on the CPU")
     driver, host = known(facts.driver), known(facts.host)
     guess = () if nvidia_gpu(facts) else (_MIGHT,)  # torch's own guess, wrong where the driver shows the GPU
-    said = matched(facts, *_SAYS, *guess) or (_SMI.search(driver.smi) if driver and driver.smi else None)
+    said = anywhere(facts, *_SAYS, *guess) or (_SMI.search(driver.smi) if driver and driver.smi else None)
     if said is None and driver is None:
         raise Skip("the driver was not looked at")
     on_bus = driver.pci if driver else ()
@@ -54,21 +49,15 @@ def no_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     container = in_container(facts)
     who: Who = "host" if container else "you"
     what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "torch finds no NVIDIA driver"
-    yield Finding(
-        kind="gpu-not-visible",
-        subject="driver",
+    yield finding(
         actual="not loaded" if unloaded else "not found",
-        expected="loaded, and nvidia-smi lists the GPU",
         message=f"{what}, and its kernel module is not loaded."
         if unloaded
         else f"{what}: no GPU can be used here" + (f' ("{said[0]}").' if said else "."),
-        remedy=Remedy(
-            text="Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
-            if container
-            else "Install the NVIDIA driver, or load it; in a container, start that with --gpus all.",
-            commands=("docker run --gpus all ...",) if container else ("sudo modprobe nvidia", "nvidia-smi"),
-        ),
+        fix="Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
+        if container
+        else "Install the NVIDIA driver, or load it; in a container, start that with --gpus all.",
+        run="docker run --gpus all ..." if container else ("sudo modprobe nvidia", "nvidia-smi"),
         who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-        root_rank=95,
     )

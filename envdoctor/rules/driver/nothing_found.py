@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import nvidia_gpu, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda, torch_version
-from envdoctor.compat.machine import in_container
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
+from envdoctor.knowledge.machine import in_container, nvidia_gpu
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
 
 
-@rule(Severity.WARNING)
-def nothing_found(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-not-visible", subject="GPU")
+def nothing_found(facts: Facts, target: Target) -> Findings:
     """A GPU is meant to be used, and nothing shows an NVIDIA GPU or driver.
 
     Why: whoever installs a CUDA build means to use a GPU. Where CUDA is not available and a report's tools found
@@ -32,34 +26,28 @@ def nothing_found(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     if nvidia_gpu(facts) is not None or (host is not None and host.system == "Darwin"):
         return
-    yield Finding(
-        kind="gpu-not-visible",
-        subject="GPU",
+    yield finding(
         actual="none found",
         expected="nvidia-smi lists a GPU",
         message=f"torch {torch_version(facts)} is built for CUDA {torch_cuda(facts)}, but CUDA is not available, and "
         "nothing in the report shows an NVIDIA GPU or driver.",
-        remedy=Remedy(
-            text="Start the container with access to the GPU."
-            if in_container(facts)
-            else "Install the driver, or start the container or virtual machine with access to the GPU.",
-            commands=("nvidia-smi", "docker run --gpus all ..."),
-        ),
-        root_rank=4,
+        fix="Start the container with access to the GPU."
+        if in_container(facts)
+        else "Install the driver, or start the container or virtual machine with access to the GPU.",
+        run=("nvidia-smi", "docker run --gpus all ..."),
+        certain=False,  # from what a report leaves out
     )
 
 
-def _probed(facts: Facts, target: Target) -> Iterator[Finding]:
+def _probed(facts: Facts, target: Target) -> Findings:
     """A probe looks at the machine itself: nothing there is certain, and a matter only of the target that was named."""
     driver = need(facts.driver)
     if target.is_cpu or driver.nvidia_present or nvidia_gpu(facts) is not None:
         return
-    yield Finding(
-        kind="gpu-not-visible",
-        subject="GPU",
+    yield finding(
         actual="none here",
         expected=target.title,
         message="There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged.",
-        remedy=Remedy(text="Check again where the GPU is."),
-        severity=Severity.NOTE,
+        fix="Check again where the GPU is.",
+        severity=NOTE,
     )

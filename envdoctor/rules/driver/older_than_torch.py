@@ -1,18 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.cuda_lines import driver_runs, newest_cuda
-from envdoctor.compat.installed_torch import torch_cuda
-from envdoctor.compat.machine import driver_cuda, driver_version, machine_of
-from envdoctor.compat.numbers import numbers
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.cuda_lines import driver_runs, newest_cuda
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import driver_cuda, driver_version, machine_of
+from envdoctor.knowledge.numbers import numbers
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, rule
 
 
-@rule(Severity.NOTE)
-def older_than_torch(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect", subject="driver")
+def older_than_torch(facts: Facts) -> Findings:
     """The driver is older than torch's CUDA, and that is fine.
 
     Why: within one major version a driver runs later CUDA lines (minor-version compatibility), which nvidia-smi's
@@ -30,11 +24,9 @@ def older_than_torch(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     if driver_runs(cuda, driver=driver, driver_cuda=offered, windows=windows) is not True:
         return
-    yield Finding(
-        kind="no-effect",
-        subject="driver",
+    yield finding(
         actual=f"{driver} (CUDA {own})",
         expected=f"any driver that runs CUDA {cuda.partition('.')[0]}.x",
         message=f"Driver {driver} is of CUDA {own}, torch of {cuda}: that works, by minor-version compatibility.",
-        remedy=Remedy(text="Nothing to do."),
+        fix="Nothing to do.",
     )

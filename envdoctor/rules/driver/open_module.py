@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.machine import capabilities
-from envdoctor.compat.numbers import capability
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.machine import capabilities
+from envdoctor.knowledge.numbers import capability
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def open_module(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="gpu-not-visible", subject="kernel module", who="host")
+def open_module(facts: Facts) -> Findings:
     """Blackwell and Grace Hopper need the open kernel module, GPUs before Turing the closed one.
 
     Why: with the wrong flavour the driver loads and finds no device ("No devices were found"). From Turing to Ada
@@ -19,8 +13,7 @@ def open_module(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html
     """
     driver = need(facts.driver)
-    if driver.open_module is None:
-        raise Skip("the flavour of the kernel module is not known")
+    need(driver.open_module, "the flavour of the kernel module is not known")
     pairs = [pair for pair in map(capability, capabilities(facts)) if pair is not None]
     if not pairs:
         raise Skip("the GPU is not known")
@@ -30,19 +23,15 @@ def open_module(facts: Facts, target: Target) -> Iterator[Finding]:
     gpus = known(facts.gpus)
     seen = gpus is not None and bool(gpus.devices)
     need_open = blackwell and not driver.open_module
-    yield Finding(
-        kind="gpu-not-visible",
-        subject="kernel module",
+    yield finding(
         actual="open" if driver.open_module else "closed",
         expected="open" if need_open else "closed",
         message="This GPU is served by the open kernel module only, and the closed one is loaded."
         if need_open
         else "This GPU is older than Turing and is served by the closed kernel module only; the open one is loaded.",
-        remedy=Remedy(text=f"Install the {'open' if need_open else 'closed'} flavour of the driver, and reboot."),
-        who="host",
-        severity=Severity.NOTE if seen else Severity.ERROR,
+        fix=f"Install the {'open' if need_open else 'closed'} flavour of the driver, and reboot.",
+        severity=NOTE if seen else ERROR,
         explains=()
         if seen
-        else ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init"),
-        root_rank=0 if seen else 89,
+        else ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init", "driver/devices"),
     )

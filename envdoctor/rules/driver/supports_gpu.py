@@ -1,18 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat import pci
-from envdoctor.compat.evidence import driver_owner
-from envdoctor.compat.generations import driver_knows, driver_range, generation
-from envdoctor.compat.gpus import capability_of
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.generations import driver_knows, driver_range, generation
+from envdoctor.knowledge.gpus import on_bus
+from envdoctor.knowledge.machine import driver_owner
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.ERROR)
-def supports_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR)
+def supports_gpu(facts: Facts) -> Findings:
     """The driver does not know this GPU: too old for it, or so new that it was dropped.
 
     Why: the card is on the PCI bus and the driver leaves it alone. Blackwell needs the 570 branch (B300: 575); Maxwell,
@@ -24,26 +17,24 @@ def supports_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     if gpus is not None and gpus.devices:
         return  # listed by the driver, so known to it
     version = driver.kernel_module
-    names = pci.names(driver.pci)
-    if not version or not names:
+    models = on_bus(driver.pci)
+    if not version or not models:
         raise Skip("the driver's version or the GPU on the bus is not known")
-    for name in dict.fromkeys(names):
-        number = capability_of(name)
-        if number is None or driver_knows(version, number) is not False:
+    for name, number in {model.printed: model.capability for model in models}.items():
+        if driver_knows(version, number) is not False:
             continue
         first, last = driver_range(number)
         found = generation(number)
         kind = found.name if found else number
         dropped = last is not None and int(version.partition(".")[0]) > last
         need_text = f"branch {last} or older" if dropped else f"{first} or later"
-        yield Finding(
+        yield finding(
             kind="gpu-not-visible" if dropped else "driver-too-old",
             subject=name,
             actual=version,
             expected=need_text,
             message=f"Driver {version} does not serve {name} ({kind}): it needs {need_text}.",
-            remedy=Remedy(text=f"Install a driver of {need_text}."),
+            fix=f"Install a driver of {need_text}.",
             who=driver_owner(facts),
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-            root_rank=94,
         )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def toolkits(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect", subject="CUDA toolkits", expected="at most one is needed")
+def toolkits(facts: Facts) -> Findings:
     """Several CUDA toolkits are installed.
 
     Why: torch brings its own CUDA libraries and needs none of them. They matter only for compiling extensions, where
@@ -19,12 +13,9 @@ def toolkits(facts: Facts, target: Target) -> Iterator[Finding]:
     host = need(facts.host)
     if len(host.toolkits) < 2:
         return
-    yield Finding(
-        kind="no-effect",
-        subject="CUDA toolkits",
+    yield finding(
         actual=", ".join(host.toolkits),
-        expected="at most one is needed",
         message=f"{len(host.toolkits)} CUDA toolkits are installed ({', '.join(host.toolkits)}); "
         f"compiling takes {f'nvcc {host.nvcc}' if host.nvcc else 'the first on PATH'}, torch uses none of them.",
-        remedy=Remedy(text="Set CUDA_HOME to the one that extensions are to be built with."),
+        fix="Set CUDA_HOME to the one that extensions are to be built with.",
     )

@@ -1,8 +1,6 @@
 """How findings about one of several GPUs name it."""
 
-from __future__ import annotations
-
-from envdoctor.facts import Gpu, Gpus
+from envdoctor.facts.model import Gpu, Gpus
 
 
 def subject(gpu: Gpu) -> str:

@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 LOW = 0.85  # of the highest clock; cards come with 90 % and more of it (V100 PCIe: 1312 of 1380 MHz)
 
 
-@rule(Severity.WARNING)
-def application_clocks(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", who="host")
+def application_clocks(facts: Facts) -> Findings:
     """A GPU's clock was fixed well below its maximum.
 
     Why: application clocks and locked clocks cap the multiprocessors; what is bound by arithmetic becomes slower in
@@ -26,17 +20,13 @@ def application_clocks(facts: Facts, target: Target) -> Iterator[Finding]:
         fixed, highest = gpu.sm_clock_application, gpu.sm_clock_max
         if not fixed or not highest or fixed >= highest * LOW:
             continue
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=f"{fixed} MHz",
             expected=f"{highest} MHz",
             message=f"{full(gpu)} is held at {fixed} of {highest} MHz by its application clock.",
-            remedy=Remedy(
-                text="Reset application clocks and locked clocks.",
-                commands=(f"sudo nvidia-smi -i {gpu.index} -rac", f"sudo nvidia-smi -i {gpu.index} -rgc"),
-            ),
-            who="host",
+            fix="Reset application clocks and locked clocks.",
+            run=(f"sudo nvidia-smi -i {gpu.index} -rac", f"sudo nvidia-smi -i {gpu.index} -rgc"),
             # Some cards report their base clock here and boost all the same: proven only when read under load.
-            severity=None if gpus.under_load and (gpu.sm_clock or 0) <= fixed else Severity.NOTE,
+            severity=None if gpus.under_load and (gpu.sm_clock or 0) <= fixed else NOTE,
         )

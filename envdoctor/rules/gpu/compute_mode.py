@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Skip, finding, need, rule
 
 
-@rule(Severity.ERROR)
-def compute_mode(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, expected="default", who="host")
+def compute_mode(facts: Facts) -> Findings:
     """A GPU's compute mode forbids or restricts CUDA programs.
 
     Why: "prohibited" lets no CUDA program in. "exclusive process" lets in one, so that a second process on the same
@@ -24,16 +18,14 @@ def compute_mode(facts: Facts, target: Target) -> Iterator[Finding]:
         if gpu.compute_mode in (None, "default"):
             continue
         closed = gpu.compute_mode == "prohibited"
-        yield Finding(
+        yield finding(
             kind="cuda-init-failed" if closed else "gpu-limited",
             subject=subject(gpu),
             actual=gpu.compute_mode,
-            expected="default",
             message=f"{full(gpu)} is in compute mode {gpu.compute_mode}: "
             + ("no CUDA program may use it." if closed else "only one process at a time may use it."),
-            remedy=Remedy(text="Set the default mode.", commands=(f"sudo nvidia-smi -i {gpu.index} -c 0",)),
-            who="host",
-            severity=None if closed else Severity.NOTE,
+            fix="Set the default mode.",
+            run=f"sudo nvidia-smi -i {gpu.index} -c 0",
+            severity=None if closed else NOTE,
             explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error") if closed else (),
-            root_rank=88 if closed else 0,
         )

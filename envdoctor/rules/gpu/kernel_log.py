@@ -1,14 +1,7 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import matched
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 # Xid numbers that condemn the hardware: azure_gpu_xid.nhc of azurehpc-health-checks; meanings:
 # https://docs.nvidia.com/deploy/xid-errors/
@@ -41,8 +34,8 @@ _SOFTWARE = {
 _SAYS = Pattern(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
 
 
-@rule(Severity.ERROR)
-def kernel_log(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, expected="none")
+def kernel_log(facts: Facts) -> Findings:
     """The kernel log holds an Xid, an error that the driver reported of a GPU.
 
     Why: some numbers condemn the hardware (79: fell off the bus, 48: double-bit memory error, 74: NVLink, 119: the
@@ -51,7 +44,7 @@ def kernel_log(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/deploy/xid-errors/ and azure_gpu_xid.nhc of azurehpc-health-checks
     """
     gpus = known(facts.gpus)
-    said = matched(facts, _SAYS)
+    said = anywhere(facts, _SAYS)
     if gpus is None and said is None:
         raise Skip("the kernel log was not read")
     found = [(subject(gpu), full(gpu), number) for gpu in (gpus.devices if gpus else ()) for number in gpu.xid]
@@ -61,20 +54,14 @@ def kernel_log(facts: Facts, target: Target) -> Iterator[Finding]:
         meaning = _HARDWARE.get(number) or _SOFTWARE.get(number)
         hard = number in _HARDWARE
         # 63 records a successful replacement: the card goes on, and wants a reset.
-        severity = Severity.WARNING if number == 63 else Severity.ERROR if hard else Severity.NOTE
-        yield Finding(
+        severity = WARNING if number == 63 else ERROR if hard else NOTE
+        yield finding(
             kind="gpu-unhealthy" if hard else "script-wrong" if number in _SOFTWARE else "not-judged",
             subject=f"{name}, Xid {number}",
             actual=f"Xid {number}",
-            expected="none",
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
-            remedy=Remedy(
-                text=f"The GPU must be reset or exchanged. {RELIABLE}"
-                if hard
-                else "Look at the program that ran then.",
-                commands=("dmesg | grep -i xid",),
-            ),
+            fix=f"The GPU must be reset or exchanged. {RELIABLE}" if hard else "Look at the program that ran then.",
+            run="dmesg | grep -i xid",
             who="host" if hard else "you",
             severity=severity,
-            root_rank=39 if severity is Severity.ERROR else 0,
         )

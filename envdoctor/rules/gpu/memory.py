@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, gibibytes, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, need, rule
 
 SHORT = 0.9  # of the target's memory; ECC and the driver's own share take some percent of the number on the box
 
 
-@rule(Severity.NOTE)
-def memory(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="gpu-limited")
+def memory(facts: Facts, target: Target) -> Findings:
     """A GPU has less memory than the one that the target was recorded on.
 
     Why: batch sizes of the workloads and of recorded runs are made for the larger card; on this one they may not fit
@@ -26,11 +20,10 @@ def memory(facts: Facts, target: Target) -> Iterator[Finding]:
     for gpu in gpus.devices:
         if gpu.memory is None or gpu.memory >= wanted * 1e9 * SHORT:
             continue
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=gibibytes(gpu.memory),
             expected=f"{wanted:g} GB",
             message=f"{full(gpu)} has {gibibytes(gpu.memory)}; the target's workloads are made for {wanted:g} GB.",
-            remedy=Remedy(text="Make batches smaller and accumulate gradients; recorded speeds do not apply then."),
+            fix="Make batches smaller and accumulate gradients; recorded speeds do not apply then.",
         )

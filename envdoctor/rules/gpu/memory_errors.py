@@ -1,16 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts, Gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.facts.model import Gpu
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Severity, Skip, finding, need, rule
 
 
-@rule(Severity.ERROR)
-def memory_errors(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="gpu-unhealthy", who="host")
+def memory_errors(facts: Facts) -> Findings:
     """A GPU has memory errors that it could not correct, or rows that it could not replace.
 
     Why: an uncorrected error means that data was lost: the process dies, or trains on wrong numbers. After it the card
@@ -33,18 +28,16 @@ def memory_errors(facts: Facts, target: Target) -> Iterator[Finding]:
         elif gpu.rows_pending or gpu.retired_pending:
             unit = "row" if gpu.rows_pending else "page"
             what = f"a {unit} waits to be replaced at the next reset"
-            yield _finding(gpu, what, "Reset the GPU.", "none pending", Severity.WARNING)
+            yield _finding(gpu, what, "Reset the GPU.", "none pending", WARNING)
 
 
-def _finding(gpu: Gpu, what: str, remedy: str, expected: str, severity: Severity = Severity.ERROR) -> Finding:
-    return Finding(
-        kind="gpu-unhealthy",
+def _finding(gpu: Gpu, what: str, remedy: str, expected: str, severity: Severity = ERROR) -> Finding:
+    return finding(
         subject=subject(gpu),
         actual=what,
         expected=expected,
         message=f"{full(gpu)}: {what}.",
-        remedy=Remedy(text=f"{remedy} {RELIABLE}", commands=(f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",)),
-        who="host",
+        fix=f"{remedy} {RELIABLE}",
+        run=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",
         severity=severity,
-        root_rank=38 if severity is Severity.ERROR else 0,
     )

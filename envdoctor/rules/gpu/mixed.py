@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def mixed(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="gpu-limited", subject="GPUs", expected="one kind")
+def mixed(facts: Facts) -> Findings:
     """The machine holds different GPUs.
 
     Why: data-parallel training runs at the pace of the slowest, and the torch build must have code for all. CUDA also
@@ -24,14 +19,9 @@ def mixed(facts: Facts, target: Target) -> Iterator[Finding]:
     names = ", ".join(f"{count}x {name}" for name, count in sorted(counts.items()))
     most = counts.most_common(1)[0][0]
     indices = ",".join(str(gpu.index) for gpu in gpus.devices if gpu.name == most)
-    yield Finding(
-        kind="gpu-limited",
-        subject="GPUs",
+    yield finding(
         actual=names,
-        expected="one kind",
         message=f"Different GPUs in one machine ({names}): together they run at the pace of the slowest.",
-        remedy=Remedy(
-            text="Train on one kind of them.",
-            commands=(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={indices}",),
-        ),
+        fix="Train on one kind of them.",
+        run=f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={indices}",
     )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def nvlink(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-unhealthy", who="host")
+def nvlink(facts: Facts) -> Findings:
     """NVLinks of a GPU are down.
 
     Why: NCCL then takes fewer links, or PCIe: all-reduce becomes several times slower, or hangs. A GPU without any
@@ -25,14 +19,13 @@ def nvlink(facts: Facts, target: Target) -> Iterator[Finding]:
         if not gpu.nvlinks_down or not gpu.nvlinks:
             continue
         total = gpu.nvlinks + gpu.nvlinks_down
-        yield Finding(
-            kind="gpu-unhealthy",
+        yield finding(
             subject=subject(gpu),
             actual=f"{gpu.nvlinks} of {total} links up",
             expected=f"{total} of {total}",
             message=f"{full(gpu)} has {gpu.nvlinks_down} of {total} NVLinks down.",
-            remedy=Remedy(text=f"The host must reset or exchange it. {RELIABLE}", commands=("nvidia-smi nvlink -s",)),
-            who="host",
+            fix=f"The host must reset or exchange it. {RELIABLE}",
+            run="nvidia-smi nvlink -s",
             # Two bridged cards use a part of their links by design; on a board with a switch all must be up.
-            severity=None if len(gpus.devices) >= 4 else Severity.NOTE,
+            severity=None if len(gpus.devices) >= 4 else NOTE,
         )

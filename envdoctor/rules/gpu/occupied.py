@@ -1,11 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.facts.model import Gpu
 from envdoctor.rules.gpu._naming import full, gibibytes, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 IDLE_MEMORY = 2**30  # bytes; a driver with a display and a context keeps some hundred MiB
 IDLE_UTILIZATION = 5  # percent
@@ -13,8 +8,8 @@ IDLE_UTILIZATION = 5  # percent
 DESKTOP_SHARE, DESKTOP_UTILIZATION = 0.08, 30
 
 
-@rule(Severity.WARNING)
-def occupied(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", expected="idle")
+def occupied(facts: Facts) -> Findings:
     """Somebody else is on the GPU.
 
     Why: another process takes memory and half of the time slices, and every measurement is then about two programs.
@@ -32,19 +27,15 @@ def occupied(facts: Facts, target: Target) -> Iterator[Finding]:
         load = gpu.utilization is not None and gpu.utilization > IDLE_UTILIZATION
         if not memory and not load and not gpu.processes:
             continue
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=_use(gpu),
-            expected="idle",
             message=f"{full(gpu)} is in use before training starts: {_use(gpu)}.",
-            remedy=Remedy(
-                text="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
-                "listed, it belongs to somebody else on this host.",
-                commands=("nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",),
-            ),
+            fix="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
+            "listed, it belongs to somebody else on this host.",
+            run="nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",
             who="you" if gpu.processes else "host",
-            severity=None if _more_than_a_desktop(gpu) else Severity.NOTE,
+            severity=None if _more_than_a_desktop(gpu) else NOTE,
         )
 
 

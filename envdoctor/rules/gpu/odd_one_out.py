@@ -1,19 +1,16 @@
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts, Gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.facts.model import Gpu
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Skip, finding, need, rule
 
 SPREAD = 0.90  # 5 % and a little more between healthy cards of one kind is normal (stas00/ml-engineering)
 
 
-@rule(Severity.WARNING)
-def odd_one_out(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", expected="like its siblings", who="host")
+def odd_one_out(facts: Facts) -> Findings:
     """One card differs from its siblings.
 
     Why: in data-parallel training every step waits for the slowest card. Three or more cards of one kind should agree
@@ -58,12 +55,10 @@ def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[st
 
 def _finding(gpu: Gpu, odd: list[str], group: Sequence[Gpu]) -> Finding:
     others = ",".join(str(each.index) for each in group if each.index != gpu.index)
-    return Finding(
-        kind="gpu-limited",
+    return finding(
         subject=subject(gpu),
         actual="; ".join(odd),
-        expected="like its siblings",
         message=f"{full(gpu)} is unlike its siblings: {'; '.join(odd)}. Every step waits for it.",
-        remedy=Remedy(text=f"Leave it out. {RELIABLE}", commands=(f"export CUDA_VISIBLE_DEVICES={others}",)),
-        who="host",
+        fix=f"Leave it out. {RELIABLE}",
+        run=f"export CUDA_VISIBLE_DEVICES={others}",
     )

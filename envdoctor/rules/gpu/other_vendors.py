@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def other_vendors(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="not-judged", expected="an NVIDIA GPU or a CPU")
+def other_vendors(facts: Facts) -> Findings:
     """There is an AMD or Intel GPU, which is not judged.
 
     Why: drivers, builds, flags and speeds of ROCm and XPU follow other rules; nothing here says that they are well.
@@ -17,11 +11,9 @@ def other_vendors(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     driver = need(facts.driver)
     for name in driver.other_accelerators:
-        yield Finding(
-            kind="not-judged",
+        yield finding(
             subject=name,
             actual="present",
-            expected="an NVIDIA GPU or a CPU",
             message=f"{name} is not judged: envdoctor knows NVIDIA GPUs and CPUs.",
-            remedy=Remedy(text="Nothing to do."),
+            fix="Nothing to do.",
         )

@@ -1,19 +1,14 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.renting import for_bandwidth
-from envdoctor.facts import Facts, Gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.facts.model import Gpu
+from envdoctor.knowledge.renting import for_bandwidth
 from envdoctor.rules.gpu._naming import busy, full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 # GB/s of one lane in one direction, by PCIe generation (PCI-SIG; after encoding): what a link can carry at most
 _LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 
 
-@rule(Severity.WARNING)
-def pcie_link(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", who="host")
+def pcie_link(facts: Facts) -> Findings:
     """A GPU hangs on a narrow or slow PCIe link.
 
     Why: batches, checkpoints and (without NVLink) gradients pass through it. Mining boards and risers give one lane
@@ -35,18 +30,16 @@ def pcie_link(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         full_speed = _speed(gpu.pcie_generation_max, gpu.pcie_width_max)
         now = _speed(gpu.pcie_generation if loaded else gpu.pcie_generation_max, gpu.pcie_width)
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=_spelled(gpu, now_generation=loaded),
             expected=f"PCIe {gpu.pcie_generation_max or '?'} x{gpu.pcie_width_max or '?'}",
             message=f"{full(gpu)} has a PCIe link of {gpu.pcie_width or '?'} of {gpu.pcie_width_max or '?'} lanes"
             + (f", generation {gpu.pcie_generation} of {gpu.pcie_generation_max}" if slow else "")
             + (f": at most {now:.1f} of {full_speed:.1f} GB/s." if now and full_speed else "."),
-            remedy=Remedy(text=f"The slot or riser is the host's. {for_bandwidth((full_speed or 12) / 2)}"),
-            who="host",
+            fix=f"The slot or riser is the host's. {for_bandwidth((full_speed or 12) / 2)}",
             # At rest a link may save power; and half the lanes are usual on consumer boards with two cards.
-            severity=None if loaded and now and full_speed and now < full_speed / 2 else Severity.NOTE,
+            severity=None if loaded and now and full_speed and now < full_speed / 2 else NOTE,
         )
 
 

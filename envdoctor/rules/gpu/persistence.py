@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def persistence(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="gpu-limited", subject="persistence mode", expected="on", who="host")
+def persistence(facts: Facts) -> Findings:
     """Persistence mode is off.
 
     Why: without it the driver lets go of a GPU when its last program ends, and takes one to several seconds to start
@@ -24,12 +18,9 @@ def persistence(facts: Facts, target: Target) -> Iterator[Finding]:
     windows = host is not None and (host.system == "Windows" or (host.container or "").startswith("wsl"))
     if not off or windows:
         return
-    yield Finding(
-        kind="gpu-limited",
-        subject="persistence mode",
+    yield finding(
         actual=f"off on GPU {', '.join(off)}",
-        expected="on",
         message=f"Persistence mode is off on GPU {', '.join(off)}: each program waits for the driver to start the GPU.",
-        remedy=Remedy(text="Switch it on.", commands=("sudo nvidia-smi -pm 1",)),
-        who="host",
+        fix="Switch it on.",
+        run="sudo nvidia-smi -pm 1",
     )

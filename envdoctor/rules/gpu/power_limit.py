@@ -1,21 +1,15 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, need, rule
 
 _SHARES_POWER = Pattern(r"Laptop|Max-Q|Mobile", re.IGNORECASE)
 TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
 
 
-@rule(Severity.WARNING)
-def power_limit(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", who="host")
+def power_limit(facts: Facts, target: Target) -> Findings:
     """A GPU's power limit was lowered below its default.
 
     Why: matrix products run into the power limit first, so that a card at 70 % power is some 10 to 15 % slower in
@@ -36,18 +30,14 @@ def power_limit(facts: Facts, target: Target) -> Iterator[Finding]:
         if not lowered and not other:
             continue
         normal = gpu.power_default if lowered and gpu.power_default else wanted
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=f"{gpu.power_limit:g} W",
             expected=f"{normal:g} W",
             message=f"{full(gpu)} is limited to {gpu.power_limit:g} W; "
             + (f"its default is {normal:g} W." if lowered else f"the target's speeds were recorded at {normal:g} W."),
-            remedy=Remedy(
-                text=f"Restore the default limit. {RELIABLE}" if lowered else "Compare speeds with this in mind.",
-                commands=(f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}",) if lowered else (),
-            ),
-            who="host",
+            fix=f"Restore the default limit. {RELIABLE}" if lowered else "Compare speeds with this in mind.",
+            run=f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default:g}" if lowered else (),
             # A laptop shares its power between processor and GPU, from second to second.
-            severity=None if lowered and not _SHARES_POWER.search(gpu.name) else Severity.NOTE,
+            severity=None if lowered and not _SHARES_POWER.search(gpu.name) else NOTE,
         )

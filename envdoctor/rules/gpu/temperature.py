@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, need, rule
 
 MARGIN = 5  # degrees below the threshold at which the hardware slows down
 
 
-@rule(Severity.WARNING)
-def temperature(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", who="host")
+def temperature(facts: Facts) -> Findings:
     """A GPU is close to the temperature at which it slows down.
 
     Why: a few degrees more and the clock falls; a card that is hot before training starts will not last an hour.
@@ -25,12 +19,10 @@ def temperature(facts: Facts, target: Target) -> Iterator[Finding]:
         now, limit = gpu.temperature, gpu.temperature_slowdown
         if now is None or limit is None or now < limit - MARGIN:
             continue
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=f"{now} °C",
             expected=f"below {limit - MARGIN} °C",
             message=f"{full(gpu)} is at {now} °C, and slows down at {limit} °C.",
-            remedy=Remedy(text="Cooling is the host's; rent another machine if it stays so."),
-            who="host",
+            fix="Cooling is the host's; rent another machine if it stays so.",
         )

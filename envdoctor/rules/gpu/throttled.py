@@ -1,12 +1,7 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts, Gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, Who, need, rule
+from envdoctor.facts.model import Gpu
+from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.gpu._naming import busy, full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Who, finding, need, rule
 
 _BAD = {
     "hw-slowdown": "the hardware slows itself down",
@@ -16,8 +11,8 @@ _BAD = {
 }
 
 
-@rule(Severity.WARNING)
-def throttled(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-limited", expected="none of these")
+def throttled(facts: Facts) -> Findings:
     """A GPU is held back by heat or by its power supply.
 
     Why: at 100 % utilisation a throttled card ran at 510 MHz and a quarter of its speed. Idle, application clocks and
@@ -38,16 +33,12 @@ def throttled(facts: Facts, target: Target) -> Iterator[Finding]:
         if not reasons:
             continue
         who: Who = "host"
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual=", ".join(reasons),
-            expected="none of these",
             message=f"{full(gpu)} is held back: {'; '.join(_BAD[reason] for reason in reasons)}{_clock(gpu)}.",
-            remedy=Remedy(
-                text=f"Cooling and power are the host's. {RELIABLE}",
-                commands=("nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",),
-            ),
+            fix=f"Cooling and power are the host's. {RELIABLE}",
+            run="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
             who=who,
         )
 

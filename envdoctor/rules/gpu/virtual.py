@@ -1,18 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Pattern, finding, need, rule
 
 _SHARE = Pattern(r"^GRID |-\d+[QCAB]$")
 
 
-@rule(Severity.NOTE)
-def virtual(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="gpu-limited", expected="known to you", who="host")
+def virtual(facts: Facts) -> Findings:
     """A GPU is handed through or shared by a hypervisor.
 
     Why: a whole card handed to a virtual machine is as fast as outside. A vGPU (GRID ..., "-10C" names) is a time
@@ -26,12 +19,9 @@ def virtual(facts: Facts, target: Target) -> Iterator[Finding]:
         if not gpu.virtual and not shared:
             continue
         what = "a share of a card (vGPU), as fast as its neighbours allow" if shared else "handed to a virtual machine"
-        yield Finding(
-            kind="gpu-limited",
+        yield finding(
             subject=subject(gpu),
             actual="vGPU" if shared else "handed through by a hypervisor",
-            expected="known to you",
             message=f"{full(gpu)} is {what}.",
-            remedy=Remedy(text="Compare speeds with this in mind."),
-            who="host",
+            fix="Compare speeds with this in mind.",
         )

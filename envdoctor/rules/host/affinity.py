@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.WARNING)
-def affinity(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="thread-count", subject="CPU affinity")
+def affinity(facts: Facts) -> Findings:
     """This process may use only some of the CPUs that are visible.
 
     Why: a scheduler, taskset or cpuset pins the process to a few CPUs, and libraries that ask for the CPU count
@@ -26,16 +20,12 @@ def affinity(facts: Facts, target: Target) -> Iterator[Finding]:
     torch = known(facts.torch)
     used = torch.threads if torch else None
     too_many = used is not None and used > host.affinity * 1.25
-    yield Finding(
-        kind="thread-count",
-        subject="CPU affinity",
+    yield finding(
         actual=f"{host.cpus} CPUs visible, {host.affinity} allowed",
         expected=f"{host.affinity} threads",
         message=f"The process may run on {host.affinity} of {host.cpus} CPUs"
         + (f", and torch starts {used} threads." if too_many else "; os.cpu_count() says otherwise."),
-        remedy=Remedy(
-            text="Set threads and loader workers to the CPUs allowed, or ask the scheduler for more.",
-            commands=(f"export OMP_NUM_THREADS={host.affinity}",),
-        ),
-        severity=None if too_many else Severity.NOTE,
+        fix="Set threads and loader workers to the CPUs allowed, or ask the scheduler for more.",
+        run=f"export OMP_NUM_THREADS={host.affinity}",
+        severity=None if too_many else NOTE,
     )

@@ -1,18 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import allowed_cpus
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import allowed_cpus
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 _PRESSURE = 20.0  # percent of the last ten seconds in which some task waited for a CPU; our choice
 _LOAD = 1.5  # running tasks per allowed CPU; our choice
 
 
-@rule(Severity.NOTE)
-def busy(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", subject="CPUs", expected="idle while measuring", who="host")
+def busy(facts: Facts) -> Findings:
     """The CPUs are busy with something else right now.
 
     Why: while others use the CPUs, loaders and the thread that launches kernels wait, and a speed measured now
@@ -29,12 +23,9 @@ def busy(facts: Facts, target: Target) -> Iterator[Finding]:
     if not pressed and not loaded:
         return
     actual = f"{host.pressure_cpu:.0f} % pressure" if pressed else f"load {host.load:.1f} on {cpus:g} CPUs"
-    yield Finding(
-        kind="host-limited",
-        subject="CPUs",
+    yield finding(
         actual=actual,
-        expected="idle while measuring",
         message=f"Other work keeps the CPUs busy ({actual}); a speed measured now is too low.",
-        remedy=Remedy(text="Wait for it, or look for it.", commands=("top -b -n 1 -o %CPU | head -20",)),
-        who="host",
+        fix="Wait for it, or look for it.",
+        run="top -b -n 1 -o %CPU | head -20",
     )

@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts, Storage
+from envdoctor.facts.model import Storage
 from envdoctor.knowledge import messages
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
 
 _VARIABLES = {
     "temporary": "TMPDIR",
@@ -20,7 +15,7 @@ _VARIABLES = {
     "torch-home": "TORCH_HOME",
 }
 _RUNS_CODE = frozenset({"temporary", "triton-cache", "inductor-cache"})
-_FOLDER = r"(?:triton|inductor|huggingface|HF_HOME|\.cache)\S*"
+_FOLDER = r"(?:triton|inductor|huggingface|HF_HOME|\.cache)"
 _REFUSED = r"(?:permission denied|read-only file system)"
 _SAYS = (
     Pattern(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", re.IGNORECASE),
@@ -29,8 +24,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.WARNING)
-def cache_directories(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", expected="a local folder that may be written and executed")
+def cache_directories(facts: Facts) -> Findings:
     """A cache folder cannot be written, or nothing in it may be executed.
 
     Why: Triton and Inductor write compiled code into their caches and load it from there: on a noexec or
@@ -41,7 +36,7 @@ def cache_directories(facts: Facts, target: Target) -> Iterator[Finding]:
     https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables
     """
     host = known(facts.host)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     if said is None and (host is None or not host.storage):
         raise Skip("the cache folders are not known")
     for place in host.storage if host else ():
@@ -50,7 +45,7 @@ def cache_directories(facts: Facts, target: Target) -> Iterator[Finding]:
             variable = _VARIABLES[place.purpose]
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
-        yield _finding("TRITON_CACHE_DIR", said.string, "failed", f"A cache failed: {said.string}.", Severity.ERROR)
+        yield _finding("TRITON_CACHE_DIR", said.string, "failed", f"A cache failed: {said.string}.", ERROR)
 
 
 def _problem(place: Storage) -> str | None:
@@ -62,13 +57,11 @@ def _problem(place: Storage) -> str | None:
 
 
 def _finding(variable: str, path: str, actual: str, message: str, severity: Severity | None) -> Finding:
-    return Finding(
-        kind="host-limited",
+    return finding(
         subject=variable,
         actual=f"{path} {actual}",
-        expected="a local folder that may be written and executed",
         message=message,
-        remedy=Remedy(text="Point it elsewhere.", commands=(f"export {variable}=$HOME/.cache/{variable.lower()}",)),
+        fix="Point it elsewhere.",
+        run=f"export {variable}=$HOME/.cache/{variable.lower()}",
         severity=severity,
-        root_rank=13 if severity is Severity.ERROR else 3,
     )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, finding, need, rule
 
 _SLOW = frozenset({"hpet", "acpi_pm", "xen", "jiffies", "refined-jiffies"})
 
 
-@rule(Severity.WARNING)
-def clocksource(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", subject="clocksource", expected="tsc, kvm-clock or arch_sys_counter", who="host")
+def clocksource(facts: Facts) -> Findings:
     """Reading the clock is slow on this machine.
 
     Why: with tsc or kvm-clock, reading the time is a handful of instructions; with hpet, acpi_pm or xen it is a
@@ -21,16 +15,9 @@ def clocksource(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     word = need(facts.host).clocksource
     if word in _SLOW:
-        yield Finding(
-            kind="host-limited",
-            subject="clocksource",
+        yield finding(
             actual=word or "",
-            expected="tsc, kvm-clock or arch_sys_counter",
             message=f"The clock source is {word}: each reading of the time is a slow system call.",
-            remedy=Remedy(
-                text="Choose tsc (needs root on the host).",
-                commands=("echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",),
-            ),
-            who="host",
-            root_rank=2,
+            fix="Choose tsc (needs root on the host).",
+            run="echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource",
         )

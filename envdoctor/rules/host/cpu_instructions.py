@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, Skip, Target, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def cpu_instructions(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", who="host")
+def cpu_instructions(facts: Facts, target: Target) -> Findings:
     """The CPU lacks vector instructions that torch's kernels use.
 
     Why: torch and oneDNN choose their kernels by the CPU: without AVX2 they fall to the slowest ones; AVX-512
@@ -25,7 +19,7 @@ def cpu_instructions(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the CPU's instructions are not known, or it is not an x86 one")
     flags = set(host.cpu_flags)
     if "avx2" not in flags:
-        yield _finding(host.cpu_model, "no AVX2", "AVX2", "torch uses its slowest kernels", Severity.WARNING)
+        yield _finding(host.cpu_model, "no AVX2", "AVX2", "torch uses its slowest kernels", WARNING)
     elif "avx512f" not in flags:
         yield _finding(host.cpu_model, "AVX2", "AVX-512", "kernels are half as wide as they can be", None)
     if "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}:
@@ -34,14 +28,12 @@ def cpu_instructions(facts: Facts, target: Target) -> Iterator[Finding]:
 
 
 def _finding(model: str | None, actual: str, expected: str, effect: str, severity: Severity | None) -> Finding:
-    return Finding(
-        kind="host-limited",
+    return finding(
         subject=expected,
         actual=actual,
         expected=expected,
         message=f"{model or 'The CPU'} has {actual}: {effect}.",
-        remedy=Remedy(text="Another machine; nothing can be installed for it.", commands=("lscpu",)),
-        who="host",
+        fix="Another machine; nothing can be installed for it.",
+        run="lscpu",
         severity=severity,
-        root_rank=2 if severity is Severity.WARNING else 0,
     )

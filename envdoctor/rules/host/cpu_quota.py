@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Host
-from envdoctor.knowledge.hardware import allowed_cpus, whole_cpus
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Host
+from envdoctor.knowledge.host import allowed_cpus, whole_cpus
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, known, need, rule
 
 
-@rule(Severity.WARNING)
-def cpu_quota(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="thread-count", subject="CPU quota")
+def cpu_quota(facts: Facts) -> Findings:
     """The container's CPU quota is hidden, and threads are counted for all CPUs.
 
     Why: os.cpu_count() and torch look at the CPUs that are visible, or at the affinity, never at the cgroup's
@@ -27,18 +22,14 @@ def cpu_quota(facts: Facts, target: Target) -> Iterator[Finding]:
     torch = known(facts.torch)
     used = torch.threads if torch else None
     too_many = used is not None and used > allowed * 1.25  # one thread more than a fractional quota is rounding
-    yield Finding(
-        kind="thread-count",
-        subject="CPU quota",
+    yield finding(
         actual=f"{visible} CPUs visible, {allowed:g} allowed" + (f", {used} threads" if used else ""),
         expected=f"{threads} thread{'s' if threads > 1 else ''}",
         message=f"The container may use {allowed:g} of {visible} visible CPUs"
         + (f", and torch starts {used} threads." if too_many else "; whatever asks for the CPU count is misled."),
-        remedy=Remedy(
-            text=f"Set threads and loader workers to {threads}, or ask for more CPUs.",
-            commands=(f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",),
-        ),
-        severity=None if too_many else Severity.NOTE,
+        fix=f"Set threads and loader workers to {threads}, or ask for more CPUs.",
+        run=f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",
+        severity=None if too_many else NOTE,
     )
 
 

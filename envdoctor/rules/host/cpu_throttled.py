@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 _ENOUGH_PERIODS = 100  # of 100 ms each, usually: ten seconds of use before anything is concluded
 _OFTEN = 0.10  # share of periods in which the container was stopped; our choice
 
 
-@rule(Severity.WARNING)
-def cpu_throttled(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", subject="CPU throttling", who="image")
+def cpu_throttled(facts: Facts) -> Findings:
     """The kernel keeps stopping this container because its CPU quota is used up.
 
     Why: when a container has used its quota, all of its threads stand still until the next period (100 ms as a
@@ -27,17 +21,11 @@ def cpu_throttled(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     share = 100 * host.cpu_throttled / host.cpu_periods
     quota = f"{host.cpu_quota:g} CPUs" if host.cpu_quota else "its quota"
-    yield Finding(
-        kind="host-limited",
-        subject="CPU throttling",
+    yield finding(
         actual=f"stopped in {share:.0f} % of periods",
         expected=f"under {100 * _OFTEN:.0f} %",
         message=f"The container was stopped in {share:.0f} % of its periods for using more than {quota}.",
-        remedy=Remedy(
-            text="Use fewer threads and loader workers, or ask for more CPUs.",
-            commands=(f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}", "docker run --cpus=8 IMAGE"),
-        ),
-        who="image",
-        severity=Severity.NOTE if facts.origin.kind == "pasted" else None,
-        root_rank=4,
+        fix="Use fewer threads and loader workers, or ask for more CPUs.",
+        run=(f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}", "docker run --cpus=8 IMAGE"),
+        severity=NOTE if facts.origin.kind == "pasted" else None,
     )

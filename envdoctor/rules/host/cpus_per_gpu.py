@@ -1,17 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import allowed_cpus, trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import allowed_cpus
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
 
 _ENOUGH = 2.0  # Vast.ai's self-test of hosts
 
 
-@rule(Severity.WARNING)
-def cpus_per_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", subject="CPUs for each GPU", who="host")
+def cpus_per_gpu(facts: Facts, target: Target) -> Findings:
     """There are fewer than two CPUs for each GPU.
 
     Why: one thread launches kernels, others prepare batches. With less than two CPUs for each GPU they take
@@ -27,13 +22,9 @@ def cpus_per_gpu(facts: Facts, target: Target) -> Iterator[Finding]:
     if cpus is None or not count:
         raise Skip("the number of CPUs or of GPUs is not known")
     if cpus < count * _ENOUGH:
-        yield Finding(
-            kind="host-limited",
-            subject="CPUs for each GPU",
+        yield finding(
             actual=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}",
             expected=f"{count * _ENOUGH:g} or more",
             message=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}: launching and loading take turns.",
-            remedy=Remedy(text="Tokenise beforehand, and use no loader workers; or take a machine with more CPUs."),
-            who="host",
-            root_rank=3,
+            fix="Tokenise beforehand, and use no loader workers; or take a machine with more CPUs.",
         )

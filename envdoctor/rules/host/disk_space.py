@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts, Storage
+from envdoctor.facts.model import Storage
 from envdoctor.knowledge import messages
-from envdoctor.knowledge.hardware import mebibytes
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import mebibytes
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
 
 _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
@@ -20,8 +15,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.WARNING)
-def disk_space(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited")
+def disk_space(facts: Facts) -> Findings:
     """A disk that training writes to is nearly full.
 
     Why: checkpoints, caches of data sets and compiled kernels need room; a full disk ends the run at its first
@@ -31,9 +26,9 @@ def disk_space(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/facebookresearch/gcm/blob/main/gcm/health_checks/checks/check_storage.py
     """
     host = known(facts.host)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     if said is not None:
-        yield _finding("disk", said.string, f"A disk was full: {said.string}.", Severity.ERROR)
+        yield _finding("disk", said.string, f"A disk was full: {said.string}.", ERROR)
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -53,26 +48,22 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
     if place.writable is False:
         return None  # nothing will be written there
     if place.free is not None and place.free < _FULL:
-        return mebibytes(place.free), Severity.ERROR
+        return mebibytes(place.free), ERROR
     if place.free_inodes is not None and place.free_inodes < _FEW_INODES:
-        return f"{place.free_inodes} inodes", Severity.ERROR if place.free_inodes == 0 else Severity.WARNING
+        return f"{place.free_inodes} inodes", ERROR if place.free_inodes == 0 else WARNING
     low = _LOW_TEMPORARY if place.purpose in ("temporary", "inductor-cache", "triton-cache", "cuda-cache") else _LOW
     if place.free is not None and place.free < low:
-        return mebibytes(place.free), Severity.WARNING
+        return mebibytes(place.free), WARNING
     return None
 
 
 def _finding(subject: str, actual: str, message: str, severity: Severity) -> Finding:
-    return Finding(
-        kind="host-limited",
+    return finding(
         subject=subject,
         actual=actual,
         expected=f"{mebibytes(_LOW)} or more",
         message=message,
-        remedy=Remedy(
-            text="Make room, or move caches and output to another disk.",
-            commands=("df -h -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
-        ),
+        fix="Make room, or move caches and output to another disk.",
+        run=("df -h -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
         severity=severity,
-        root_rank=11 if severity is Severity.ERROR else 3,
     )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def governor(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", subject="governor", expected="performance", who="host")
+def governor(facts: Facts) -> Findings:
     """The CPUs' frequency governor saves power.
 
     Why: "powersave" holds the clock at its lowest under the old cpufreq drivers, where Python between kernels
@@ -21,12 +15,9 @@ def governor(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     word = need(facts.host).governor
     if word in ("powersave", "conservative"):
-        yield Finding(
-            kind="host-limited",
-            subject="governor",
+        yield finding(
             actual=word,
-            expected="performance",
             message=f"The CPU governor is {word}; the thread that launches kernels may run at a low clock.",
-            remedy=Remedy(text="Switch it (root on the host).", commands=("cpupower frequency-set -g performance",)),
-            who="host",
+            fix="Switch it (root on the host).",
+            run="cpupower frequency-set -g performance",
         )

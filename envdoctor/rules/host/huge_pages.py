@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def huge_pages(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", subject="huge pages", expected="madvise or always", who="host")
+def huge_pages(facts: Facts, target: Target) -> Findings:
     """Transparent huge pages are off.
 
     Why: with 4 KiB pages a large tensor in main memory needs very many translations; torch asks for huge pages
@@ -21,15 +15,9 @@ def huge_pages(facts: Facts, target: Target) -> Iterator[Finding]:
     if not target.is_cpu or target.name == "none":
         raise Skip("it concerns training on the CPU")
     if host.transparent_hugepages == "never":
-        yield Finding(
-            kind="host-limited",
-            subject="huge pages",
+        yield finding(
             actual="never",
-            expected="madvise or always",
             message="Transparent huge pages are off; large tensors in main memory take more address translations.",
-            remedy=Remedy(
-                text="Allow them (needs root on the host).",
-                commands=("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",),
-            ),
-            who="host",
+            fix="Allow them (needs root on the host).",
+            run="echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )

@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.numbers import numbers
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.numbers import numbers
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 _LEAST = (5, 5)  # accelerate/utils/other.py: check_os_kernel
 
 
-@rule(Severity.NOTE)
-def kernel(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", subject="kernel", expected="5.5 or later", who="host")
+def kernel(facts: Facts) -> Findings:
     """The Linux kernel is older than 5.5, on which launched processes were seen to hang.
 
     Why: accelerate warns below 5.5, because runs of several processes hung there. Distributions carry fixes back,
@@ -24,12 +18,9 @@ def kernel(facts: Facts, target: Target) -> Iterator[Finding]:
     if host.system not in (None, "Linux") or len(version) < 2 or (host.container or "").startswith("wsl"):
         return
     if version[:2] < _LEAST:
-        yield Finding(
-            kind="host-limited",
-            subject="kernel",
+        yield finding(
             actual=host.kernel or "",
-            expected="5.5 or later",
             message=f"Linux {host.kernel} is older than 5.5; accelerate warns that launched processes may hang.",
-            remedy=Remedy(text="If a launch hangs, take a host with a newer kernel.", commands=("uname -r",)),
-            who="host",
+            fix="If a launch hangs, take a host with a newer kernel.",
+            run="uname -r",
         )

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.knowledge.hardware import mebibytes
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import mebibytes
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
@@ -19,8 +14,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.WARNING)
-def memory(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", subject="memory", who="host")
+def memory(facts: Facts) -> Findings:
     """There is little memory for what is to be trained.
 
     Why: weights, optimizer states and checkpoints pass through the machine's memory, and the cgroup's limit ends
@@ -31,11 +26,9 @@ def memory(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/vast-ai/vast-cli https://github.com/rapidsai/rapids-cli
     """
     host, gpus = known(facts.host), known(facts.gpus)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     if said is not None:
-        yield _finding(
-            said.string, "more memory", f"The process was killed for lack of memory: {said.string}.", Severity.ERROR
-        )
+        yield _finding(said.string, "more memory", f"The process was killed for lack of memory: {said.string}.", ERROR)
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
     if host is None or not limits:
@@ -48,24 +41,18 @@ def memory(facts: Facts, target: Target) -> Iterator[Finding]:
     video = sum(gpu.memory or 0 for gpu in gpus.devices) if gpus else 0
     if video and usable < video * _OF_GPU:
         text = f"The machine gives {mebibytes(usable)} of memory to GPUs with {mebibytes(video)}."
-        yield _finding(mebibytes(usable), f"{mebibytes(video * _OF_GPU)}", text, Severity.NOTE)
+        yield _finding(mebibytes(usable), f"{mebibytes(video * _OF_GPU)}", text, NOTE)
     elif host.memory_limit and host.memory and host.memory_limit < host.memory * 0.5:
         text = f"The container is killed beyond {mebibytes(host.memory_limit)} of {mebibytes(host.memory)}."
-        yield _finding(mebibytes(host.memory_limit), "known to you", text, Severity.NOTE)
+        yield _finding(mebibytes(host.memory_limit), "known to you", text, NOTE)
 
 
 def _finding(actual: str, expected: str, message: str, severity: Severity | None) -> Finding:
-    return Finding(
-        kind="host-limited",
-        subject="memory",
+    return finding(
         actual=actual,
         expected=expected,
         message=message,
-        remedy=Remedy(
-            text="End what else runs, ask for more memory, or load less at once (low_cpu_mem_usage, fewer workers).",
-            commands=("free -h", "docker run --memory=64g IMAGE"),
-        ),
-        who="host",
+        fix="End what else runs, ask for more memory, or load less at once (low_cpu_mem_usage, fewer workers).",
+        run=("free -h", "docker run --memory=64g IMAGE"),
         severity=severity,
-        root_rank=12 if severity is Severity.ERROR else 3,
     )

@@ -1,18 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 _NETWORK = tuple("nfs ceph lustre beegfs gpfs glusterfs cifs smb fuse. mfs wekafs 9p drvfs virtiofs".split())
 _SLOW = tuple("9p drvfs fuse.sshfs fuse.gcsfuse fuse.s3fs fuse.mfs fuse.rclone cifs smb".split())
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuse.lxcfs")
 
 
-@rule(Severity.NOTE)
-def network_storage(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", expected="a local disk")
+def network_storage(facts: Facts) -> Findings:
     """The environment, the data or a cache lies on a network file system.
 
     Why: a shared file system is slow for many small files (imports, tokenised shards, kernels), and as fast as
@@ -29,18 +23,13 @@ def network_storage(facts: Facts, target: Target) -> Iterator[Finding]:
         places = [place for place in host.storage if place.filesystem == filesystem]
         named = ", ".join(f"{place.purpose} {place.path}" for place in places[:4])
         slow = (filesystem or "").startswith(_SLOW)
-        yield Finding(
-            kind="host-limited",
+        yield finding(
             subject=filesystem or "",
             actual=named,
-            expected="a local disk",
             message=f"On {filesystem}, which is reached over a network: {named}.",
-            remedy=Remedy(
-                text="Copy data and caches to a local disk before training.",
-                commands=("export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",),
-            ),
-            severity=Severity.WARNING if slow else None,
-            root_rank=2 if slow else 0,
+            fix="Copy data and caches to a local disk before training.",
+            run="export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",
+            severity=WARNING if slow else None,
         )
 
 

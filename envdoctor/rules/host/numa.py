@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def numa(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="host-limited", subject="memory nodes", expected="each rank on the node of its GPU")
+def numa(facts: Facts) -> Findings:
     """The machine has several memory nodes, and nothing binds a process to the one of its GPU.
 
     Why: a GPU hangs on one socket. A process on the other one copies its batches through the link between the
@@ -24,14 +18,9 @@ def numa(facts: Facts, target: Target) -> Iterator[Finding]:
     narrow = host.affinity is not None and host.cpus is not None and host.affinity <= host.cpus // nodes
     if nodes < 2 or count < 2 or bound or narrow:
         return
-    yield Finding(
-        kind="host-limited",
-        subject="memory nodes",
+    yield finding(
         actual=f"{nodes} nodes, {count} GPUs, no binding",
-        expected="each rank on the node of its GPU",
         message=f"{nodes} memory nodes and {count} GPUs: a rank may run far from its GPU.",
-        remedy=Remedy(
-            text="Bind the ranks.",
-            commands=(f"torchrun --nproc-per-node={count} --numa-binding=node train.py", "nvidia-smi topo -m"),
-        ),
+        fix="Bind the ranks.",
+        run=(f"torchrun --nproc-per-node={count} --numa-binding=node train.py", "nvidia-smi topo -m"),
     )

@@ -1,18 +1,13 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
+USUAL = 1024  # the soft limit of most Linux systems: many runs live with it
 _SAYS = ("too many open files", "received 0 items of ancdata")
 
 
-@rule(Severity.WARNING)
-def open_files(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="file-limit", subject="open files")
+def open_files(facts: Facts) -> Findings:
     """The limit of open files is low for loader workers.
 
     Why: each tensor that a loader worker hands over holds a file descriptor; at a limit of 1024 a run stops with
@@ -24,27 +19,23 @@ def open_files(facts: Facts, target: Target) -> Iterator[Finding]:
     host = known(facts.host)
     soft = host.files_soft if host else None
     hard = host.files_hard if host else None
-    said = messages.said(facts, *_SAYS)
+    said = messages.line(facts, *_SAYS)
     if soft is None and said is None:
         raise Skip("the limit of open files is not known")
     if said is None and (soft is None or soft < 0 or soft >= ENOUGH):
         return
     reachable = hard is None or hard < 0 or hard > (soft or 0)
     wanted = ENOUGH * 16 if hard is None or hard < 0 else max(min(hard, ENOUGH * 16), soft or 0)
-    yield Finding(
-        kind="file-limit",
-        subject="open files",
+    yield finding(
         actual=str(soft) if soft is not None else said or "",
         expected=f"at least {ENOUGH}",
         message=f"A process may open {soft} files; loader workers can use that up."
         if said is None
         else f"The limit of open files was reached: {said}",
-        remedy=Remedy(
-            text="Raise the soft limit before training, in the same shell."
-            if reachable
-            else "The hard limit is as low: whoever starts the container must raise it.",
-            commands=(f"ulimit -n {wanted}",) if reachable else ("docker run --ulimit nofile=65536:65536 IMAGE",),
-        ),
+        fix="Raise the soft limit before training, in the same shell."
+        if reachable
+        else "The hard limit is as low: whoever starts the container must raise it.",
+        run=f"ulimit -n {wanted}" if reachable else "docker run --ulimit nofile=65536:65536 IMAGE",
         who="you" if reachable else "image",
-        severity=Severity.ERROR if said is not None else Severity.NOTE,
+        severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
     )

@@ -1,20 +1,14 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _ENOUGH = 1024  # threads of one run with loaders, NCCL and compile workers on a large machine; our choice
 _SAYS = (Pattern(r"can't start new thread|pthread_create.*(?:failed|resource temporarily)|fork: retry", re.IGNORECASE),)
 
 
-@rule(Severity.WARNING)
-def process_limit(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="host-limited", subject="processes", who="image")
+def process_limit(facts: Facts) -> Findings:
     """Few processes and threads are allowed.
 
     Why: every thread counts: OpenMP, loader workers, NCCL and the workers that compile kernels. At the limit
@@ -24,25 +18,19 @@ def process_limit(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/OpenMathLib/OpenBLAS/wiki/Faq
     """
     host = known(facts.host)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     limit = host.processes_soft if host else None
     if said is None and limit is None:
         raise Skip("the limit of processes is not known")
     if said is None and (limit is None or limit < 0 or limit >= _ENOUGH):
         return
-    yield Finding(
-        kind="host-limited",
-        subject="processes",
+    yield finding(
         actual=str(limit) if limit is not None else said.string if said else "",
         expected=f"{_ENOUGH} or more",
         message=f"Threads could not be started: {said.string}."
         if said
         else f"Only {limit} processes and threads are allowed.",
-        remedy=Remedy(
-            text="Raise the limit, or use fewer threads.",
-            commands=("ulimit -u unlimited", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
-        ),
-        who="image",
-        severity=Severity.ERROR if said else Severity.NOTE,
-        root_rank=11 if said else 0,
+        fix="Raise the limit, or use fewer threads.",
+        run=("ulimit -u unlimited", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
+        severity=ERROR if said else NOTE,
     )

@@ -1,12 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.knowledge.hardware import mebibytes
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import mebibytes
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -17,7 +11,7 @@ _SAYS = (
     "/dev/shm size might be too small",
     "killed by signal: bus error",
     "no space left on device: '/dev/shm",
-    "shared memory segment /dev/shm",
+    "shared memory segment",
     "unable to write to file </torch_",
     "/dev/shm full",
     "/dev/shm is full",
@@ -26,8 +20,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.WARNING)
-def shared_memory(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
+def shared_memory(facts: Facts) -> Findings:
     """/dev/shm is too small for loader workers and NCCL.
 
     Why: loader workers hand batches over in /dev/shm, and NCCL keeps buffers there. Docker gives 64 MiB unless
@@ -39,7 +33,7 @@ def shared_memory(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     host = known(facts.host)
     size = host.shm if host else None
-    said = messages.said(facts, *_SAYS)
+    said = messages.line(facts, *_SAYS)
     if said is not None and "too many open files" in said.lower():
         said = None  # the limit of open files stops it first: `host/open-files`
     if size is None and said is None:
@@ -47,21 +41,15 @@ def shared_memory(facts: Facts, target: Target) -> Iterator[Finding]:
     if said is None and (size is None or size >= ENOUGH):
         return
     actual = mebibytes(size) if size is not None else said or ""
-    yield Finding(
-        kind="shm-too-small",
-        subject="/dev/shm",
+    yield finding(
         actual=actual,
         expected=f"at least {mebibytes(ENOUGH)}",
         message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
         if size is not None
-        else f"A loader worker ran out of /dev/shm: {said}",
-        remedy=Remedy(
-            text="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
-            "/dev/shm). From inside: remount it where that is allowed, or train with num_workers=0, or call "
-            'torch.multiprocessing.set_sharing_strategy("file_system").',
-            commands=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
-        ),
-        who="image",
-        severity=None if said is None else Severity.ERROR,  # not yet a failure where nothing has failed yet
-        root_rank=10,
+        else f"Shared memory (/dev/shm) gave out: {said}",
+        fix="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
+        "/dev/shm). From inside: remount it where that is allowed, or train with num_workers=0, or call "
+        'torch.multiprocessing.set_sharing_strategy("file_system").',
+        run=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
+        severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
     )

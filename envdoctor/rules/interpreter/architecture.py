@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, Facts, Findings, finding, known, need, rule
 
 _SIXTY_FOUR = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
 
 
-@rule(Severity.ERROR)
-def architecture(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="python-unsupported", subject="python", who="image")
+def architecture(facts: Facts) -> Findings:
     """Python is not made for this machine: 32 bit, emulated, or without glibc.
 
     Why: torch has wheels for 64-bit Pythons on glibc (Linux), macOS and Windows. A 32-bit Python and Alpine's
@@ -31,17 +25,11 @@ def architecture(facts: Facts, target: Target) -> Iterator[Finding]:
     elif machine == "x86_64" and actual == "aarch64":
         reason = "an x86-64 Python on an ARM machine: everything runs through an emulator"
     if reason:
-        yield Finding(
-            kind="python-unsupported",
-            subject="python",
+        yield finding(
             actual=f"{interpreter.platform}, {interpreter.libc or 'unknown C library'}",
             expected="a 64-bit Python for this machine, on glibc",
             message=f"This is {reason}.",
-            remedy=Remedy(
-                text="Use a Python made for this machine (python:3.12-slim instead of python:3.12-alpine).",
-                commands=("uv venv --python 3.12 .venv",),
-            ),
-            who="image",
+            fix="Use a Python made for this machine (python:3.12-slim instead of python:3.12-alpine).",
+            run="uv venv --python 3.12 .venv",
             explains=("packages/missing", "torch/"),
-            root_rank=45,
         )

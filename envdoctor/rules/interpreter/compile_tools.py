@@ -1,24 +1,25 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages, versions
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.machine import platform_of
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
     Pattern(r"Python\.h: No such file", re.IGNORECASE),
     Pattern(r"InvalidCxxCompiler|No working C\+\+ compiler found", re.IGNORECASE),
     Pattern(r"Failed to find C compiler", re.IGNORECASE),
+    Pattern(r"Failed to find MSVC", re.IGNORECASE),
     Pattern(r"can'?t find Python\.h", re.IGNORECASE),
 )
 
+_WINDOWS = (
+    "winget install Microsoft.VisualStudio.2022.BuildTools",
+    "python -m pip install --upgrade triton-windows",  # which brings a small C compiler from 3.2 on
+)
 
-@rule(Severity.NOTE)
-def compile_tools(facts: Facts, target: Target) -> Iterator[Finding]:
+
+@rule(NOTE, kind="interpreter", subject="torch.compile", expected="a C compiler and Python.h")
+def compile_tools(facts: Facts) -> Findings:
     """torch.compile has no C compiler, or no Python.h.
 
     Why: Inductor compiles C++ for the CPU, and Triton compiles a small C launcher for each kernel on the GPU.
@@ -29,7 +30,7 @@ def compile_tools(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/pytorch/pytorch/blob/main/torch/_inductor/cpp_builder.py
     """
     interpreter, host = known(facts.interpreter), known(facts.host)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     lacking = ["a C compiler"] if host and host.compiler == "" else []
     lacking += ["Python.h"] if interpreter and interpreter.headers == "" else []
     if said is None and not lacking:
@@ -39,17 +40,13 @@ def compile_tools(facts: Facts, target: Target) -> Iterator[Finding]:
     release = versions.release(interpreter.version) if interpreter else None
     python = f"python{release[0]}.{release[1]}-dev" if release else "python3-dev"
     missing = " and ".join(lacking) or "a C compiler or Python.h"
-    yield Finding(
-        kind="interpreter",
-        subject="torch.compile",
+    windows = platform_of(facts).startswith("win")
+    yield finding(
+        kind="triton-mismatch" if said else "",
         actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
-        expected="a C compiler and Python.h",
         message=f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
-        remedy=Remedy(
-            text="Install them (in the image, if you may not).",
-            commands=(f"apt-get install -y build-essential {python}",),
-        ),
+        fix="Install them (in the image, if you may not).",
+        run=_WINDOWS if windows else f"apt-get install -y build-essential {python}",
         who="you" if host and host.uid == 0 else "image",
-        severity=Severity.ERROR if said else None,
-        root_rank=16 if said else 0,
+        severity=ERROR if said else None,
     )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def debug_build(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="interpreter", subject="python", expected="release build")
+def debug_build(facts: Facts) -> Findings:
     """Python was built with its debugging checks.
 
     Why: --with-pydebug checks reference counts and every allocation; the documentation advises it for debugging
@@ -18,12 +12,9 @@ def debug_build(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     interpreter = need(facts.interpreter)
     if interpreter.debug_build:
-        yield Finding(
-            kind="interpreter",
-            subject="python",
+        yield finding(
             actual="debug build",
-            expected="release build",
             message=f"Python {interpreter.version} is a debug build: all Python code is slower.",
-            remedy=Remedy(text="Use an ordinary Python.", commands=("uv venv --python 3.12 .venv",)),
-            root_rank=14,
+            fix="Use an ordinary Python.",
+            run="uv venv --python 3.12 .venv",
         )

@@ -1,12 +1,7 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
 from datetime import date
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 # https://peps.python.org/pep-0602/ and https://devguide.python.org/versions/: last day of security fixes
 _LAST_DAY = {
@@ -21,8 +16,8 @@ _LAST_DAY = {
 _WRITTEN = date(2025, 11, 1)  # facts without a date are not older than this table's first version
 
 
-@rule(Severity.NOTE)
-def end_of_life(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="python", expected="a maintained Python")
+def end_of_life(facts: Facts) -> Findings:
     """This Python gets no more fixes.
 
     Why: libraries drop a Python soon after its end: newer releases of torch and transformers, and their speed,
@@ -36,13 +31,11 @@ def end_of_life(facts: Facts, target: Target) -> Iterator[Finding]:
     if release is None or (last is None and release[:2] > (3, 5)) or (last is not None and _today(facts) <= last):
         return
     day = last.isoformat() if last else "a past day"
-    yield Finding(
-        kind="interpreter",
-        subject="python",
+    yield finding(
         actual=version,
-        expected="a maintained Python",
         message=f"Python {release[0]}.{release[1]} had its last security fix on {day}.",
-        remedy=Remedy(text="Use a newer Python for the next environment.", commands=("uv venv --python 3.12 .venv",)),
+        fix="Use a newer Python for the next environment.",
+        run="uv venv --python 3.12 .venv",
     )
 
 

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def externally_managed(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="python", expected="a virtual environment")
+def externally_managed(facts: Facts) -> Findings:
     """This is the operating system's Python, which pip may not change.
 
     Why: distributions mark their Python as managed by their own packages; pip refuses to install into it, and a
@@ -18,14 +12,9 @@ def externally_managed(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     interpreter = need(facts.interpreter)
     if interpreter.externally_managed and not interpreter.is_virtual:
-        yield Finding(
-            kind="interpreter",
-            subject="python",
+        yield finding(
             actual=interpreter.executable or "the system's Python",
-            expected="a virtual environment",
             message="This Python is managed by the operating system; pip refuses to change it.",
-            remedy=Remedy(
-                text="Work in a virtual environment.",
-                commands=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
-            ),
+            fix="Work in a virtual environment.",
+            run=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
         )

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def free_threaded(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="python", expected="the build with the global lock")
+def free_threaded(facts: Facts) -> Findings:
     """Python runs without its global lock.
 
     Why: single-threaded code is slower there (the documentation says about 40 % in 3.13, 5 to 10 % in 3.14), many
@@ -24,14 +18,11 @@ def free_threaded(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     release = versions.release(interpreter.version)
     early = release is not None and release[:2] == (3, 13)
-    yield Finding(
-        kind="interpreter",
-        subject="python",
+    yield finding(
         actual=f"free-threaded {interpreter.version}",
-        expected="the build with the global lock",
         message=f"Python {interpreter.version} is the free-threaded build"
         + (": single-threaded code is about 40 % slower." if early else "; single-threaded code is somewhat slower."),
-        remedy=Remedy(text="Use the ordinary build.", commands=("uv venv --python 3.12 .venv",)),
-        severity=Severity.WARNING if early else None,
-        root_rank=7 if early else 0,
+        fix="Use the ordinary build.",
+        run="uv venv --python 3.12 .venv",
+        severity=WARNING if early else None,
     )

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
+from envdoctor.values import shell
 
 
-@rule(Severity.NOTE)
-def not_active(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="active environment")
+def not_active(facts: Facts) -> Findings:
     """The environment examined is not the one that is active in this shell.
 
     Why: `python` in this shell starts another environment than the one judged here.
@@ -19,13 +14,12 @@ def not_active(facts: Facts, target: Target) -> Iterator[Finding]:
     active, examined = interpreter.active_environment, interpreter.prefix
     if not active or not examined or _same(active, examined):
         return
-    yield Finding(
-        kind="interpreter",
-        subject="active environment",
+    yield finding(
         actual=active,
         expected=examined,
         message=f"{examined} was examined, but {active} is active in this shell.",
-        remedy=Remedy(text="Activate the environment.", commands=(f"source {examined}/bin/activate",)),
+        fix="Activate the environment.",
+        run=f"source {shell.word(f'{examined}/bin/activate')}",
     )
 
 

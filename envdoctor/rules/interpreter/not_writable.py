@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, need, rule
+from envdoctor.values import shell
 
 
-@rule(Severity.NOTE)
-def not_writable(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="site-packages", expected="writable by you", who="image")
+def not_writable(facts: Facts, target: Target) -> Findings:
     """The environment belongs to somebody else and cannot be changed.
 
     Why: images often install as root and run as a user. Training works; repairs do not, and pip falls back to the
@@ -19,17 +14,11 @@ def not_writable(facts: Facts, target: Target) -> Iterator[Finding]:
     interpreter = need(facts.interpreter)
     if interpreter.writable is False:
         place = interpreter.site_packages[0] if interpreter.site_packages else interpreter.prefix or "site-packages"
-        yield Finding(
-            kind="interpreter",
-            subject="site-packages",
+        yield finding(
             actual=f"{place} is not writable",
-            expected="writable by you",
             message=f"You may not change {place}; `envdoctor fix` cannot repair this environment.",
-            remedy=Remedy(
-                text="Make an environment of your own.",
-                commands=("uv venv .venv", f"envdoctor fix --env .venv --target {target.name}")
-                if target.name != "none"
-                else ("uv venv .venv",),
-            ),
-            who="image",
+            fix="Make an environment of your own.",
+            run=("uv venv .venv", f"envdoctor fix --env .venv --target {shell.word(target.name)}")
+            if target.name != "none"
+            else "uv venv .venv",
         )

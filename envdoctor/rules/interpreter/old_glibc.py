@@ -1,19 +1,13 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.locks.stack import by_name
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Target, finding, need, rule
 
 _NEEDED = "2.28"  # manylinux_2_28: torch's wheels from 2.7 on
 _FIRST = "2.7"
 
 
-@rule(Severity.ERROR)
-def old_glibc(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="python-unsupported", subject="glibc", who="image")
+def old_glibc(facts: Facts, target: Target) -> Findings:
     """The C library is too old for the stack's torch.
 
     Why: torch's Linux wheels need glibc 2.28 from torch 2.7 on. Ubuntu 18.04, CentOS 7 and Amazon Linux 2 have an
@@ -28,15 +22,11 @@ def old_glibc(facts: Facts, target: Target) -> Iterator[Finding]:
     if torch is not None and versions.below(torch.version, _FIRST):
         return
     blocked = target.name != "none"
-    yield Finding(
-        kind="python-unsupported",
-        subject="glibc",
+    yield finding(
         actual=libc,
         expected=f"glibc {_NEEDED} or later",
         message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
-        remedy=Remedy(text="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later)."),
-        who="image",
-        severity=None if blocked else Severity.NOTE,
+        fix="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later).",
+        severity=None if blocked else NOTE,
         explains=("packages/missing",) if blocked else (),
-        root_rank=48 if blocked else 0,
     )

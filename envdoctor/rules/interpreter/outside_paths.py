@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 # Files that installers and editors are known to leave; they run code by design.
 _EXPECTED = ("distutils-precedence.pth", "_virtualenv.pth", "a1_coverage.pth", "__editable__", "easy-install.pth")
 
 
-@rule(Severity.NOTE)
-def outside_paths(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="path files", expected="none")
+def outside_paths(facts: Facts) -> Findings:
     """.pth files run code at start-up, or add directories from outside the environment.
 
     Why: what they add is imported like installed packages, but belongs to no package: it is in no list and in no
@@ -21,15 +15,12 @@ def outside_paths(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     lines = [line for line in need(facts.interpreter).path_files if not _expected(line)]
     if lines:
-        yield Finding(
-            kind="interpreter",
-            subject="path files",
+        yield finding(
             actual="; ".join(lines[:5]),
-            expected="none",
             message=f"{len(lines)} .pth entr{'ies reach' if len(lines) > 1 else 'y reaches'} beyond the environment: "
             + "; ".join(lines[:5])
             + ".",
-            remedy=Remedy(text="Nothing to do while this is meant."),
+            fix="Nothing to do while this is meant.",
         )
 
 

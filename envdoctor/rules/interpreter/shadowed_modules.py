@@ -1,22 +1,15 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
-    Pattern(r"partially initialized module '([\w.]+)'"),
+    Pattern(r"partially initialized module '(?!torchvision\b)([\w.]+)'"),
     Pattern(r"since it has the same name as the standard library module named '([\w.]+)'"),
     Pattern(r"since it has the same name as the library you intended to import"),
 )
 
 
-@rule(Severity.ERROR)
-def shadowed_modules(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="interpreter", expected="no file of this name")
+def shadowed_modules(facts: Facts) -> Findings:
     """A file of yours hides a module of Python or of an installed package.
 
     Why: the working directory and PYTHONPATH come before everything else. A timeit.py, random.py or datasets/
@@ -27,7 +20,7 @@ def shadowed_modules(facts: Facts, target: Target) -> Iterator[Finding]:
     https://docs.python.org/3/whatsnew/3.13.html#improved-error-messages
     """
     interpreter = known(facts.interpreter)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     if interpreter is None and said is None:
         raise Skip("the interpreter is not known")
     for path in interpreter.shadowed if interpreter else ():
@@ -39,13 +32,10 @@ def shadowed_modules(facts: Facts, target: Target) -> Iterator[Finding]:
 
 
 def _finding(name: str, path: str, message: str) -> Finding:
-    return Finding(
-        kind="interpreter",
+    return finding(
         subject=name,
         actual=path,
-        expected="no file of this name",
         message=message,
-        remedy=Remedy(text="Rename the file, or start from another directory (python -P leaves the directory out)."),
+        fix="Rename the file, or start from another directory (python -P leaves the directory out).",
         explains=("torch/", "packages/import-mismatch"),
-        root_rank=55,
     )

@@ -1,14 +1,11 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.torch_builds import release_of
-from envdoctor.facts import Facts, Interpreter
+from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import messages, versions
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.torch_builds import release_of
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, Target, finding, known, need, rule
+from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"(?:needs|requires|requires a different) (?:another |a different )?python[: ]", re.IGNORECASE),
@@ -18,7 +15,7 @@ _SAYS = (
     Pattern(r"python .* (?:is )?not supported", re.IGNORECASE),
     Pattern(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
     Pattern(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
-    Pattern(r"requires?[- ]python\s*[:=]?\s*[<>=!~]", re.IGNORECASE),
+    Pattern(r"requires?[- ]python\s*(?:[:=]\s*)?(?:[<>!~]|==)", re.IGNORECASE),
 )
 _SINCE = (
     (Pattern(r"No module named '?(?:distutils|imp|asynchat|asyncore)\b"), ">=3.12"),
@@ -30,6 +27,8 @@ _SINCE = (
     (Pattern(r"'(?:type|ABCMeta)' object is not subscriptable"), "<3.9"),
 )
 """Errors that mean this Python is too new or too old for the code, on the Pythons for which they mean it."""
+_TELLING = frozenset({">=3.12"})
+"""Errors of this row are of no other Python, so that it need not be known."""
 _NOT_FOUND = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
@@ -42,8 +41,8 @@ _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
 come months later, for older ones the last releases are years old."""
 
 
-@rule(Severity.ERROR)
-def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="python-unsupported", subject="python")
+def unsupported(facts: Facts, target: Target) -> Findings:
     """This Python is not supported by what is installed, or by torch.
 
     Why: torch's wheels exist for some Python versions only, and packages say which ones they run on. On another
@@ -53,16 +52,20 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
     https://packaging.python.org/en/latest/specifications/core-metadata/#requires-python
     """
     packages, torch = known(facts.packages), known(facts.torch)
-    said = messages.matched(facts, *_SAYS)
-    missing = messages.matched(facts, _NOT_FOUND)
+    said = messages.in_report(facts, *_SAYS)
+    missing = messages.in_report(facts, _NOT_FOUND)
     told = said is not None and re.search(r"python", said.string, re.IGNORECASE) is not None
-    if told or (missing is not None and _nothing_built(missing)):
+    telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
+    telltale = messages.in_report(facts, *telling) if known(facts.interpreter) is None else None
+    if told or telltale is not None or (missing is not None and _nothing_built(missing)):
         interpreter = known(facts.interpreter) or Interpreter(version="of unknown version")
     else:
         interpreter = need(facts.interpreter)
-    if said is None:
+    if telltale is not None:
+        said, known_by_error = telltale, True
+    elif said is None:
         fitting = [pattern for pattern, wrong in _SINCE if versions.within(interpreter.version, wrong)]
-        said = messages.matched(facts, *fitting)
+        said = messages.in_report(facts, *fitting)
         known_by_error = said is not None
     else:
         known_by_error = False
@@ -72,7 +75,9 @@ def unsupported(facts: Facts, target: Target) -> Iterator[Finding]:
     if missing is not None and (
         _nothing_built(missing) or _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or "")
     ):
-        yield _finding(target, interpreter, missing.string, "a Python for which this package has wheels", proven=True)
+        python = _python_for(missing["name"].lower(), missing["wanted"] or "")
+        text = "a Python for which this package has wheels"
+        yield _finding(target, interpreter, missing.string, text, proven=True, python=python)
         return
     if interpreter.implementation not in ("cpython", ""):
         text = f"{interpreter.implementation} is not supported by torch"
@@ -116,29 +121,42 @@ def _without_wheels(interpreter: Interpreter, name: str, wanted: str) -> bool:
     return own[:2] >= _NEWEST_WHEELS or own[:2] < _OLDEST_WHEELS
 
 
+def _python_for(name: str, wanted: str) -> str:
+    """The newest Python that the release asked for has wheels for, up to 3.12, which most packages have some for."""
+    torch = {"torchvision": 1, "torchaudio": 0}.get(name)
+    version = versions.public(wanted.lstrip("=~<>!"))
+    release = release_of(version) if name == "torch" or torch == 0 else None
+    last = versions.release(release.python[1]) if release else None
+    return "3.12" if last is None or last[:2] >= (3, 12) else f"{last[0]}.{last[1]}"
+
+
 def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
     own, first, last = (versions.release(text) for text in (interpreter.version, *supported))
     return own is None or first is None or last is None or first[:2] <= own[:2] <= last[:2]
 
 
 def _finding(
-    target: Target, interpreter: Interpreter, text: str, expected: str, proven: bool, note: bool = False
+    target: Target,
+    interpreter: Interpreter,
+    text: str,
+    expected: str,
+    proven: bool,
+    note: bool = False,
+    python: str = "3.12",
 ) -> Finding:
-    python = "3.12"
-    return Finding(
-        kind="python-unsupported",
-        subject="python",
+    return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=f"Python {interpreter.version}: {text}.",
-        remedy=Remedy(
-            text="Make an environment with a supported Python.",
-            commands=(f"uv venv --python {python} .venv", f"envdoctor fix --env .venv --target {target.name}")
-            if target.name != "none"
-            else (f"uv venv --python {python} .venv",),
-        ),
+        fix="Make an environment with a supported Python.",
+        run=(
+            f"uv venv --python {python} .venv",
+            f"envdoctor fix --env .venv --target {shell.word(target.name)}",
+        )
+        if target.name != "none"
+        else f"uv venv --python {python} .venv",
         # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.
-        severity=Severity.NOTE if note else None,
+        severity=NOTE if note else None,
         explains=() if note else ("packages/import-mismatch", "packages/missing"),
-        root_rank=0 if note else 45 if proven else 28,
+        certain=proven,
     )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def user_site(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="interpreter", subject="user site", expected="not on the path")
+def user_site(facts: Facts) -> Findings:
     """Packages in the home directory come before those of the environment.
 
     Why: outside a virtual environment, ~/.local/lib/pythonX.Y/site-packages is searched first. What `pip install
@@ -21,15 +15,10 @@ def user_site(facts: Facts, target: Target) -> Iterator[Finding]:
     if not interpreter.user_site:
         return
     shadowing = interpreter.is_conda or bool(interpreter.is_virtual)
-    yield Finding(
-        kind="interpreter",
-        subject="user site",
+    yield finding(
         actual=interpreter.user_site,
-        expected="not on the path",
         message=f"{interpreter.user_site} holds packages and is searched before the environment's own.",
-        remedy=Remedy(
-            text="Leave it out of the run, or uninstall what is in it.", commands=("export PYTHONNOUSERSITE=1",)
-        ),
-        severity=None if shadowing else Severity.NOTE,  # a plain Python is meant to see it
-        root_rank=4,
+        fix="Leave it out of the run, or uninstall what is in it.",
+        run="export PYTHONNOUSERSITE=1",
+        severity=None if shadowing else NOTE,  # a plain Python is meant to see it
     )

@@ -1,12 +1,9 @@
 """How many GPUs, ranks and nodes a run has, and how fast its nodes are joined, from whatever the facts say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 
-from envdoctor.facts import Facts
-from envdoctor.rule import known
+from envdoctor.rules.rule import Facts, known
 
 
 def gpu_count(facts: Facts) -> int | None:

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.WARNING)
-def acs(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", subject="PCIe ACS", expected="off", who="host")
+def acs(facts: Facts) -> Findings:
     """PCIe access control sends traffic between GPUs through the root complex.
 
     Why: with ACS (or a translating IOMMU) direct transfers between GPUs are redirected; NCCL becomes several times
@@ -27,19 +21,13 @@ def acs(facts: Facts, target: Target) -> Iterator[Finding]:
     if not network.acs:
         return
     linked = _all_nvlink(facts)
-    yield Finding(
-        kind="slow-interconnect",
-        subject="PCIe ACS",
+    yield finding(
         actual="on" + (", IOMMU on" if network.iommu else ""),
-        expected="off",
         message="PCIe access control is on: traffic between the GPUs takes the way through the root complex."
         + (" They are joined by NVLink, which it does not touch." if linked else ""),
-        remedy=Remedy(
-            text="Have the host switch ACS off and the IOMMU to pass-through (kernel parameter iommu=pt).",
-            commands=("lspci -vvv | grep -i acsctl", "nvidia-smi topo -p2p r"),
-        ),
-        who="host",
-        severity=None if count is not None and not linked else Severity.NOTE,
+        fix="Have the host switch ACS off and the IOMMU to pass-through (kernel parameter iommu=pt).",
+        run=("lspci -vvv | grep -i acsctl", "nvidia-smi topo -p2p r"),
+        severity=None if count is not None and not linked else NOTE,
     )
 
 

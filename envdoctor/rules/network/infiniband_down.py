@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def infiniband_down(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", expected="active", who="host")
+def infiniband_down(facts: Facts) -> Findings:
     """An InfiniBand port is there and not active.
 
     Why: NCCL then takes another port or falls back to sockets, many times slower, with one line in its log. Ports
@@ -23,13 +17,11 @@ def infiniband_down(facts: Facts, target: Target) -> Iterator[Finding]:
     down = [name for name, state in ports if state and state != "active"]
     if not down:
         return
-    yield Finding(
-        kind="slow-interconnect",
+    yield finding(
         subject=", ".join(down),
         actual="not active",
-        expected="active",
         message=f"InfiniBand: {', '.join(down)} of {len(ports)} port{'s are' if len(ports) > 1 else ' is'} not active.",
-        remedy=Remedy(text="Have the link brought up, or leave the port out.", commands=("ibstat", "ibv_devinfo")),
-        who="host",
-        severity=None if machines > 1 else Severity.NOTE,
+        fix="Have the link brought up, or leave the port out.",
+        run=("ibstat", "ibv_devinfo"),
+        severity=None if machines > 1 else NOTE,
     )

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def infiniband_unused(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", expected="NCCL uses InfiniBand", who="image")
+def infiniband_unused(facts: Facts) -> Findings:
     """InfiniBand is active, and NCCL uses sockets between machines.
 
     Why: the container lacks /dev/infiniband or the user libraries of the adapter, or memory may not be locked. NCCL
@@ -22,19 +16,13 @@ def infiniband_unused(facts: Facts, target: Target) -> Iterator[Finding]:
     active = [name for name, state in _joined.adapters(facts) if state == "active"]
     if machines < 2 or not active or not (network.transport or "").lower().startswith("socket"):
         return
-    yield Finding(
-        kind="slow-interconnect",
+    yield finding(
         subject=", ".join(active),
         actual="NCCL uses sockets",
-        expected="NCCL uses InfiniBand",
         message=f"{', '.join(active)} is active, but NCCL sends between the machines through sockets.",
-        remedy=Remedy(
-            text="Give the container the adapter and let it lock memory; see why NCCL refuses it in its log.",
-            commands=(
-                "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1 IMAGE",
-                "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun ...",
-            ),
+        fix="Give the container the adapter and let it lock memory; see why NCCL refuses it in its log.",
+        run=(
+            "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1 IMAGE",
+            "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun ...",
         ),
-        who="image",
-        root_rank=12,
     )

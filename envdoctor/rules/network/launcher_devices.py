@@ -1,21 +1,15 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import messages
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, finding, need, rule
 
 _SAYS = Pattern(r"Less than two GPU ids were configured|at least two are specified for .?--gpu_ids", re.IGNORECASE)
 
 
-@rule(Severity.ERROR)
-def launcher_devices(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", subject="gpu_ids")
+def launcher_devices(facts: Facts) -> Findings:
     """The launcher's list of GPUs names none that exist.
 
     Why: accelerate hands gpu_ids over as CUDA_VISIBLE_DEVICES as it stands. Brackets, quotes or blanks make the first
@@ -25,7 +19,7 @@ def launcher_devices(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/huggingface/accelerate/issues/3225
     https://docs.nvidia.com/cuda/cuda-c-programming-guide/#env-vars
     """
-    said = messages.matched(facts, _SAYS)
+    said = messages.in_report(facts, _SAYS)
     if said is not None:
         yield _mismatch(
             said.string, "as many GPUs as processes", f"The launcher refuses its list of GPUs: {said.string}."
@@ -39,7 +33,7 @@ def launcher_devices(facts: Facts, target: Target) -> Iterator[Finding]:
     yield from _listed(facts, settings.get("gpu_ids"))
 
 
-def _listed(facts: Facts, text: str | None) -> Iterator[Finding]:
+def _listed(facts: Facts, text: str | None) -> Findings:
     if text is None or text.strip("'\" ").lower() in ("all", "", "none", "null"):
         return
     plain = text.strip("'\"")
@@ -48,17 +42,13 @@ def _listed(facts: Facts, text: str | None) -> Iterator[Finding]:
     count = _joined.gpu_count(facts)
     processes = _joined.ranks_here(facts)
     if len(numbers) < len(entries) and not all(re.fullmatch(r"(?:GPU|MIG)-[\w/-]+", entry) for entry in entries):
-        yield Finding(
+        yield finding(
             kind="gpu-not-visible",
-            subject="gpu_ids",
             actual=text,
             expected=",".join(re.findall(r"\d+", plain)) or "all",
             message=f"gpu_ids: {text} is handed over as CUDA_VISIBLE_DEVICES, where it names no valid device.",
-            remedy=Remedy(
-                text="Give bare numbers with commas.",
-                commands=(f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",),
-            ),
-            root_rank=30,
+            fix="Give bare numbers with commas.",
+            run=f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",
         )
     elif count is not None and numbers and max(numbers) >= count:
         yield _mismatch(
@@ -69,12 +59,10 @@ def _listed(facts: Facts, text: str | None) -> Iterator[Finding]:
 
 
 def _mismatch(text: str, expected: str, message: str) -> Finding:
-    return Finding(
-        kind="config-mismatch",
-        subject="gpu_ids",
+    return finding(
         actual=text,
         expected=expected,
         message=message,
-        remedy=Remedy(text="List as many existing GPUs as there are processes.", commands=("accelerate config",)),
-        root_rank=20,
+        fix="List as many existing GPUs as there are processes.",
+        run="accelerate config",
     )

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule
 
 
-@rule(Severity.ERROR)
-def launcher_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", subject="use_cpu", expected="the GPU is used")
+def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
     """The launcher's saved configuration keeps training on the CPU.
 
     Why: accelerate's default configuration is asked once and forgotten. With use_cpu it hides every GPU from what it
@@ -23,17 +19,11 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
     forced = next((f"{name}: {value}" for name, value in settings if _keeps_on_cpu(name, value)), None)
     if forced is None or trains_on_gpu(facts, target) is not True:
         return
-    yield Finding(
-        kind="config-mismatch",
-        subject="use_cpu",
+    yield finding(
         actual=forced,
-        expected="the GPU is used",
         message=f"The launcher's configuration says {forced}, so training stays on the CPU although there is a GPU.",
-        remedy=Remedy(
-            text="Answer the configuration's questions again, or set use_cpu to false in it.",
-            commands=("accelerate config default", "accelerate launch train.py"),
-        ),
-        root_rank=30,
+        fix="Answer the configuration's questions again, or set use_cpu to false in it.",
+        run=("accelerate config default", "accelerate launch train.py"),
     )
 
 

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.ERROR)
-def mig_ranks(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", subject="MIG", expected="one process on one slice")
+def mig_ranks(facts: Facts) -> Findings:
     """Several ranks are to run on slices of a divided GPU (MIG).
 
     Why: a CUDA process sees one MIG slice only, and NCCL does not work between slices of one GPU. Further names in
@@ -30,17 +24,11 @@ def mig_ranks(facts: Facts, target: Target) -> Iterator[Finding]:
         actual = f"{len(listed)} slices in CUDA_VISIBLE_DEVICES"
     else:
         return
-    yield Finding(
-        kind="config-mismatch",
-        subject="MIG",
+    yield finding(
         actual=actual,
-        expected="one process on one slice",
         message=f"The GPU is divided into slices (MIG), and there are {actual}: each process sees one slice only, "
         "and NCCL does not work between them.",
-        remedy=Remedy(
-            text="Train with one process on one slice, or have the GPU put together again.",
-            commands=("sudo nvidia-smi -mig 0",),
-        ),
+        fix="Train with one process on one slice, or have the GPU put together again.",
+        run="sudo nvidia-smi -mig 0",
         who="you" if started else "host",
-        root_rank=25,
     )

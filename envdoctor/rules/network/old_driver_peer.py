@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.numbers import at_least, numbers
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
+from envdoctor.knowledge.numbers import numbers, reaches
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 FIRST = (550, 40, 7)
 """accelerate/utils/environment.py check_cuda_p2p_ib_support: RTX 40 cards hang with an older driver."""
 
 
-@rule(Severity.WARNING)
-def old_driver_peer(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", subject="driver", expected="550.40.07 or later", who="host")
+def old_driver_peer(facts: Facts) -> Findings:
     """Several RTX 40 cards with a driver that offers peer access which does not work.
 
     Why: drivers before 550.40.07 announce peer access for these cards; NCCL uses it and hangs or computes wrong sums.
@@ -25,21 +20,15 @@ def old_driver_peer(facts: Facts, target: Target) -> Iterator[Finding]:
     driver, gpus = need(facts.driver), need(facts.gpus)
     cards = [gpu.name for gpu in gpus.devices if re.search(r"RTX\s?40\d0", gpu.name)]
     version = numbers(driver.kernel_module)
-    if not version or at_least(version, FIRST) or not cards or (_joined.gpu_count(facts) or 0) < 2:
+    if not version or reaches(version, FIRST) or not cards or (_joined.gpu_count(facts) or 0) < 2:
         return
     worked_around = _joined.variables(facts).get("NCCL_P2P_DISABLE") == "1"
     meant = _joined.ranks_here(facts)
-    yield Finding(
-        kind="slow-interconnect",
-        subject="driver",
+    yield finding(
         actual=driver.kernel_module or "",
-        expected="550.40.07 or later",
         message=f"Driver {driver.kernel_module} offers {cards[0]} peer access that does not work: NCCL hangs"
         + (" (NCCL_P2P_DISABLE=1 avoids it)." if worked_around else "."),
-        remedy=Remedy(
-            text="Update the driver. Until then switch peer access off.",
-            commands=("export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1",),
-        ),
-        who="host",
-        severity=None if meant and meant[0] > 1 and not worked_around else Severity.NOTE,
+        fix="Update the driver. Until then switch peer access off.",
+        run="export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1",
+        severity=None if meant and meant[0] > 1 and not worked_around else NOTE,
     )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import whole_cpus
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.knowledge.host import whole_cpus
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
 
 
-@rule(Severity.NOTE)
-def one_thread(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="thread-count", subject="OMP_NUM_THREADS")
+def one_thread(facts: Facts) -> Findings:
     """The launcher lets each process compute with one CPU thread.
 
     Why: torchrun sets OMP_NUM_THREADS=1 when it starts several processes and nobody chose a number. Tokenising,
@@ -36,17 +30,11 @@ def one_thread(facts: Facts, target: Target) -> Iterator[Finding]:
     offload = any(
         name.endswith("offload_optimizer_device") and value == "cpu" for name, value in _joined.settings(facts).items()
     )
-    yield Finding(
-        kind="thread-count",
-        subject="OMP_NUM_THREADS",
+    yield finding(
         actual="1",
         expected=str(share) if share else "CPUs allowed / processes",
         message="Each process computes with one CPU thread" + (f", and {share} are free for it." if share else "."),
-        remedy=Remedy(
-            text="Choose the number before the launcher does.",
-            commands=(
-                f"export OMP_NUM_THREADS={share}" if share else "export OMP_NUM_THREADS=$(($(nproc) / PROCESSES))",
-            ),
-        ),
-        severity=Severity.WARNING if offload else None,
+        fix="Choose the number before the launcher does.",
+        run=f"export OMP_NUM_THREADS={share}" if share else "export OMP_NUM_THREADS=$(($(nproc) / PROCESSES))",
+        severity=WARNING if offload else None,
     )

@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
     r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
@@ -20,13 +15,14 @@ _SAYS = Pattern(
 _CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
 
 
-@rule(Severity.WARNING)
-def peer_access(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", subject="peer access", expected="every GPU reads every other")
+def peer_access(facts: Facts) -> Findings:
     """GPUs of this machine cannot read each other's memory.
 
     Why: all traffic between them is then copied through host memory, several times slower. The driver offers GeForce
     cards no peer access without NVLink, which is as it should be; on data-center cards ACS, an IOMMU or a virtual
-    machine stands in the way.
+    machine stands in the way. In a virtual machine whose cards have no NVLink nobody but the cloud could open it: there
+    it is a note.
     Fix: the host; or train on one GPU, or with few large messages (larger accumulation).
     Source: https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     https://cortwave.github.io/posts/multi-gpu/
@@ -48,21 +44,17 @@ def peer_access(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     pairs = len(gpus.peer_access) * (len(gpus.peer_access) - 1) // 2
     consumer = any(_CONSUMER.search(gpu.name) for gpu in gpus.devices)
-    yield Finding(
-        kind="slow-interconnect",
-        subject="peer access",
+    rented = all(gpu.virtual and not gpu.nvlinks and "SXM" not in gpu.name for gpu in gpus.devices)
+    yield finding(
         actual=f"{len(closed)} of {pairs} pairs closed",
-        expected="every GPU reads every other",
         message=f"{len(closed)} of {pairs} pairs of GPUs cannot reach each other directly"
         + (": the driver does not offer it for these cards." if consumer else "."),
-        remedy=Remedy(
-            text="Expect slow traffic between these GPUs: accumulate more steps between reductions."
-            if consumer
-            else "Have the host check ACS, IOMMU and the virtual machine's settings.",
-            commands=("nvidia-smi topo -p2p r",),
-        ),
+        fix="Expect slow traffic between these GPUs: accumulate more steps between reductions."
+        if consumer
+        else "Have the host check ACS, IOMMU and the virtual machine's settings.",
+        run="nvidia-smi topo -p2p r",
         who="you" if consumer else "host",
-        severity=Severity.NOTE if consumer else None,
+        severity=NOTE if consumer or rented else None,
     )
 
 
@@ -70,17 +62,22 @@ def _pairs(facts: Facts) -> Iterator[str]:
     return (f"{key}: {value}" for key, value in facts.remarks.items())
 
 
+_STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", re.IGNORECASE)
+
+
 def _reported(said: str) -> Finding:
-    return Finding(
-        kind="slow-interconnect",
-        subject="peer access",
+    stops = _STOPS.search(said) is not None
+    return finding(
         actual=said,
-        expected="every GPU reads every other",
         message=f"The GPUs cannot reach each other directly: {said}.",
-        remedy=Remedy(
-            text="Have the host check ACS, IOMMU and the virtual machine's settings; expect slow traffic until then.",
-            commands=("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
-        ),
-        who="host",
-        root_rank=9,
+        fix="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
+        "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings."
+        if stops
+        else "Have the host check ACS, IOMMU and the virtual machine's settings; expect slow traffic until then.",
+        run=("export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r")
+        if stops
+        else ("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
+        who="you" if stops else "host",
+        severity=ERROR if stops else None,
+        explains=("variables/nccl",) if stops else (),
     )

@@ -1,13 +1,7 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, rule
 
 _SAYS = Pattern(
     r"Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
@@ -18,8 +12,8 @@ _AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", re.IGNO
 """An invalid ordinal while CUDA starts is the driver's or the device list's, not the launcher's."""
 
 
-@rule(Severity.ERROR)
-def ranks(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", subject="processes")
+def ranks(facts: Facts) -> Findings:
     """More processes are started on this machine than it has GPUs.
 
     Why: two ranks on one GPU make NCCL stop ("Duplicate GPU detected"), or share the card and its memory.
@@ -40,28 +34,22 @@ def ranks(facts: Facts, target: Target) -> Iterator[Finding]:
         count = min(count, len([part for part in visible.split(",") if part.strip()]))
     if _joined.settings(facts).get("use_cpu", "").lower() == "true" or number <= count or not count:
         return
-    yield Finding(
-        kind="config-mismatch",
-        subject="processes",
+    yield finding(
         actual=f"{number} processes ({source})",
         expected=f"{count}, one per GPU",
         message=f"{number} processes are started for {count} GPU{'s' if count > 1 else ''}: ranks would share a GPU.",
-        remedy=Remedy(text="Start one process per GPU.", commands=(f"torchrun --nproc_per_node={count} train.py",)),
-        root_rank=20,
+        fix="Start one process per GPU.",
+        run=f"torchrun --nproc_per_node={count} train.py",
+        certain=False,  # what was asked for, before anything has failed
     )
 
 
 def _reported(said: str) -> Finding:
-    return Finding(
-        kind="config-mismatch",
-        subject="processes",
+    return finding(
         actual=said,
         expected="one process per GPU",
         message=f"More processes are started than there are GPUs for them: {said}.",
-        remedy=Remedy(
-            text="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank.",
-            commands=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
-        ),
+        fix="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank.",
+        run=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
         explains=("driver/cuda-init", "torch/cuda-error"),
-        root_rank=88,
     )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.knowledge.messages import anywhere
 from envdoctor.rules.network import _joined
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
 SLOW = 25_000
 """Mbit/s. Gathering 14 GB of bf16 weights (7 B parameters) over 25 Gbit/s takes 4.5 s, for each forward pass and again
@@ -20,8 +14,8 @@ _SAYS = Pattern(
 )
 
 
-@rule(Severity.WARNING)
-def slow_nodes(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="slow-interconnect", subject="network", who="host")
+def slow_nodes(facts: Facts) -> Findings:
     """Machines of one run are joined by plain sockets or a slow network card.
 
     Why: every step moves gradients between the machines, and ZeRO-3 or FSDP move all parameters as well. Over
@@ -31,11 +25,10 @@ def slow_nodes(facts: Facts, target: Target) -> Iterator[Finding]:
     https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-disable
     """
     machines = _joined.nodes(facts)
-    said = matched(facts, _SAYS)
+    said = anywhere(facts, _SAYS)
     if said is not None and machines is None:
         machines = 2
-    if machines is None:
-        raise Skip("the number of machines is not known")
+    machines = need(machines, "the number of machines is not known")
     network = known(facts.network)
     if machines < 2 or (network is None and said is None):
         return
@@ -51,9 +44,7 @@ def slow_nodes(facts: Facts, target: Target) -> Iterator[Finding]:
         " through plain sockets" if sockets else ""
     )
     sharding = _joined.sharded(facts)
-    yield Finding(
-        kind="slow-interconnect",
-        subject="network",
+    yield finding(
         actual=link,
         expected="RDMA (InfiniBand, RoCE), or little traffic between machines",
         message=f"{machines} machines are joined by {link}, and "
@@ -62,14 +53,10 @@ def slow_nodes(facts: Facts, target: Target) -> Iterator[Finding]:
             if sharding
             else "every step sends all gradients over it."
         ),
-        remedy=Remedy(
-            text="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the "
-            "host's network, or use machines with an RDMA link.",
-            commands=(
-                "docker run --network=host IMAGE",
-                "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket",
-            ),
+        fix="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the "
+        "host's network, or use machines with an RDMA link.",
+        run=(
+            "docker run --network=host IMAGE",
+            "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket",
         ),
-        who="host",
-        root_rank=10,
     )

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def topology(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="slow-interconnect", subject="topology", expected="neighbouring GPUs for a job that needs only some")
+def topology(facts: Facts) -> Findings:
     """Some GPUs reach each other only across CPU sockets.
 
     Why: "SYS" crosses the link between two CPUs, the slowest way inside a machine; a job on two such GPUs is slower
@@ -34,14 +28,9 @@ def topology(facts: Facts, target: Target) -> Iterator[Finding]:
         if one < other and (word.startswith("NV") or word in ("PIX", "PXB"))
     ]
     listed = ", ".join(f"{one}-{other}" for one, other in far[:6]) + (" ..." if len(far) > 6 else "")
-    yield Finding(
-        kind="slow-interconnect",
-        subject="topology",
+    yield finding(
         actual=f"{len(far)} pairs across CPU sockets ({listed})",
-        expected="neighbouring GPUs for a job that needs only some",
         message=f"GPU pairs {listed} are joined across CPU sockets.",
-        remedy=Remedy(
-            text="When a job needs only some of the GPUs, give it neighbours.",
-            commands=(f"CUDA_VISIBLE_DEVICES={near[0][0]},{near[0][1]}",) if near else ("nvidia-smi topo -m",),
-        ),
+        fix="When a job needs only some of the GPUs, give it neighbours.",
+        run=f"CUDA_VISIBLE_DEVICES={near[0][0]},{near[0][1]}" if near else "nvidia-smi topo -m",
     )

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies, versions
-from envdoctor.rule import Finding, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge import versions
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, need, rule
 
 _PAIRS = {"pytorch": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio", "numpy": "numpy"}
 
 
-@rule(Severity.WARNING)
-def conda_and_pip(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="package-damaged", expected="one of them")
+def conda_and_pip(facts: Facts, target: Target) -> Findings:
     """conda and pip both installed the same library, in different versions.
 
     Why: both write to one site-packages folder, and neither knows of the other's files. What is imported is a
@@ -33,22 +28,19 @@ def conda_and_pip(facts: Facts, target: Target) -> Iterator[Finding]:
         ):
             continue
         locked = remedies.locked(target, packages, pip)
-        yield Finding(
-            kind="package-damaged",
+        yield finding(
             subject=pip,
             actual=f"{version} by conda, {theirs.version} by {theirs.installer or 'pip'}",
-            expected="one of them",
             message=f"{pip} was installed twice over itself: {version} by conda and {theirs.version} by pip.",
-            remedy=remedies.choose(
+            fix=remedies.choose(
                 target,
                 locked,
                 "Remove conda's, then install pip's again.",
                 f"conda remove --force {conda}",
-                remedies.install(f"{pip}=={theirs.version}") + " --force-reinstall --no-deps",
+                remedies.install(f"{pip}=={theirs.version}", options="--force-reinstall --no-deps"),
             ),
             # A report may list conda's packages of another environment than the one that pip looked at.
-            severity=Severity.NOTE if facts.origin.kind == "pasted" else None,
-            root_rank=18 if facts.origin.kind != "pasted" else 0,
+            severity=NOTE if facts.origin.kind == "pasted" else None,
             repair=locked,
         )
 

@@ -1,18 +1,17 @@
-from __future__ import annotations
+from collections.abc import Mapping
 
-from collections.abc import Iterator, Mapping
-
-from envdoctor.facts import Distribution, Facts, Packages
-from envdoctor.knowledge import remedies, requirements, versions
-from envdoctor.knowledge.training import TRAINING
-from envdoctor.rule import Finding, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Distribution, Packages
+from envdoctor.knowledge import requirements, versions
+from envdoctor.knowledge.roles import TRAINING
+from envdoctor.rules import remedies
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Target, finding, known, need, rule
 
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})  # they install; training runs without them
 
 
-@rule(Severity.ERROR)
-def conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-conflict")
+def conflicts(facts: Facts, target: Target) -> Findings:
     """An installed package demands another version of a package, or one that is absent.
 
     Why: packages check some of these demands at import and stop; others fail later, with an argument or an
@@ -62,17 +61,16 @@ def _finding(
     text = f"Install a version that {demanding.name} accepts."
     by_hand = remedies.install(need_text)
     relevant = demanding.name in pins or demanding.name in TRAINING
-    severity = _severity(wanted, version) if relevant else Severity.NOTE
-    return Finding(
-        kind="package-conflict",
+    severity = _severity(wanted, version) if relevant else NOTE
+    return finding(
         subject=f"{demanding.name} {wanted.name}",
         actual=version or "not installed",
         expected=need_text,
         message=f"{demanding.name} {demanding.version} requires {need_text}, and "
         + (f"{version} is installed." if version else "it is not installed."),
-        remedy=remedies.choose(target, locked, text, by_hand),
+        fix=remedies.choose(target, locked, text, by_hand),
         severity=severity,
-        root_rank={Severity.ERROR: 10, Severity.WARNING: 2}.get(severity, 0),
+        certain=False,  # limits are set before anybody could try, and often hold
         repair=locked,
     )
 
@@ -80,8 +78,8 @@ def _finding(
 def _severity(wanted: requirements.Wanted, version: str | None) -> Severity:
     """Too old or absent is an error; too new a warning: limits are set before anybody could try, and often hold."""
     if wanted.name in _TOOLS or _newer_cuda(wanted, version):
-        return Severity.NOTE
-    return Severity.WARNING if version is not None and _only_too_new(version, wanted.specifier) else Severity.ERROR
+        return NOTE
+    return WARNING if version is not None and _only_too_new(version, wanted.specifier) else ERROR
 
 
 def _only_too_new(version: str, specifier: str) -> bool:

@@ -1,21 +1,16 @@
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterator
 
-from envdoctor.compat.torch_builds import line_of
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
 _WHEEL = Pattern(r"nvidia-([a-z]+(?:-[a-z]+)*)-cu(\d\d)")
 _SAME_FILES = frozenset({"cudnn", "nccl", "cusparselt", "nvshmem"})
 """Libraries whose files bear the same name on every CUDA line: libcudnn.so.9, libnccl.so.2, libcusparseLt.so.0."""
 
 
-@rule(Severity.ERROR)
-def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="cuda-libraries-mixed", subject="nvidia wheels")
+def cuda_wheels(facts: Facts) -> Findings:
     """NVIDIA's library wheels of several CUDA lines are installed together.
 
     Why: nvidia-cudnn-cu12 and nvidia-cudnn-cu13 write the same files (so do NCCL, cuSPARSELt and NVSHMEM): the
@@ -44,21 +39,13 @@ def cuda_wheels(facts: Facts, target: Target) -> Iterator[Finding]:
     works = torch is not None and bool(torch.cudnn)  # it loaded a cuDNN: the right one won
     stray = [name for major in others or sorted(wheels)[:-1] for name in sorted(wheels[major])]
     found = ", ".join(f"{len(wheels[major])} for CUDA {major}" for major in sorted(wheels))
-    yield Finding(
-        kind="cuda-libraries-mixed",
-        subject="nvidia wheels",
+    yield finding(
         actual=found,
         expected=f"wheels for CUDA {own} only" if own else "wheels of one CUDA line",
         message=f"NVIDIA wheels are mixed: {found}"
         + (f"; {', '.join(clash)} overwrite each other." if clash else f", and torch is built for CUDA {own}."),
-        remedy=Remedy(
-            text="Remove the wheels of the other line, and install torch again.",
-            commands=(
-                "python -m pip uninstall -y " + " ".join(stray),
-                f"python -m pip install --force-reinstall 'torch=={version}'",
-            ),
-        ),
-        severity=Severity.NOTE if not clash else Severity.WARNING if works else None,
+        fix="Remove the wheels of the other line, and install torch again.",
+        run=tuple(filter(None, (remedies.uninstall(*stray), remedies.again(f"torch=={version}", "")))),
+        severity=NOTE if not clash else WARNING if works else None,
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if clash else (),
-        root_rank=56 if clash else 0,
     )

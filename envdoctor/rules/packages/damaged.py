@@ -1,13 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
-from envdoctor.facts import Damage, DamagedFile, Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, Pin, Remedy, Severity, Skip, need, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.facts.model import Damage, DamagedFile
+from envdoctor.locks.stack import by_name
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Skip, Target, finding, need, rule
 
 _WORDS: dict[Damage, str] = {
     "missing-file": "missing",
@@ -27,8 +24,8 @@ _HARMLESS_PARTS = frozenset({"test", "tests", "testing", "docs", "doc", "example
 _HARMLESS_ENDS = (".pyi", ".md", ".rst", ".txt", ".h", ".hpp", ".pyx", ".pxd", ".1", "LICENSE", "py.typed")
 
 
-@rule(Severity.ERROR)
-def damaged(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-damaged", expected="as RECORD lists it")
+def damaged(facts: Facts, target: Target) -> Findings:
     """Files of an installed package are missing or altered.
 
     Why: an interrupted download, a full disk or a killed installer leaves packages whose version looks right
@@ -52,18 +49,16 @@ def damaged(facts: Facts, target: Target) -> Iterator[Finding]:
         exact = f"{name}=={wanted}" if wanted else name
         serious = any(_serious(piece) for piece in pieces)
         text = f"Install {exact} again."
-        by_hand = remedies.install(exact) + " --force-reinstall --no-deps"
-        yield Finding(
-            kind="package-damaged",
+        by_hand = remedies.install(exact, options="--force-reinstall --no-deps")
+        repair = (Pin(name=name, version=pin.version),) if pin else ()
+        yield finding(
             subject=name,
             actual=_summary(pieces),
-            expected="as RECORD lists it",
             message=f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}.",
-            remedy=remedies.repair(target, text, by_hand) if pin else Remedy(text=text, commands=(by_hand,)),
-            severity=None if serious else Severity.NOTE,
+            fix=remedies.choose(target, repair, text, by_hand),
+            severity=None if serious else NOTE,
             explains=_consequences(name) if serious else (),
-            root_rank=60 if serious else 0,
-            repair=(Pin(name=name, version=pin.version),) if pin else (),
+            repair=repair,
         )
 
 

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, Pin, Remedy, Severity, need, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.locks.stack import by_name
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Remedy, Target, finding, need, rule
 
 
-@rule(Severity.ERROR)
-def duplicates(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-damaged", expected="one version, recorded once")
+def duplicates(facts: Facts, target: Target) -> Findings:
     """A package is recorded twice.
 
     Why: two .dist-info folders of one package in one place mean that an installation was interrupted or copied
@@ -38,20 +33,17 @@ def duplicates(facts: Facts, target: Target) -> Iterator[Finding]:
         pin = pins.get(name)
         text = f"Install {name} again." if not apart else f"Remove the {name} that is not meant."
         by_hand = (
-            f"python -m pip uninstall -y {name}",
+            remedies.uninstall(name),
             remedies.install(f"{name}=={pin.version if pin else places[0][0]}"),
         )
-        yield Finding(
-            kind="package-damaged",
+        yield finding(
             subject=name,
             actual=versions,
-            expected="one version, recorded once",
             message=f"{name} is recorded {len(places)} times: {versions}.",
-            remedy=remedies.repair(target, text, *by_hand)
+            fix=remedies.repair(target, text, *by_hand)
             if pin and not apart
-            else Remedy(text=text, commands=by_hand),
-            severity=Severity.NOTE if apart else None,
+            else Remedy(text=text, commands=tuple(filter(None, by_hand))),
+            severity=NOTE if apart else None,
             explains=() if apart else (f"packages/pinned-versions {name}", f"packages/damaged {name}"),
-            root_rank=0 if apart else 50,
             repair=(Pin(name=name, version=pin.version),) if pin and not apart else (),
         )

@@ -1,14 +1,11 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import extensions, messages, remedies, versions
+from envdoctor.knowledge import extensions, messages, pairs, versions
 from envdoctor.knowledge.extensions import Built
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"undefined symbol:?\s*_Z\w*(?:3c10|5torch|2at)\w*"),
@@ -23,9 +20,18 @@ _SAYS = (
     Pattern(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|fused_\w+|amp_C)"),
     Pattern(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
     Pattern(r"PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA", re.IGNORECASE),
-    Pattern(r"flash_attn\w*.*(?:libcudart|libcublas)\.so\.\d+\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
+    Pattern(
+        r"flash_attn.{0,400}(?:libcudart|libcublas)\.so\.\d\S{0,80}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE
+    ),
 )
-_LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d+)\S*:? .*(?:cannot open|no such)", re.IGNORECASE)
+_SKIPS = Pattern(r"cpp extensions", re.IGNORECASE)  # torchao's words, which do not name it
+_AT_HOME = frozenset(
+    "apex causal-conv1d detectron2 flash-attn mamba-ssm mmcv natten pytorch3d sageattention torch-cluster "
+    "torch-scatter torch-sparse transformer-engine".split()
+)
+"""Built from source where no wheel fits, and then only where torch can be seen: without build isolation."""
+_PINS_TORCH = frozenset({"vllm", "flashinfer-python", "sglang"})
+_LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
 _LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
 _BOUND = frozenset(extensions.MODULES.values()) - {"bitsandbytes", "deepspeed"}
 _MATES = Pattern(r"libtorchaudio|_torchaudio|torchaudio/lib/|torchvision/(?:_C|image)")  # `packages/torch-pair`
@@ -33,8 +39,8 @@ _STOPS = Pattern(r"no operator found for|wasn'?t build with CUDA", re.IGNORECASE
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower
 
 
-@rule(Severity.ERROR)
-def extension_abi(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="extension-abi-mismatch")
+def extension_abi(facts: Facts, target: Target) -> Findings:
     """A compiled extension was built for another torch, CUDA, Python or C++ ABI.
 
     Why: extensions call torch's C++ code, which promises no compatibility between releases. Built for another one
@@ -47,7 +53,7 @@ def extension_abi(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/facebookresearch/xformers/issues/1176 https://github.com/pytorch/ao/issues/2919
     """
     torch = extensions.torch_build(facts)
-    said = messages.matched(facts, *_SAYS) or _other_cuda(facts, torch)
+    said = messages.in_report(facts, *_SAYS) or _other_cuda(facts, torch)
     if said is not None and _MATES.search(said.string):
         said = None
     built = extensions.builds(facts)
@@ -59,6 +65,7 @@ def extension_abi(facts: Facts, target: Target) -> Iterator[Finding]:
     packages = known(facts.packages)
     bound = [d.name for d in packages.distributions if d.name in _BOUND] if packages else []
     blamed = extensions.named(said.string, built) if said else None
+    blamed = "torchao" if said and blamed is None and _SKIPS.search(said.string) else blamed
     blamed = blamed or (bound[0] if said and len(bound) == 1 else None)
     told = False
     for name, build in sorted(built.items()):
@@ -76,10 +83,10 @@ def extension_abi(facts: Facts, target: Target) -> Iterator[Finding]:
 def _other_cuda(facts: Facts, torch: Built | None) -> re.Match[str] | None:
     """A library of another CUDA than torch's is looked for: by an extension, since torch has its own; or an extension
     wants a later C library. bitsandbytes finds its library by itself, and has a rule of its own."""
-    libc = messages.matched(facts, _LIBC)
+    libc = messages.in_report(facts, _LIBC)
     if libc is not None and extensions.named(libc.string) in _BOUND:
         return libc
-    found = messages.matched(facts, _LIBRARY)
+    found = messages.in_report(facts, _LIBRARY)
     if found is None or "bitsandbytes" in " ".join(facts.messages):
         return None
     packages = known(facts.packages)
@@ -98,26 +105,59 @@ def _finding(target: Target, facts: Facts, name: str, built: Mapping[str, Built]
     version = packages.version(name) if packages else None
     torch = extensions.torch_build(facts)
     locked = remedies.locked(target, packages, "torch", name)
-    exact = name if version is None else f"{name}=={versions.public(version)}"
-    weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.matched(facts, _STOPS) is None
-    return Finding(
-        kind="extension-abi-mismatch",
+    weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
+    return finding(
         subject=name,
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
         expected=f"built for {torch.text()}" if torch else "built for this torch",
         message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {reason}.",
-        remedy=remedies.choose(
+        fix=remedies.choose(
             target,
             locked,
-            f"Install a {name} made for this torch, or remove it.",
-            f"python -m pip install --force-reinstall --no-deps --no-cache-dir '{exact}'",
-            f"python -m pip uninstall -y {name}",
+            *_advice(name, version, extensions.torch_version(facts)),
         ),
-        severity=Severity.WARNING if weak else None,
-        explains=("packages/import-mismatch", f"packages/conflicts {name} torch", "attention/flash-unavailable"),
-        root_rank=33 if proven else 9,
+        severity=WARNING if weak else None,
+        explains=(
+            "packages/import-mismatch",
+            "packages/known-errors a compiled package",
+            f"packages/conflicts {name} torch",
+            "attention/flash-unavailable",
+        ),
+        certain=proven or weak,
         repair=locked,
     )
+
+
+def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]:
+    """What to install: the release made for this torch where a table names it; what is compiled at home is compiled
+    again, where torch is seen; and what pins torch brings its own."""
+    exact = name if version is None else f"{name}=={versions.public(version)}"
+    label = versions.label(torch or "") or ""
+    install = f"uv pip install --torch-backend={label if re.fullmatch(r'cpu|cu[0-9]+', label) else 'auto'}"
+    if name in _AT_HOME:
+        text = (
+            f"Take a wheel of {name} made for this very torch, CUDA, Python and C++ ABI, build it here, or remove it."
+        )
+        build = remedies.again(exact, "--no-deps --no-cache-dir --no-build-isolation")
+        return text, build, remedies.uninstall(name)
+    if name == "xformers" and torch and (made := pairs.xformers_for(torch)):
+        command = shell.with_requirements(f"{install} --no-deps", f"xformers=={made}")
+        return (
+            f"Install xformers {made}, which was made for this torch, or remove it.",
+            command,
+            remedies.uninstall(name),
+        )
+    if name == "torchao" and torch and (made := pairs.torchao_for(torch)):
+        use = "torchao>=0.17" if made == "0.17" else f"torchao=={made}.*"
+        text = f"Install {use}, whose kernels are for this torch, or remove it."
+        return text, remedies.install(use), remedies.uninstall(name)
+    if name in _PINS_TORCH:
+        text = f"Install {name} in an environment of its own, with the torch that it pins and was built for."
+        return text, shell.with_requirements(install, exact)
+    if not shell.is_name(name):
+        return ("Install a build of it made for this torch, or remove it.",)
+    again = remedies.again(exact, "--no-deps --no-cache-dir")
+    return f"Install a build of {name} made for this torch, or remove it.", again, remedies.uninstall(name)
 
 
 def _for(build: Built | None) -> str:

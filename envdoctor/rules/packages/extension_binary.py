@@ -1,14 +1,10 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.torch_builds import line_of
-from envdoctor.facts import Extension, Facts
-from envdoctor.knowledge import messages, remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Extension
+from envdoctor.knowledge import messages
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, rule
 
 _NAME = "bitsandbytes"
 _SAYS = (
@@ -18,12 +14,12 @@ _SAYS = (
     Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", re.IGNORECASE),
     Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
-_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d+\S*:? .*(?:no such|cannot open)", re.IGNORECASE)
+_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", re.IGNORECASE)
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
 
-@rule(Severity.ERROR)
-def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="extension-binary-missing")
+def extension_binary(facts: Facts, target: Target) -> Findings:
     """bitsandbytes has no binary for this CUDA version.
 
     Why: bitsandbytes carries one library for each CUDA version it supports, and takes the one of torch's CUDA.
@@ -37,7 +33,7 @@ def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
     extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
     listed = packages is not None and packages.version(_NAME) is not None
     installed = extension is not None or listed or any(_NAME in value for value in facts.remarks.values())
-    said = messages.matched(facts, *_SAYS) or (messages.matched(facts, _LOADER) if installed else None)
+    said = messages.in_report(facts, *_SAYS) or (messages.in_report(facts, _LOADER) if installed else None)
     if not installed and said is None:
         if packages is None or not packages.complete:
             raise Skip("whether bitsandbytes is installed is not known")
@@ -50,23 +46,21 @@ def extension_binary(facts: Facts, target: Target) -> Iterator[Finding]:
     wanted = (line or "").replace(".", "") or "torch's CUDA"
     near = [text for text in carried if line and text[:2] == line[:2]]
     locked = remedies.locked(target, packages, _NAME)
-    yield Finding(
-        kind="extension-binary-missing",
+    yield finding(
         subject=_NAME,
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
         message=f"bitsandbytes cannot load its library: {said.string}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
-        remedy=remedies.choose(
+        fix=remedies.choose(
             target,
             locked,
             "Install a bitsandbytes that carries it"
             + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
             "python -m pip install --upgrade bitsandbytes",
         ),
-        severity=None if said else Severity.WARNING,
-        root_rank=32 if said else 6,
+        severity=None if said else WARNING,
         repair=locked,
     )
 

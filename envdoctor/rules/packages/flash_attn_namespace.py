@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def flash_attn_namespace(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="known-slow-version", subject="flash-attn-4", expected="flash-attn 2 beside it, or neither")
+def flash_attn_namespace(facts: Facts) -> Findings:
     """FlashAttention 4 alone hides FlashAttention 2 from xformers and others.
 
     Why: flash-attn-4 installs the folder flash_attn without flash_attn_interface. Packages that look for
@@ -24,17 +18,11 @@ def flash_attn_namespace(facts: Facts, target: Target) -> Iterator[Finding]:
     if not packages.complete:
         raise Skip("the list of packages is not complete: flash-attn 2 may be there")
     affected = [name for name in ("xformers", "unsloth", "vllm") if packages.version(name)]
-    yield Finding(
-        kind="known-slow-version",
-        subject="flash-attn-4",
+    yield finding(
         actual=f"flash-attn-4 {four} without flash-attn",
-        expected="flash-attn 2 beside it, or neither",
         message="flash-attn-4 alone leaves a flash_attn package without flash_attn_interface; "
         + (f"{', '.join(affected)} silently fall back to slower attention." if affected else "importers fall back."),
-        remedy=Remedy(
-            text="Install flash-attn 2 as well, or remove flash-attn-4.",
-            commands=("python -m pip uninstall -y flash-attn-4",),
-        ),
-        severity=None if affected else Severity.NOTE,
-        root_rank=12 if affected else 0,
+        fix="Install flash-attn 2 as well, or remove flash-attn-4.",
+        run="python -m pip uninstall -y flash-attn-4",
+        severity=None if affected else NOTE,
     )

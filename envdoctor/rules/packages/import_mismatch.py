@@ -1,59 +1,138 @@
-from __future__ import annotations
+from collections.abc import Mapping
 
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
+from envdoctor.facts.model import Packages
+from envdoctor.knowledge import names
+from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.requirements import normal
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, known, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
 
 _LINES = (
-    Pattern(r"cannot import name '?(?P<what>\w+)'? from '?(?P<module>[A-Za-z_][\w.]*)"),
+    Pattern(r"cannot import (?:name )?['\"]?(?P<what>\w+)['\"]? from ['\"]?(?P<module>[A-Za-z_][\w.]*)"),
     Pattern(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
     Pattern(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
-    Pattern(r"No module named '?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
-    Pattern(r"(?P<module>[A-Za-z_]\w*)\S* got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
+    Pattern(r"No module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
+    Pattern(r"\b(?P<module>[A-Za-z_]\w{0,80})\S{0,80} got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
-_NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml"}
+_NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml", "google": "protobuf"}
+_ELSEWHERE = frozenset({"triton", "python"})  # `packages/triton-pair`, `interpreter/unsupported`
+_SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
+"""Packages whose every release was searched for names that went: what is not in the table did not go."""
+_NEW = Pattern(
+    r"No module named ['\"]?(?:transformers|diffusers)\.\w+\.|cannot import name ['\"]?(?!DataCollator)[A-Z]\w*"
+    r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
+)
+_EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 
-@rule(Severity.ERROR)
-def import_mismatch(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-conflict")
+def import_mismatch(facts: Facts, target: Target) -> Findings:
     """One package asks another for something that its version does not have.
 
     Why: a name that cannot be imported, an attribute or an argument that does not exist, mean that the caller was
-    written for an older or newer release of the package it calls. Which of the two to move follows from their
-    release notes.
+    written for an older or newer release of the package it calls. Which of the two to move follows from who dropped
+    the name, or brought it, and when: read from the wheels themselves for the names that are met most.
     Fix: bring both to releases of the same time, or to the target's stack.
     Source: https://docs.python.org/3/library/exceptions.html#ImportError
     """
     packages = known(facts.packages)
-    for line in facts.messages:
+    told: set[tuple[str, str]] = set()
+    for line in sorted(facts.messages, key=lambda text: _EXCEPTION.search(text) is None):
         if "partially initialized" in line or "circular import" in line:
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
             continue
-        top = match["module"].partition(".")[0]
+        module, what = match["module"], match["what"]
+        top = module.partition(".")[0]
         name = _NAMES.get(top.lower(), normal(top))
         version = packages.version(name) if packages else None
         if version is None and "unexpected" in line:
             continue  # a function whose package is not known: its caller cannot be named either
-        locked = remedies.locked(target, packages, name)
-        yield Finding(
-            kind="package-conflict",
-            subject=name,
-            actual=version or "of unknown version",
-            expected=f"a release that has {match['what']}",
-            message=f"{name} {version or ''}".rstrip() + f" does not have what another package expects: {line}.",
-            remedy=remedies.choose(
-                target,
-                locked,
-                "Bring the caller and this package to releases of the same time.",
-                f"python -m pip install --upgrade {name}",
-            ),
-            root_rank=5,
-            repair=locked,
+        if (name, what) in told:
+            continue
+        told.add((name, what))
+        row = _row(line, module, what, version)
+        if name in _ELSEWHERE or (row is not None and row.package in _ELSEWHERE):
+            continue
+        if row is not None:
+            yield _known(facts, target, row, line, version)
+        elif not (version and name in _SEARCHED and _own_mistake(line, module)):
+            yield _unknown(target, packages, name, version, what, line)
+
+
+def _own_mistake(line: str, module: str) -> bool:
+    """Does somebody's own code import from the top of a package what was never there?"""
+    return "cannot import name" in line and "." not in module and not caller_of(line) and not _NEW.search(line)
+
+
+def _row(line: str, module: str, what: str, version: str | None) -> Name | None:
+    """What the table says, where it does not contradict the installed release."""
+    rows = names.of_module(f"{module}.{what}") if "No module named" in line else names.of_name(module, what)
+    return next((row for row in rows if row.fits(version)), None)
+
+
+def _known(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
+    """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
+    packages = known(facts.packages)
+    installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
+    named = caller_of(line)
+    caller = row.caller(dict(installed), named)
+    what = row.name or row.module
+    asking = f"{caller.name if caller else named or 'the code that imports it'}"
+    locked = remedies.locked(target, packages, row.package, *([caller.name] if caller else []))
+    if row.direction == "added":
+        use = f"{row.package}>={row.release}"
+        text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
+    else:
+        text = f"{row.package} dropped {what} in {row.release}, and {asking} still asks for it"
+        cure = row.cure(caller.name) if caller else None
+        use = cure or row.pin
+        moved = f"{row.moved_to} does its work now" if row.moved_to and not row.moved_to.startswith("none") else ""
+        if cure:
+            fix = f"Install {cure}, which does without it; or, to stay with the old release, {row.pin}."
+        elif caller is None and moved:
+            fix = f"In code of your own change it: {moved}. For code of others install {use}."
+        else:
+            cures = f", or what does without it: {', '.join(row.cured_in)}." if row.cured_in else ""
+            cures = cures or f", or a release of {asking} that does without it."
+            fix = f"Install {use}" + (f" ({moved})." if moved else cures)
+    return finding(
+        subject=row.package,
+        actual=version or "of unknown version",
+        expected=use or f"a release that has {what}",
+        message=f"{text}: {CALLER.sub('', line)}",
+        fix=remedies.choose(target, locked, fix, remedies.install(use) if use and row.package != "python" else ""),
+        explains=(f"packages/known-symptoms {row.package}",),
+        source=row.source,
+        repair=locked,
+    )
+
+
+def _unknown(
+    target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str
+) -> Finding:
+    locked = remedies.locked(target, packages, name)
+    named = caller_of(line)
+    caller = named if named and named != name else None
+    new = _NEW.search(line) is not None and name in _SEARCHED
+    if new:
+        text = f"{name} is older than this part of it: upgrade it" + (f", and {caller} with it." if caller else ".")
+    elif caller:
+        text = (
+            f"Bring {caller} and {name} to releases of the same time: the newest of both, or those that {caller} pins."
         )
+    else:
+        text = f"Bring the code and {name} to the same time: look up in which release {name} has {what}."
+    again = (caller, name) if caller else (name,)
+    return finding(
+        subject=name,
+        actual=version or "of unknown version",
+        expected=f"a release that has {what}",
+        message=f"{name} {version or ''}".rstrip() + f" has no {what}, which {caller or 'its caller'} expects: "
+        f"{CALLER.sub('', line)}.",
+        fix=remedies.choose(target, locked, text, remedies.upgrade(*again) if caller or new else ""),
+        certain=False,  # whatever is more specific explains it
+        repair=locked,
+    )

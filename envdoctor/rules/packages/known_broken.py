@@ -1,16 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import defective
-from envdoctor.knowledge.defects import BROKEN
-from envdoctor.rule import Finding, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.packages import _releases
+from envdoctor.rules.rule import ERROR, Facts, Findings, Target, need, rule
 
 
-@rule(Severity.ERROR)
-def known_broken(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR)
+def known_broken(facts: Facts, target: Target) -> Findings:
     """A release with a known defect is installed.
 
     Why: some releases were withdrawn in practice: their successors fix them, and trainers exclude them by name.
@@ -21,4 +14,4 @@ def known_broken(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/huggingface/diffusers/issues/9704
     """
     need(facts.packages)
-    yield from defective.found(BROKEN, facts, target, "known-broken-version", rank=25)
+    yield from _releases.found("broken", facts, target)

@@ -1,16 +1,16 @@
-from __future__ import annotations
+import re
 
-from collections.abc import Iterator
+from envdoctor.knowledge import messages, versions
+from envdoctor.knowledge.broken import Release, releases
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, known, rule
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import messages, remedies, versions
-from envdoctor.knowledge.quarrels import QUARRELS, SCRIPTS, Quarrel
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+_SCRIPTS = Pattern(r"dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported", re.IGNORECASE)
+"""datasets 4 dropped data sets that come as Python scripts (https://github.com/huggingface/datasets/releases/tag/4.0.0)."""
 
 
-@rule(Severity.ERROR)
-def known_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-conflict")
+def known_conflicts(facts: Facts, target: Target) -> Findings:
     """Two packages do not work together, although their metadata allows it.
 
     Why: packages use each other's internals, or declare a limit too late. The result is an ImportError or a
@@ -25,44 +25,43 @@ def known_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     present = {d.name: d.version for d in packages.distributions} if packages else {}
     if torch:
         present["torch"] = torch.version
-    for row in QUARRELS:
-        proof = messages.matched(facts, row.said) if row.said else None
-        one, other = present.get(row.one), present.get(row.other)
-        if one and other and versions.within(one, row.of) and versions.within(other, row.with_):
-            yield _finding(facts, target, row, one, other, proven=proof is not None)
-    script = messages.matched(facts, SCRIPTS)
+    for row in releases("pair", present):
+        proof = messages.in_report(facts, row.said) if row.said else None
+        if proof is None and row.symptom and row.otherwise == "none":
+            continue
+        wanted = row.beside[0]
+        if (other := present.get(wanted.name)) and versions.within(other, wanted.specifier):
+            one = present[row.package]
+            yield _finding(facts, target, row, f"{row.package} {one}", f"{wanted.name} {other}", proof is not None)
+    script = messages.in_report(facts, _SCRIPTS)
     if script is not None:
-        yield _script(facts, target, present.get("datasets"), script.string)
+        yield _script(present.get("datasets"), script.string)
 
 
-def _finding(facts: Facts, target: Target, row: Quarrel, one: str, other: str, proven: bool) -> Finding:
-    locked = remedies.locked(target, known(facts.packages), row.one, row.other)
-    return Finding(
-        kind="package-conflict",
-        subject=f"{row.one} {row.other}",
-        actual=f"{row.one} {one} with {row.other} {other}",
-        expected=row.use,
-        message=f"{row.one} {one} and {row.other} {other} do not work together: {row.effect}.",
-        remedy=remedies.choose(target, locked, f"Install {row.use}.", remedies.install(row.use)),
+def _finding(facts: Facts, target: Target, row: Release, one: str, other: str, proven: bool) -> Finding:
+    locked = remedies.locked(target, known(facts.packages), row.package, row.beside[0].name)
+    return finding(
+        subject=f"{row.package} {row.beside[0].name}",
+        actual=f"{one} with {other}",
+        expected=row.instead,
+        message=f"{one} and {other} do not work together: {row.what}.",
+        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)),
         explains=("packages/import-mismatch",),
-        root_rank=31 if proven else 11,
+        severity=Severity[row.severity.upper()],
+        certain=proven,
         source=row.source,
         repair=locked,
     )
 
 
-def _script(facts: Facts, target: Target, version: str | None, line: str) -> Finding:
-    return Finding(
-        kind="package-conflict",
+def _script(version: str | None, line: str) -> Finding:
+    return finding(
         subject="datasets",
         actual=f"datasets {version or '4 or later'}",
         expected="datasets<4, or the data set as Parquet",
         message=f"The data set comes as a Python script, which datasets dropped in 4.0: {line}.",
-        remedy=Remedy(
-            text="Use the Parquet copy that the hub keeps of most data sets "
-            '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
-            commands=(remedies.install("datasets<4"),),
-        ),
+        fix="Use the Parquet copy that the hub keeps of most data sets "
+        '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
+        run=remedies.install("datasets<4"),
         explains=("packages/import-mismatch",),
-        root_rank=31,
     )

@@ -1,28 +1,30 @@
-from __future__ import annotations
-
-import functools
 import re
 from collections.abc import Iterator, Mapping
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies, versions
-from envdoctor.knowledge.symptoms import CALLEES, SYMPTOMS
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge import names, versions
+from envdoctor.knowledge.symptoms import SYMPTOMS, callees
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, rule
 
 _ARGUMENT = Pattern(
-    r"(?P<callee>[A-Za-z_][\w.]*?)(?:\.__init__)?(?:\(\))? (?:got|has|takes|does not (?:take|know|accept)) "
+    r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
+    r"(?:got|has|takes|does not (?:take|know|accept)) "
     r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument '?(?P<what>\w+)"
 )
-_POSITIONS = Pattern(r"(?P<callee>[A-Z]\w+)(?:\.\w+)?\(\) (?:takes|missing) .{0,40}positional argument")
+_POSITIONS = Pattern(r"(?P<callee>[A-Z]\w{1,80})(?:\.\w{1,80})?\(\) (?:takes|missing) .{0,40}positional argument")
 _ATTRIBUTE = Pattern(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
 _OWNERS = (
+    (
+        Pattern(
+            r"(?:Lora|Peft|Prompt|Prefix|PTuning|IA3|Ada|LoKr|LoHa|OFT|BOFT|Vera|Vera|Poly|XLora|MultitaskPrompt)\w*Config$"
+        ),
+        "peft",
+    ),
     (Pattern(r"(?:Dynamic|Static|Hybrid|EncoderDecoder|Sliding\w*|Quantized)Cache$"), "transformers"),
     (
-        Pattern(r"\w+(?:Config|TokenizerFast|Tokenizer|ForCausalLM|RotaryEmbedding|Attention|ImageProcessor)$"),
+        Pattern(r"\w{1,80}(?:Config|TokenizerFast|Tokenizer|ForCausalLM|RotaryEmbedding|Attention|ImageProcessor)$"),
         "transformers",
     ),
     (Pattern(r"(?:Seq2Seq)?(?:Trainer|TrainingArguments)$"), "transformers"),
@@ -33,8 +35,8 @@ _OWNERS = (
 )
 
 
-@rule(Severity.ERROR)
-def known_symptoms(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-conflict")
+def known_symptoms(facts: Facts, target: Target) -> Findings:
     """An error of the kind that packages out of step with each other make.
 
     Why: one package calls another in a way that its release does not know: an argument, an attribute or a module
@@ -55,41 +57,49 @@ def known_symptoms(facts: Facts, target: Target) -> Iterator[Finding]:
                 continue
             told.add(name)
             locked = remedies.locked(target, packages, name)
-            yield Finding(
-                kind="package-conflict",
+            yield finding(
                 subject=name,
                 actual=present.get(name, "of unknown version"),
                 expected=use,
                 message=f"{meaning}: {line}",
-                remedy=remedies.choose(
+                fix=remedies.choose(
                     target,
                     locked,
                     f"Use {use}.",
-                    remedies.install(use)
-                    if re.fullmatch(r"[\w-]+[<>=]=?[\w.]+", use)
-                    else f"python -m pip install --upgrade {name}",
+                    _command(name, use),
                 ),
                 explains=("packages/import-mismatch",),
                 source=source,
-                root_rank=6,
+                certain=False,
                 repair=locked,
             )
+
+
+def _command(name: str, use: str) -> str:
+    """Where a requirement stands in the advice, it is installed; the package is upgraded where that is the advice."""
+    found = re.search(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+)$", use) or re.match(r"([\w-]+[<>=]=?[\w.]+),", use)
+    if found:
+        return remedies.install(found[1])
+    return remedies.upgrade(name) if "later release" in use else ""
 
 
 def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
     """Distribution, meaning, what to use and source, for what the line is known to mean."""
     for row in SYMPTOMS:
-        version = present.get(row.name)
-        if row.said.search(line) and (
+        version = present.get(row.package)
+        if row.pattern.search(line) and (
             version is None or not row.moved or versions.within(version, row.moved) is not False
         ):
-            yield row.name, row.meaning, row.use, row.source
+            yield row.package, row.meaning, row.instead, row.source
     if match := _ARGUMENT.search(line):
-        name = _callees().get(match["callee"]) or _callees().get(match["callee"].rpartition(".")[2])
+        if told := _argument(match["callee"], match["what"], present):
+            yield told
+            return
+        name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
         if name:
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
             yield name, text, f"a {name} of the same time as its caller", ""
-    if (match := _POSITIONS.search(line)) and (name := _callees().get(match["callee"])) and name in present:
+    if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:
         yield (
             name,
             f"{match['callee']} of {name} is called in another way than it is defined",
@@ -103,6 +113,23 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
             yield name, f"{owner} of {name} has no {match['what']}", f"a {name} of the same time as its caller", ""
 
 
-@functools.cache
-def _callees() -> Mapping[str, str]:
-    return {callee: name for name, callees in CALLEES.items() for callee in callees.split()}
+def _argument(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
+    """Who dropped or brought an argument, and when."""
+    for row in names.of_argument(callee, what):
+        if not row.fits(present.get(row.package)):
+            continue
+        if row.direction == "added":
+            use = f"{row.package}>={row.release}"
+            return row.package, f"{row.name} of {row.package} knows {what} from {row.release} on", use, row.source
+        moved = f"{row.moved_to} in its place, or " if row.moved_to else ""
+        return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
+    passed = names.overridden(callee, what)
+    if passed is None or "." not in callee or passed.fits(present.get(passed.package) or "9999"):
+        return None
+    return (
+        passed.package,
+        f"{passed.package} passes {what} to {passed.name.rpartition('.')[2]} since {passed.release}, and {callee} was "
+        "written before that",
+        f"{what}=None in its signature, or {passed.package}<{passed.release}",
+        passed.source,
+    )

@@ -1,11 +1,6 @@
-from __future__ import annotations
-
-import shlex
-from collections.abc import Iterator
-
-from envdoctor.facts import Damage, Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Damage
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
+from envdoctor.values import shell
 
 _WORDS: dict[Damage, str] = {
     "leftover": "the remains of an interrupted pip",
@@ -16,8 +11,8 @@ _WORDS: dict[Damage, str] = {
 }
 
 
-@rule(Severity.NOTE)
-def leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="package-damaged", expected="nothing")
+def leftovers(facts: Facts) -> Findings:
     """An installer that was killed left something behind.
 
     Why: pip renames what it replaces to ~name and removes it at the end; a kill or a full disk in between leaves
@@ -34,20 +29,16 @@ def leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
         if not paths:
             continue
         removable = kind in ("leftover", "partial-file")
-        yield Finding(
-            kind="package-damaged",
+        yield finding(
             subject=words,
             actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
-            expected="nothing",
             message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
-            remedy=Remedy(
-                text="Look at it, then remove it.",
-                commands=tuple(f"rm -r -- {_quoted(folder, path)}" for path in paths[:5]) if removable else (),
-            ),
+            fix="Look at it, then remove it.",
+            run=tuple(f"rm -r -- {_quoted(folder, path)}" for path in paths[:5]) if removable else (),
         )
 
 
 def _quoted(folder: str, path: str) -> str:
     """For the shell; a home that was shortened to ~ must stay outside the quotes."""
     whole = f"{folder}/{path}" if folder and not path.startswith(("/", "~/")) else path
-    return "~/" + shlex.quote(whole[2:]) if whole.startswith("~/") else shlex.quote(whole)
+    return shell.word(whole)

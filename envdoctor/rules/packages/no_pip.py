@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, known, need, rule
+from envdoctor.values import shell
 
 
-@rule(Severity.NOTE)
-def no_pip(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", subject="pip", expected="pip, or uv from outside")
+def no_pip(facts: Facts) -> Findings:
     """The environment has no pip.
 
     Why: training does not need it; commands that say `python -m pip` fail, and tools that call pip to list packages
@@ -25,15 +20,10 @@ def no_pip(facts: Facts, target: Target) -> Iterator[Finding]:
     if packages.distributions and all(each.installer == "uv" for each in packages.distributions):
         return
     interpreter = known(facts.interpreter)
-    python = (interpreter.executable if interpreter else None) or "python"
-    yield Finding(
-        kind="interpreter",
-        subject="pip",
+    python = shell.word((interpreter.executable if interpreter else None) or "python")
+    yield finding(
         actual="not installed",
-        expected="pip, or uv from outside",
         message="pip is not installed in this environment; `python -m pip` does not work there.",
-        remedy=Remedy(
-            text="Use uv from outside, or install pip.",
-            commands=(f"uv pip list --python {python}", f"uv pip install --python {python} pip"),
-        ),
+        fix="Use uv from outside, or install pip.",
+        run=(f"uv pip list --python {python}", f"uv pip install --python {python} pip"),
     )

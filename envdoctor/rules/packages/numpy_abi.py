@@ -1,12 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Packages
-from envdoctor.knowledge import messages, remedies, versions
-from envdoctor.knowledge.numpy_two import FIRST
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Packages
+from envdoctor.knowledge import messages, versions
+from envdoctor.knowledge.pairs import first_with_numpy_2
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
 
 _SAYS = (
     "compiled using numpy 1",
@@ -22,8 +18,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.ERROR)
-def numpy_abi(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="numpy-abi", subject="numpy", expected="packages built for this NumPy")
+def numpy_abi(facts: Facts, target: Target) -> Findings:
     """Packages built for NumPy 1 run under NumPy 2, or the reverse.
 
     Why: NumPy 2 changed its binary interface. Wheels compiled before it warn, crash, or lose the bridge between
@@ -35,7 +31,7 @@ def numpy_abi(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     numpy = packages.version("numpy") if packages else None
-    said = messages.said(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
+    said = messages.line(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
     if said is None and numpy is None:
         raise Skip("the version of NumPy is not known")
     old = {}
@@ -43,7 +39,8 @@ def numpy_abi(facts: Facts, target: Target) -> Iterator[Finding]:
         present = {d.name: d.version for d in packages.distributions}
         if torch:
             present["torch"] = torch.version
-        old = {name: version for name, version in present.items() if name in FIRST and _before(version, FIRST[name])}
+        first = first_with_numpy_2()
+        old = {name: version for name, version in present.items() if name in first and _before(version, first[name])}
     if not old and said is None:
         return
     blamed = ", ".join(f"{name} {version}" for name, version in sorted(old.items()))
@@ -63,14 +60,11 @@ def _finding(target: Target, packages: Packages | None, text: str, old: tuple[st
     locked = remedies.locked(target, packages, "numpy", *old)
     advice = "Install newer builds of these packages, or an older NumPy."
     command = remedies.install("numpy<2")
-    return Finding(
-        kind="numpy-abi",
-        subject="numpy",
+    return finding(
         actual=f"numpy {numpy or 'of unknown version'}",
-        expected="packages built for this NumPy",
         message=f"{text}.",
-        remedy=remedies.choose(target, locked, advice, command),
-        explains=("packages/import-mismatch numpy",),
-        root_rank=30 if proven else 3,
+        fix=remedies.choose(target, locked, advice, command),
+        explains=("packages/import-mismatch numpy", "packages/known-errors numpy"),
+        certain=proven,
         repair=locked,
     )

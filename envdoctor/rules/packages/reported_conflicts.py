@@ -1,17 +1,10 @@
-from __future__ import annotations
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.requirements import normal, read
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, known, rule
 
-import re
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies, versions
-from envdoctor.knowledge.requirements import read
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, known, rule
-from envdoctor.target import Target
-
-_ONE = r"(?P<one>[A-Za-z][\w.-]*) \d[\w.+!-]*:? (?:requires|needs|has requirement) "
-_WANTED = r"(?P<wanted>[A-Za-z][\w.-]*(?:\[[\w,-]+\])? ?\(?[<>=!~]=?[^ ]+)"
+_ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
+_WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"
 _LINES = (
     # pip: "a 1.0 requires b<2, but you have b 2.1 which is incompatible."; reports shorten it in many ways
     Pattern(_ONE + _WANTED),
@@ -24,8 +17,8 @@ _LINES = (
 )
 
 
-@rule(Severity.ERROR)
-def reported_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="package-conflict")
+def reported_conflicts(facts: Facts, target: Target) -> Findings:
     """An installer or a library said that versions do not fit together.
 
     Why: pip installs what it was asked for and only then prints which demands it broke; libraries that check
@@ -35,11 +28,12 @@ def reported_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
     packages = known(facts.packages)
+    told: set[tuple[str, str]] = set()
     for line in facts.messages:
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
             continue
-        requirement = re.sub(r"[).,;]+$", "", match["wanted"])
+        requirement = match["wanted"].rstrip(").,;")
         wanted = read(requirement)
         if wanted is None or wanted.name == "python" or not wanted.specifier:
             continue
@@ -47,17 +41,20 @@ def reported_conflicts(facts: Facts, target: Target) -> Iterator[Finding]:
         if version is not None and versions.within(version, wanted.specifier):
             continue  # what was reported has been repaired since, or the other side of a pair is the violated one
         one = match.groupdict().get("one") or "a package"
+        if (one, wanted.name) in told:
+            continue
+        told.add((one, wanted.name))
         locked = remedies.locked(target, packages, wanted.name)
-        yield Finding(
-            kind="package-conflict",
+        mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
+        yield finding(
+            kind="torch-pair-mismatch" if mates else "",
             subject=f"{one} {wanted.name}",
             actual=version or "another version",
             expected=requirement,
             message=f"{line.rstrip('.')}.",
-            remedy=remedies.choose(
+            fix=remedies.choose(
                 target, locked, f"Install {requirement}, or separate the two.", remedies.install(requirement)
             ),
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
-            root_rank=29,
             repair=locked,
         )

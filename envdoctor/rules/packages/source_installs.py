@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def source_installs(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="version-drift", subject="installed from source", expected="releases from an index")
+def source_installs(facts: Facts) -> Findings:
     """Packages come from a folder, a repository or an archive, not from an index.
 
     Why: an editable install changes with its folder, and a repository's commit carries the version of some
@@ -23,13 +17,10 @@ def source_installs(facts: Facts, target: Target) -> Iterator[Finding]:
         if distribution.installer != "conda"  # conda builds leave the address of their build folder behind
     ]
     if found:
-        yield Finding(
-            kind="version-drift",
-            subject="installed from source",
+        yield finding(
             actual=", ".join(found[:8]) + (f", and {len(found) - 8} more" if len(found) > 8 else ""),
-            expected="releases from an index",
             message=f"{len(found)} package{'s' if len(found) > 1 else ''} cannot be locked by version and hash: "
             + ", ".join(found[:8])
             + ".",
-            remedy=Remedy(text="Nothing to do while this is meant."),
+            fix="Nothing to do while this is meant.",
         )

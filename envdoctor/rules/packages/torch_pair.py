@@ -1,38 +1,37 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.torch_builds import line_of
-from envdoctor.facts import Distribution, Facts, Packages
-from envdoctor.knowledge import messages, pairs, remedies, versions
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Distribution, Packages
+from envdoctor.knowledge import messages, pairs, versions
+from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"operator torchvision::\w+ does not exist"),
     Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
     Pattern(r"compiled with different CUDA major versions"),
-    Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S+|torchvision/_C|image\.so)\S*:? undefined symbol"),
+    Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"),
     Pattern(r"Failed to load image Python extension"),
 )
 _RELEASE_LABEL = Pattern(r"cpu|cu\d+")
 
 
-@rule(Severity.ERROR)
-def torch_pair(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="torch-pair-mismatch")
+def torch_pair(facts: Facts, target: Target) -> Findings:
     """torchvision or torchaudio do not belong to this torch.
 
     Why: both carry compiled operators for exactly one torch release and CUDA line. From another one they are
-    refused at import ("operator torchvision::nms does not exist"). torch 2.x goes with torchvision 0.(x+15) and
-    torchaudio 2.x; from 2.11 on torchaudio serves later torch releases too.
+    refused at import ("operator torchvision::nms does not exist"). What the installed wheel itself requires decides;
+    where that is not known, torch 2.x goes with torchvision 0.(x+15) up to 2.14, and with torchaudio 2.x up to 2.10.
+    torchvision 0.29.1 and torchaudio 2.11 have a stable ABI and serve every later torch.
     Fix: install the three together, from one index.
     Source: https://github.com/pytorch/vision#installation https://docs.pytorch.org/audio/2.11.0/installation.html
     https://github.com/pytorch/pytorch/issues/157648 https://github.com/pytorch/vision/issues/9174
     """
     packages = known(facts.packages)
-    said = messages.matched(facts, *_SAYS)
+    said = messages.in_report(facts, *_SAYS)
     torch = _torch(facts)
     mates = [mate for name in ("torchvision", "torchaudio") if packages and (mate := packages.find(name))]
     if said is None and (torch is None or not mates):
@@ -58,14 +57,19 @@ def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] |
     """What is wrong with the pair, and whether it will fail."""
     want = pairs.torchvision_for(torch) if mate.name == "torchvision" else pairs.torchaudio_for(torch)
     have = versions.release(mate.version)
-    if want is None or have is None or versions.label(torch) not in (None, *_labels(torch)):
+    interpreter = known(facts.interpreter)
+    demand = demanded(mate.requires, "torch", interpreter.markers if interpreter else {})
+    if demand and not versions.within(torch, demand):
+        return f"{mate.name} {mate.version} requires torch{demand}, and torch is {torch}", True
+    if have is None or versions.label(torch) not in (None, *_labels(torch)):
         return None
     if versions.prerelease(torch) or versions.prerelease(mate.version):
         return None  # nightlies of the three are numbered apart from each other at times
     if versions.label(mate.version) not in (None, *_labels(mate.version)):
         return None  # built from source, against the torch that is there
-    later_audio = mate.name == "torchaudio" and want >= have[:2] >= pairs.STABLE_TORCHAUDIO
-    if have[:2] != want and not later_audio:
+    # torchaudio has no release of its own for every torch any more
+    later_audio = mate.name == "torchaudio" and (want or have[:2]) >= have[:2] >= pairs.STABLE_TORCHAUDIO
+    if not demand and want is not None and have[:2] != want and not later_audio:
         return f"torch {torch} goes with {mate.name} {want[0]}.{want[1]}", True
     lines = _lines(facts, torch, mate.version)
     if lines is None or lines[0] == lines[1]:
@@ -102,23 +106,28 @@ def _finding(
     want = pairs.torchvision_for(torch) if name == "torchvision" else pairs.torchaudio_for(torch)
     requirement = f"{name}=={want[0]}.{want[1]}.*" if want else name
     by_hand = _by_hand(torch, requirement)
-    return Finding(
-        kind="torch-pair-mismatch",
+    return finding(
         subject=name,
         actual=f"{version or 'unknown'} beside torch {torch or 'unknown'}",
         expected=requirement.replace("==", " "),
         message=f"{problem}.",
-        remedy=remedies.choose(target, locked, text, by_hand),
-        severity=None if serious else Severity.NOTE,
-        explains=(f"packages/conflicts {name} torch", "packages/import-mismatch") if serious else (),
-        root_rank=(35 if proven else 15) if serious else 0,
+        fix=remedies.choose(target, locked, text, by_hand),
+        severity=None if serious else NOTE,
+        explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")
+        if serious
+        else (),
+        certain=proven,
         repair=locked,
     )
 
 
 def _by_hand(torch: str, requirement: str) -> str:
     label = versions.label(torch)
+    if label and label.startswith("rocm"):
+        return ""  # which index it came from, only its owner knows
     backend = f"--torch-backend={label} " if label and _RELEASE_LABEL.fullmatch(label) else ""
     command = f"uv pip install {backend}" if backend else "python -m pip install "
-    exact = f"'torch=={versions.public(torch)}' " if versions.parse(torch) else ""
-    return f"{command}{exact}'{requirement}'"
+    if not versions.parse(torch):
+        return shell.with_names("uv pip install --torch-backend=auto --reinstall torch", requirement)
+    exact = (f"torch=={versions.public(torch)}",)
+    return shell.with_requirements(command.rstrip(), *exact, requirement)

@@ -1,15 +1,13 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.torch_builds import line_of
-from envdoctor.facts import Facts, Packages
-from envdoctor.knowledge import messages, remedies, versions
-from envdoctor.knowledge.pairs import TRITON
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Distribution, Packages
+from envdoctor.knowledge import messages, versions
+from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.pairs import triton_for
+from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
 _SAYS = (
@@ -25,12 +23,14 @@ _SAYS = (
     Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", re.IGNORECASE),
     Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", re.IGNORECASE),
 )
+_TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE)
+_UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", re.IGNORECASE)
 _MISSING = Pattern(r"No module named '?triton\b", re.IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 
-@rule(Severity.ERROR)
-def triton_pair(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="triton-mismatch", subject="triton")
+def triton_pair(facts: Facts, target: Target) -> Findings:
     """Triton is missing, or not the one that this torch needs.
 
     Why: torch.compile generates Triton code for one Triton release. A newer or older one stops at an internal
@@ -44,20 +44,20 @@ def triton_pair(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     packages, torch_facts = known(facts.packages), known(facts.torch)
     torch = (torch_facts.version if torch_facts else None) or (packages.version("torch") if packages else None)
-    said = messages.matched(facts, *_SAYS)
-    if said is None and not messages.said(facts, _HARMLESS):
-        said = messages.matched(facts, _MISSING)
+    said = messages.in_report(facts, *_SAYS)
+    if said is None and not messages.line(facts, _HARMLESS):
+        said = messages.in_report(facts, _MISSING)
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
     triton = _triton(packages)
-    release = None if torch is None or versions.prerelease(torch) else versions.release(torch)
-    wanted = TRITON.get(release[:2]) if release else None
+    wanted = _wanted(facts, packages, torch) if torch else None
     if said is not None:
-        yield _finding(target, packages, triton, wanted, f"Triton failed: {said.string}", proven=True)
+        name = "triton-windows" if platform_of(facts).startswith("win") else "triton"
+        yield _finding(target, packages, triton, wanted, f"Triton failed: {said.string}", proven=True, name=name)
     elif wanted and triton and versions.release(triton) and not _fits(triton, wanted):
-        text = f"torch {torch} needs triton {wanted}, {triton} is installed; torch.compile fails"
+        text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails"
         yield _finding(target, packages, triton, wanted, text, proven=False)
-    elif triton is None and packages and packages.complete and torch and _needs(facts, torch):
+    elif triton is None and packages and packages.complete and torch and _needs(facts, packages, torch):
         text = "triton is not installed; torch.compile stops on CUDA"
         yield _finding(target, packages, None, wanted, text, proven=False)
 
@@ -67,14 +67,31 @@ def _triton(packages: Packages | None) -> str | None:
     return next((version for version in found if version), None)
 
 
+def _wanted(facts: Facts, packages: Packages | None, torch: str) -> str | None:
+    """The specifier of triton that this torch asks for: its own wheel's, else the table's; None for any."""
+    wheel = packages.find("torch") if packages else None
+    if wheel is not None and wheel.requires:
+        return _of_wheel(facts, wheel) or None
+    return None if versions.prerelease(torch) or (row := triton_for(torch)) is None else f"=={row}.*"
+
+
+def _of_wheel(facts: Facts, wheel: Distribution) -> str | None:
+    interpreter = known(facts.interpreter)
+    markers = interpreter.markers if interpreter else {}
+    return next((spec for name in _NAMES if (spec := demanded(wheel.requires, name, markers)) is not None), None)
+
+
 def _fits(triton: str, wanted: str) -> bool:
-    release = versions.release(triton)
     nightly = versions.prerelease(triton) or "git" in (versions.label(triton) or "")
-    return nightly or release is None or f"{release[0]}.{release[1]}" == wanted
+    return nightly or versions.within(versions.public(triton), wanted) is not False
 
 
-def _needs(facts: Facts, torch: str) -> bool:
-    """CUDA wheels of torch 2 for Linux depend on triton; builds for CPUs, Windows and macOS do not."""
+def _needs(facts: Facts, packages: Packages, torch: str) -> bool:
+    """What its wheel says, where that is known. CUDA wheels of torch 2 for Linux depend on triton; builds for CPUs,
+    Windows and macOS do not."""
+    wheel = packages.find("torch")
+    if wheel is not None and wheel.requires:
+        return _of_wheel(facts, wheel) is not None
     host, own = known(facts.host), known(facts.torch)
     system = ((host.system if host else None) or "linux").lower()
     return system == "linux" and versions.at_least(torch, "2.0") and bool(line_of(torch, own.cuda if own else None))
@@ -87,19 +104,26 @@ def _finding(
     wanted: str | None,
     text: str,
     proven: bool,
+    name: str = "triton",
 ) -> Finding:
     locked = remedies.locked(target, packages, "torch", "triton")
-    command = remedies.install(f"triton=={wanted}.*") if wanted else "python -m pip install --upgrade torch triton"
+    command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade("torch", name)
     advice = "Install the triton that torch requires."
-    return Finding(
-        kind="triton-mismatch",
-        subject="triton",
+    if _TOO_OLD.search(text):
+        command = "export TORCHDYNAMO_DISABLE=1"
+        advice = "No Triton of today compiles for this GPU: run without torch.compile and without kernels in Triton."
+    elif _UNKNOWN_GPU.search(text):
+        command = "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas"
+        advice = (
+            "Let Triton use the assembler of a CUDA toolkit that knows the GPU (12.8 or later for sm_120, 12.9 or "
+            "later for sm_121), or install a newer torch with its own triton."
+        )
+    return finding(
         actual=triton or "not known" if proven else triton or "not installed",
-        expected=f"{wanted}.*" if wanted else "the one that torch requires",
+        expected=wanted.removeprefix("==") if wanted else "the one that torch requires",
         message=f"{text}.",
-        remedy=remedies.choose(target, locked, advice, command),
+        fix=remedies.choose(target, locked, advice, command),
         explains=("packages/conflicts torch triton", "packages/import-mismatch triton"),
-        severity=None if proven else Severity.WARNING,  # only torch.compile needs it
-        root_rank=35 if proven else 8,
+        severity=None if proven else WARNING,  # only torch.compile needs it
         repair=locked,
     )

@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import functools
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies, versions
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge import versions
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, need, rule
 
 _CPYTHON = Pattern(r"cp(\d)(\d+)")
 
 
-@rule(Severity.ERROR)
-def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="extension-abi-mismatch")
+def wheel_tags(facts: Facts, target: Target) -> Findings:
     """A package was built for another Python or another kind of machine.
 
     Why: compiled packages load under the Python version and on the machine that their wheel names. A
@@ -32,17 +27,18 @@ def wheel_tags(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         locked = remedies.locked(target, packages, distribution.name)
         exact = f"{distribution.name}=={versions.public(distribution.version)}"
-        yield Finding(
-            kind="extension-abi-mismatch",
+        yield finding(
             subject=distribution.name,
             actual=", ".join(distribution.tags[:3]),
             expected=f"a wheel for Python {interpreter.version} on {interpreter.platform or 'this machine'}",
             message=f"{distribution.name} {distribution.version} was built for {reasons[0]}.",
-            remedy=remedies.choose(
-                target, locked, "Install it for this Python.", remedies.install(exact) + " --force-reinstall --no-deps"
+            fix=remedies.choose(
+                target,
+                locked,
+                "Install it for this Python.",
+                remedies.install(exact, options="--force-reinstall --no-deps"),
             ),
             explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
-            root_rank=58 if distribution.name == "torch" else 40,
             repair=locked,
         )
 

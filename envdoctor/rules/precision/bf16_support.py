@@ -1,22 +1,17 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Unavailable
-from envdoctor.knowledge.hardware import capabilities, trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Unavailable
+from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, finding, known, rule
 
 
-@rule(Severity.WARNING)
-def bf16_support(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="config-mismatch", subject="mixed_precision")
+def bf16_support(facts: Facts, target: Target) -> Findings:
     """The launcher asks for bf16 on hardware that computes it slowly.
 
     Why: bf16 arithmetic starts with compute capability 8.0 (Ampere). Before it, torch emulates bf16 in float32:
     is_bf16_supported() says yes, and it is slower than float16 or even float32. On CPUs the same holds without
     AVX512_BF16 or AMX.
     Fix: mixed_precision: fp16 on such a GPU, "no" on such a CPU.
-    Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html
+    Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-likely_capabilities.html
     https://github.com/pytorch/pytorch/issues/124996
     https://github.com/karpathy/nanochat/blob/master/nanochat/common.py
     """
@@ -28,7 +23,7 @@ def bf16_support(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     if wanted != "bf16":
         return
-    found = capabilities(facts, target)
+    found = likely_capabilities(facts, target)
     on_gpu = trains_on_gpu(facts, target)
     flags = set(host.cpu_flags) if host else set()
     if found and min(found) < (8, 0):
@@ -38,15 +33,10 @@ def bf16_support(facts: Facts, target: Target) -> Iterator[Finding]:
         where, instead = "this CPU", "no"
     else:
         return
-    yield Finding(
-        kind="config-mismatch",
-        subject="mixed_precision",
+    yield finding(
         actual="bf16",
         expected=instead,
         message=f"The launcher trains in bf16, which {where} emulates slowly.",
-        remedy=Remedy(
-            text=f"Choose mixed_precision {instead}.",
-            commands=(f"accelerate launch --mixed_precision {instead} train.py",),
-        ),
-        root_rank=6,
+        fix=f"Choose mixed_precision {instead}.",
+        run=f"accelerate launch --mixed_precision {instead} train.py",
     )

@@ -1,12 +1,7 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import NamedTuple
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, SetFlag, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Severity, Target, finding, need, rule
 
 
 class _Row(NamedTuple):
@@ -22,33 +17,34 @@ _ROWS = (
         "cudnn-benchmark",
         "false",
         "torch.backends.cudnn.benchmark",
-        Severity.NOTE,
+        NOTE,
         "it chooses convolution algorithms; a transformer without convolutions does not use it",
     ),
     _Row(
         "cudnn-deterministic",
         "false",
         "torch.backends.cudnn.deterministic",
-        Severity.NOTE,
+        NOTE,
         "it limits convolutions to reproducible algorithms; a model without convolutions does not use it",
     ),
     _Row(
         "deterministic-algorithms",
         "false",
         "torch.use_deterministic_algorithms",
-        Severity.WARNING,
+        WARNING,
         "it forbids faster kernels, among them parts of the attention backward pass and of index operations",
     ),
 )
 
 
-@rule(Severity.WARNING)
-def cudnn_flags(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def cudnn_flags(facts: Facts, target: Target) -> Findings:
     """cuDNN's switches, or deterministic algorithms, are not as the target was timed.
 
-    Why: deterministic algorithms exclude fast kernels and cost speed in every model; cudnn.benchmark and
-    cudnn.deterministic touch convolutions alone (where benchmark once undid an 8x regression) and do nothing for
-    a language model, so they are only noted. All are off by default: when one is on, something switched it on.
+    Why: deterministic algorithms exclude fast kernels, among them parts of attention's backward pass, scatter and index
+    operations: most models have some of them. cudnn.benchmark and cudnn.deterministic touch convolutions alone (where
+    benchmark once undid an 8x regression) and do nothing for a language model, so they are only noted. All are off by
+    default: when one is on, something switched it on.
     Fix: set them as the target says.
     Source: https://docs.pytorch.org/docs/stable/notes/randomness.html
     https://github.com/pytorch/pytorch/issues/146096
@@ -60,13 +56,13 @@ def cudnn_flags(facts: Facts, target: Target) -> Iterator[Finding]:
         if flag is None or flag.value is None or flag.value == wanted:
             continue
         call = f"{row.code}({wanted == 'true'})" if "use_" in row.code else f"{row.code} = {wanted == 'true'}"
-        yield Finding(
-            kind="flag-differs" if row.severity is Severity.WARNING else "no-effect",
+        yield finding(
+            kind="flag-differs" if row.severity is WARNING else "no-effect",
             subject=row.flag,
             actual=flag.value,
             expected=wanted,
             message=f"{row.flag} is {flag.value}, expected {wanted}; {row.effect}.",
-            remedy=remedies.setting(target, f"Set {call}."),
+            fix=remedies.setting(target, f"Set {call}."),
             severity=row.severity,
             repair=(SetFlag(name=row.flag, value=wanted),) if row.flag in target.flags else (),
         )

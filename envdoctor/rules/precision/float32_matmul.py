@@ -1,12 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.knowledge.hardware import capabilities
-from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import likely_capabilities
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, known, need, rule
 
 _FLAG = "float32-matmul-precision"
 _FAST = frozenset({"high", "medium"})
@@ -18,14 +12,14 @@ _CPU = {
 }
 
 
-@rule(Severity.WARNING)
-def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def float32_matmul(facts: Facts, target: Target) -> Findings:
     """float32 matrix products do not run at the precision the target was timed with.
 
     Why: torch computes float32 products in full float32 unless told otherwise. On Ampere and later GPUs TF32 does them
     several times faster (0.11 s -> 0.016 s for one product in the thread cited; about 2x end to end for a float32
-    model). bf16 and fp16 products never look at this setting, so a run in pure bf16 gains nothing; GPUs before Ampere
-    have no TF32; CPUs take it up only with AMX or bf16 instructions. In those cases this is a note.
+    model). bf16 and fp16 products never look at this setting, so it is a note where the target computes in those and
+    no launcher says otherwise. GPUs before Ampere have no TF32; CPUs take it up only with AMX or bf16 instructions.
     Fix: torch.set_float32_matmul_precision("high"), before the first product. Not the newer fp32_precision
     attributes alone: after those the older readers raise.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html
@@ -46,7 +40,8 @@ def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
     ):
         return
     useless = _no_effect(facts, target)
-    yield Finding(
+    half = useless is None and not target.is_cpu and _trains_in_half(facts, target)
+    yield finding(
         kind="no-effect" if useless else "flag-differs",
         subject=_FLAG,
         actual=flag.value,
@@ -57,8 +52,8 @@ def float32_matmul(facts: Facts, target: Target) -> Iterator[Finding]:
             if useless
             else ". It matters for float32 products only, not for bf16 or fp16."
         ),
-        remedy=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
-        severity=Severity.NOTE if useless else None,
+        fix=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
+        severity=NOTE if useless or half else None,
         repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
     )
 
@@ -68,10 +63,20 @@ def _no_effect(facts: Facts, target: Target) -> str | None:
         host = known(facts.host)
         helpful = _CPU.get(target.flags[_FLAG], frozenset()) & set(host.cpu_flags if host else ())
         return None if helpful else "this CPU has no instructions for it"
-    found = capabilities(facts, target)
+    found = likely_capabilities(facts, target)
     if found and max(found) < (8, 0):
         return "no GPU here has TF32 (compute capability 8.0 and later)"
-    launcher = known(facts.launcher)
-    if launcher and launcher.settings.get("mixed_precision") in ("bf16", "fp16"):
-        return f"the launcher trains in {launcher.settings['mixed_precision']}, whose products do not use it"
+    precision = _launched_in(facts)
+    if precision in ("bf16", "fp16"):
+        return f"the launcher trains in {precision}, whose products do not use it"
     return None
+
+
+def _trains_in_half(facts: Facts, target: Target) -> bool:
+    """Does the target compute in 16 bits, and no launcher in float32?"""
+    return _launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")
+
+
+def _launched_in(facts: Facts) -> str | None:
+    launcher = known(facts.launcher)
+    return launcher.settings.get("mixed_precision") if launcher else None

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Unavailable
-from envdoctor.knowledge.hardware import capabilities
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Unavailable
+from envdoctor.rules.hardware import likely_capabilities
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule
 
 
-@rule(Severity.ERROR)
-def fp8_support(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", subject="mixed_precision")
+def fp8_support(facts: Facts, target: Target) -> Findings:
     """The launcher asks for fp8 on a GPU that has none.
 
     Why: fp8 matrix products exist from compute capability 8.9 (Ada) and 9.0 (Hopper) on. On older GPUs
@@ -24,18 +19,13 @@ def fp8_support(facts: Facts, target: Target) -> Iterator[Finding]:
         if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
             raise Skip(facts.launcher.reason)
         return
-    found = capabilities(facts, target)
+    found = likely_capabilities(facts, target)
     if wanted == "fp8" and found and min(found) < (8, 9):
         least = min(found)
-        yield Finding(
-            kind="config-mismatch",
-            subject="mixed_precision",
+        yield finding(
             actual="fp8",
             expected="bf16" if least >= (8, 0) else "fp16",
             message=f"The launcher trains in fp8, which compute capability {least[0]}.{least[1]} does not have.",
-            remedy=Remedy(
-                text="Choose a format that the GPU has.",
-                commands=(f"accelerate launch --mixed_precision {'bf16' if least >= (8, 0) else 'fp16'} train.py",),
-            ),
-            root_rank=20,
+            fix="Choose a format that the GPU has.",
+            run=f"accelerate launch --mixed_precision {'bf16' if least >= (8, 0) else 'fp16'} train.py",
         )

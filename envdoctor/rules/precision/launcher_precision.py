@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Unavailable
-from envdoctor.knowledge.hardware import capabilities
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Unavailable
+from envdoctor.rules.hardware import likely_capabilities
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, known, rule
 
 
-@rule(Severity.NOTE)
-def launcher_precision(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="flag-differs", subject="mixed_precision", expected="bf16")
+def launcher_precision(facts: Facts, target: Target) -> Findings:
     """The launcher leaves training in float32, or chooses a narrower format than the GPU offers best.
 
     Why: with mixed_precision "no", a script that sets nothing itself trains in float32, at a fraction of the
@@ -25,18 +20,13 @@ def launcher_precision(facts: Facts, target: Target) -> Iterator[Finding]:
         if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
             raise Skip(facts.launcher.reason)
         return
-    found = capabilities(facts, target)
+    found = likely_capabilities(facts, target)
     if not found or min(found) < (8, 0) or wanted.lower() not in ("no", "fp16"):
         return
     text = "trains in float32 unless the script says otherwise" if wanted.lower() == "no" else "needs loss scaling"
-    yield Finding(
-        kind="flag-differs",
-        subject="mixed_precision",
+    yield finding(
         actual=wanted,
-        expected="bf16",
         message=f"The launcher's mixed_precision is {wanted}: it {text}; this GPU computes bf16.",
-        remedy=Remedy(
-            text="Choose bf16, unless the script sets its own.",
-            commands=("accelerate launch --mixed_precision bf16 train.py",),
-        ),
+        fix="Choose bf16, unless the script sets its own.",
+        run="accelerate launch --mixed_precision bf16 train.py",
     )

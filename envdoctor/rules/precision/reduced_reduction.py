@@ -1,17 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, SetFlag, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, Facts, Findings, SetFlag, Target, finding, need, rule
 
 _FLAG = "bf16-reduced-precision-reduction"
 
 
-@rule(Severity.NOTE)
-def reduced_reduction(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="flag-differs")
+def reduced_reduction(facts: Facts, target: Target) -> Findings:
     """bf16 products add their partial sums in another precision than the target was timed with.
 
     Why: where a product is split along its inner dimension, cuBLAS may add the parts in bf16 instead of float32:
@@ -24,14 +18,13 @@ def reduced_reduction(facts: Facts, target: Target) -> Iterator[Finding]:
     wanted = target.flags.get(_FLAG, "true")  # torch's default
     if flag is None or flag.value is None or flag.value == wanted or (target.is_cpu and target.name != "none"):
         return
-    yield Finding(
-        kind="flag-differs",
+    yield finding(
         subject=_FLAG,
         actual=flag.value,
         expected=wanted,
         message=f"bf16 products may{'' if flag.value == 'true' else ' not'} add partial sums in bf16; "
         f"{'the target was timed' if _FLAG in target.flags else 'the default is'} otherwise.",
-        remedy=remedies.setting(
+        fix=remedies.setting(
             target,
             "Set torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = " + str(wanted == "true") + ".",
         ),

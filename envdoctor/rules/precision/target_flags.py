@@ -1,11 +1,5 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, SetFlag, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, rule
 
 # Flags with a rule of their own, which says what they are worth.
 _ELSEWHERE = frozenset(
@@ -16,8 +10,8 @@ _ELSEWHERE = frozenset(
 )
 
 
-@rule(Severity.NOTE)
-def target_flags(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="flag-differs")
+def target_flags(facts: Facts, target: Target) -> Findings:
     """A flag of the target has another value here.
 
     Why: a recorded speed belongs to the target's flags. Threads and the allocator's configuration change little
@@ -33,13 +27,12 @@ def target_flags(facts: Facts, target: Target) -> Iterator[Finding]:
         flag = flags.get(name)
         if flag is None or flag.value is None or flag.value == value:
             continue
-        yield Finding(
-            kind="flag-differs",
+        yield finding(
             subject=name,
             actual=flag.value or "not set",
             expected=value,
             message=f"{name} is {flag.value or 'not set'}; the target was timed with {value}.",
-            remedy=remedies.setting(target, "Let the startup hook set it."),
-            severity=Severity.WARNING if name == "threads" and target.is_cpu else None,
+            fix=remedies.setting(target, "Let the startup hook set it."),
+            severity=WARNING if name == "threads" and target.is_cpu else None,
             repair=(SetFlag(name=name, value=value),),
         )

@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts, Torch
-from envdoctor.knowledge import remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, SetFlag, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Torch
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, SetFlag, Target, finding, known, need, rule
 
 _FLAG = "float32-matmul-precision"
 _SAYS = Pattern(
@@ -18,8 +13,8 @@ _SAYS = Pattern(
 )
 
 
-@rule(Severity.ERROR)
-def tf32_api_mixed(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="tf32-api-mixed", expected="one interface, readable")
+def tf32_api_mixed(facts: Facts, target: Target) -> Findings:
     """Old and new TF32 settings were mixed, so that reading them raises.
 
     Why: since torch 2.9 there are two interfaces. Setting only the newer one (torch.backends.*.fp32_precision)
@@ -34,22 +29,18 @@ def tf32_api_mixed(facts: Facts, target: Target) -> Iterator[Finding]:
     torch = known(facts.torch)
     evidence = _evidence(torch, facts.messages)
     if evidence is None:
-        if torch is None:
-            raise Skip("torch's flags were not read")
+        torch = need(torch, "torch's flags were not read")
         return
-    yield Finding(
-        kind="tf32-api-mixed",
+    yield finding(
         subject=_FLAG,
         actual=evidence,
-        expected="one interface, readable",
         message="TF32 was set through the old and the new interface; reading it raises.",
-        remedy=remedies.setting(
+        fix=remedies.setting(
             target,
             f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.',
             "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' .",
         ),
         explains=("precision/float32-matmul",),
-        root_rank=20,
         repair=(SetFlag(name=_FLAG, value=wanted),),
     )
 

@@ -1,12 +1,10 @@
 """Datasets and loaders of a script: which class feeds which ``DataLoader``, and what they do for each example."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
 
-from envdoctor.pattern import Pattern
+from envdoctor.rules.rule import Pattern
 from envdoctor.rules.script._reading import Tree, assigned, constant, inside, keyword
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "DataLoader", "StatefulDataLoader",

@@ -1,15 +1,12 @@
 """Launch files: shell scripts with torchrun or accelerate launch, accelerate's YAML, DeepSpeed's JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from envdoctor.facts import Facts, Script
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Skip
+from envdoctor.facts.model import Script
+from envdoctor.rules.rule import Facts, Pattern, Skip
 
 _COMMAND = Pattern(
     r"(?:^|\s|&&|;)(?P<tool>torchrun|accelerate\s+launch|deepspeed|python3?\s+-m\s+torch\.distributed\.(?:run|launch)"

@@ -1,7 +1,5 @@
 """Mixed precision as a script uses it: its autocast regions and its gradient scalers."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,14 +1,13 @@
 """A Python script as a tree whose names are resolved, so that rules ask for ``torch.load`` and not for spellings."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from envdoctor.facts import Facts, Script
-from envdoctor.rule import Finding, Remedy, Severity, Skip
+from envdoctor.facts.model import Script
+from envdoctor.rules.rule import Facts, Finding, Kind, Severity, Skip, finding
 
 NODES = 200_000
 """A training script has some thousand nodes; beyond this a file is generated and nobody wrote its faults by hand."""
@@ -158,25 +157,26 @@ def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
 
 
-def found(
+def finding_at(
     tree: Tree,
     node: ast.AST,
     *,
-    kind: str,
-    expected: str,
     message: str,
-    text: str,
-    line: str = "",
+    fix: str,
+    run: str = "",
+    kind: Kind | Literal[""] = "",
+    expected: str = "",
     severity: Severity | None = None,
 ) -> Finding:
-    """A finding at a line of the script; ``line`` is what should stand there instead."""
+    """A finding at a line of the script; ``run`` is what should stand there instead."""
     actual = tree.line(node)
-    return Finding(
+    return finding(
         kind=kind,
         subject=tree.place(node),
         actual=actual if len(actual) <= 160 else actual[:157] + "...",
         expected=expected,
         message=f"{tree.place(node)}: {message}",
-        remedy=Remedy(text=text, commands=(line,) if line else ()),
+        fix=fix,
+        run=run or (),
         severity=severity,
     )

@@ -1,13 +1,11 @@
 """What of a script runs in every training step: the innermost loops that call ``backward``, and what they call."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
 from collections.abc import Iterator
 
-from envdoctor.pattern import Pattern
+from envdoctor.rules.rule import Pattern
 from envdoctor.rules.script._reading import Tree, inside
 
 Loop = ast.For | ast.While | ast.AsyncFor
@@ -25,14 +23,12 @@ _RARELY = Pattern(
 def steps(tree: Tree) -> tuple[ast.AST, ...]:
     """Loops and functions whose body runs once per training step."""
     functions = {node.name: node for node in tree.nodes if isinstance(node, ast.FunctionDef)}
-    loops = [node for node in tree.nodes if isinstance(node, (ast.For, ast.While)) and _trains(tree, node, functions)]
+    loops = [node for node in tree.nodes if isinstance(node, (ast.For, ast.While)) and _trains(node, functions)]
     innermost = [loop for loop in loops if not any(other is not loop and _within(tree, other, loop) for other in loops)]
     found: list[ast.AST] = list(innermost)
     for loop in innermost:
         called = [functions.get(_called(node)) for node in inside(loop) if isinstance(node, ast.Call)]
-        found += [
-            function for function in dict.fromkeys(called) if function is not None and _has_backward(tree, function)
-        ]
+        found += [function for function in dict.fromkeys(called) if function is not None and _has_backward(function)]
     found += [
         node
         for node in tree.nodes
@@ -108,19 +104,19 @@ def _roots(node: ast.expr) -> Iterator[str]:
             yield from _roots(argument)
 
 
-def _trains(tree: Tree, loop: Loop, functions: dict[str, ast.FunctionDef]) -> bool:
-    if _has_backward(tree, loop):
+def _trains(loop: Loop, functions: dict[str, ast.FunctionDef]) -> bool:
+    if _has_backward(loop):
         return True
     return any(
         isinstance(node, ast.Call)
         and (called := functions.get(_called(node))) is not None
-        and _has_backward(tree, called)
-        and not _has_loop_with_backward(tree, called)
+        and _has_backward(called)
+        and not _has_loop_with_backward(called)
         for node in inside(loop)
     )
 
 
-def _has_backward(tree: Tree, node: ast.AST) -> bool:
+def _has_backward(node: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
@@ -129,8 +125,8 @@ def _has_backward(tree: Tree, node: ast.AST) -> bool:
     )
 
 
-def _has_loop_with_backward(tree: Tree, function: ast.AST) -> bool:
-    return any(isinstance(node, (ast.For, ast.While)) and _has_backward(tree, node) for node in inside(function))
+def _has_loop_with_backward(function: ast.AST) -> bool:
+    return any(isinstance(node, (ast.For, ast.While)) and _has_backward(node) for node in inside(function))
 
 
 def _called(call: ast.Call) -> str:

@@ -1,12 +1,7 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, constant, found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import Tree, constant, finding_at, given, trees
 
 _SETTERS = (
     "torch.autograd.set_detect_anomaly",
@@ -15,8 +10,8 @@ _SETTERS = (
 )
 
 
-@rule(Severity.WARNING)
-def anomaly_detection(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="anomaly detection off")
+def anomaly_detection(facts: Facts) -> Findings:
     """Autograd's anomaly detection is on.
 
     Why: every operation of the forward pass records a stack trace, and the backward pass checks each gradient for NaN,
@@ -27,14 +22,12 @@ def anomaly_detection(facts: Facts, target: Target) -> Iterator[Finding]:
     for tree in trees(facts):
         for node in tree.nodes:
             if isinstance(node, ast.Call) and _switches_on(tree, node):
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected="anomaly detection off",
                     message="anomaly detection records a stack trace for each operation and checks each gradient.",
-                    text="Remove it, or leave it off outside a hunt for NaN.",
-                    line="torch.autograd.set_detect_anomaly(False)",
+                    fix="Remove it, or leave it off outside a hunt for NaN.",
+                    run="torch.autograd.set_detect_anomaly(False)",
                 )
 
 

@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
 from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import Tree, constant, found, given, keyword, trees
+from envdoctor.rules.script._reading import Tree, constant, finding_at, given, keyword, trees
 from envdoctor.rules.script._steps import steps
-from envdoctor.target import Target
 
 
-@rule(Severity.NOTE)
-def batch_size_one(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="script-slow", expected="a batch that fills the GPU")
+def batch_size_one(facts: Facts) -> Findings:
     """One example at a time is trained.
 
     Why: a GPU computes several short examples in nearly the time of one. Accumulating gradients over batches of one
@@ -36,15 +31,13 @@ def batch_size_one(facts: Facts, target: Target) -> Iterator[Finding]:
 
 def _finding(tree: Tree, node: ast.AST, accumulation: int) -> Finding:
     better = min(accumulation, 8) if accumulation > 1 else 8
-    return found(
+    return finding_at(
         tree,
         node,
-        kind="script-slow",
-        expected="a batch that fills the GPU",
         message="one example at a time"
         + (f", accumulated over {accumulation} steps" if accumulation > 1 else "")
         + " leaves most of the GPU idle when examples are short.",
-        text="Raise the batch size until memory is used"
+        fix="Raise the batch size until memory is used"
         + (" and lower gradient_accumulation_steps by the same factor." if accumulation > 1 else "."),
-        line=f"batch_size={better}",
+        run=f"batch_size={better}",
     )

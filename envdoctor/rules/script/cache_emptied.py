@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, given, trees
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, given, trees
 from envdoctor.rules.script._steps import each_step
-from envdoctor.target import Target
 
 
-@rule(Severity.WARNING)
-def cache_emptied(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow")
+def cache_emptied(facts: Facts) -> Findings:
     """Memory is handed back and fetched again in every step.
 
     Why: torch.cuda.empty_cache() gives all cached blocks back to the driver; the next step must allocate them anew,
@@ -27,23 +22,21 @@ def cache_emptied(facts: Facts, target: Target) -> Iterator[Finding]:
                 node, "torch.cuda.empty_cache", "gc.collect", "torch.mps.empty_cache", "accelerate.utils.release_memory"
             ):
                 name = tree.dotted(node.func)
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
                     expected="not in the step",
                     message=f"{name}() in every step throws away memory that the next step fetches again.",
-                    text="Remove it from the loop. Against fragmentation use the allocator's expandable segments.",
-                    line="export PYTORCH_ALLOC_CONF=expandable_segments:True",
+                    fix="Remove it from the loop. Against fragmentation use the allocator's expandable segments.",
+                    run="export PYTORCH_ALLOC_CONF=expandable_segments:True",
                 )
             elif tree.is_call(node, ".zero_grad") and given(node, "set_to_none") is False:
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
                     expected="zero_grad()",
                     message="set_to_none=False writes zeros over all gradients in every step.",
-                    text="Leave set_to_none at its default, True.",
-                    line="optimizer.zero_grad()",
-                    severity=Severity.NOTE,
+                    fix="Leave set_to_none at its default, True.",
+                    run="optimizer.zero_grad()",
+                    severity=NOTE,
                 )

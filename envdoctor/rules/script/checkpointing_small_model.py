@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, known, rule
-from envdoctor.rules.script._reading import Tree, constant, found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, known, rule
+from envdoctor.rules.script._reading import Tree, constant, finding_at, given, trees
 
 BYTES = 18
 """Per parameter, with bf16 autocast: 4 weights, 2 its copy, 4 gradients, 8 Adam (huggingface.co/docs/transformers:
@@ -19,8 +14,8 @@ _SMALL = {
 }  # fmt: skip
 
 
-@rule(Severity.WARNING)
-def checkpointing_small_model(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="no recomputation")
+def checkpointing_small_model(facts: Facts) -> Findings:
     """Activations are recomputed for a model that leaves most of the memory free.
 
     Why: gradient checkpointing runs the forward pass twice, which costs 20 to 25 % of the speed. It buys memory, and a
@@ -37,16 +32,14 @@ def checkpointing_small_model(facts: Facts, target: Target) -> Iterator[Finding]
             continue
         share = size * 1e9 * BYTES / memory if memory else None
         if (share is not None and share < 0.4) or (share is None and size <= 0.6):
-            yield found(
+            yield finding_at(
                 tree,
                 place,
-                kind="script-slow",
-                expected="no recomputation",
                 message=f"activations of a model of {size:g} billion parameters are recomputed"
                 + (f", though weights and optimizer fill only {share:.0%} of this GPU." if share is not None else "."),
-                text="Switch gradient checkpointing off; if memory runs out, first lower the batch size.",
-                line="gradient_checkpointing=False",
-                severity=None if share is not None else Severity.NOTE,
+                fix="Switch gradient checkpointing off; if memory runs out, first lower the batch size.",
+                run="gradient_checkpointing=False",
+                severity=None if share is not None else NOTE,
             )
 
 

@@ -1,16 +1,12 @@
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, assigned, found, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import Tree, assigned, finding_at, trees
 
 
-@rule(Severity.WARNING)
-def compiled_checkpoint(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-wrong", expected="names without _orig_mod.")
+def compiled_checkpoint(facts: Facts) -> Findings:
     """The state of a compiled model is saved under names that only a compiled model has.
 
     Why: torch.compile(model) wraps the model, and state_dict() of the wrapper puts "_orig_mod." before every name. A
@@ -26,14 +22,12 @@ def compiled_checkpoint(facts: Facts, target: Target) -> Iterator[Finding]:
         for call in tree.calls(".state_dict"):
             if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in compiled and _saved(tree, call):
                 name = ast.unparse(call.func.value)
-                yield found(
+                yield finding_at(
                     tree,
                     call,
-                    kind="script-wrong",
-                    expected="names without _orig_mod.",
                     message='names in this checkpoint begin with "_orig_mod.", and a plain model will not find them.',
-                    text="Save the state of the model inside the wrapper, or compile it in place.",
-                    line=f"{name}._orig_mod.state_dict()    # or {name}.compile() instead of torch.compile({name})",
+                    fix="Save the state of the model inside the wrapper, or compile it in place.",
+                    run=f"{name}._orig_mod.state_dict()    # or {name}.compile() instead of torch.compile({name})",
                 )
 
 

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, trees
 
 
-@rule(Severity.WARNING)
-def data_parallel(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="DistributedDataParallel")
+def data_parallel(facts: Facts) -> Findings:
     """nn.DataParallel drives several GPUs from one process.
 
     Why: it copies the model to every GPU in each step, gathers all outputs on the first one, and its threads share one
@@ -19,12 +13,10 @@ def data_parallel(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     for tree in trees(facts):
         for call in tree.calls("torch.nn.DataParallel", "torch.nn.parallel.DataParallel"):
-            yield found(
+            yield finding_at(
                 tree,
                 call,
-                kind="script-slow",
-                expected="DistributedDataParallel",
                 message="DataParallel copies the model to every GPU in each step.",
-                text="Start one process per GPU and wrap the model with DistributedDataParallel.",
-                line=f"torchrun --nproc_per_node=gpu {tree.script.path}",
+                fix="Start one process per GPU and wrap the model with DistributedDataParallel.",
+                run=f"torchrun --nproc_per_node=gpu {tree.script.path}",
             )

@@ -1,22 +1,17 @@
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 
-from envdoctor.facts import Facts, Script
-from envdoctor.knowledge.cuda_variables import NCCL, PROFILERS
-from envdoctor.knowledge.debug_variables import CACHES_OFF, COMPILE_OFF, DEBUG
-from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.knowledge.variables import Variable
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
+from envdoctor.facts.model import Script
+from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, Variable
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, rule
 from envdoctor.rules.script._reading import assigned, constant, parse
-from envdoctor.target import Target
 
-_ROWS = (*DEBUG, *COMPILE_OFF, *CACHES_OFF, *PROFILERS, *NCCL)
+_TABLES = (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL)
 _SHELL = Pattern(
-    r"^\s*(?:#SBATCH\s+--export=\S*?,?|(?:export|declare -x|ENV|set(?=\s))\s+|-\s+)?"
+    r"^\s*(?:#SBATCH\s+--export=\S{0,400}?,?|(?:export|declare -x|ENV|set(?=\s))\s+|-\s+)?"
     r"(?P<rest>(?:[A-Z][A-Z0-9_]*=\S*\s+)*[A-Z][A-Z0-9_]*=\S*.*)$"
 )
 _ASSIGNMENT = Pattern(
@@ -25,8 +20,8 @@ _ASSIGNMENT = Pattern(
 _YAML = Pattern(r"^\s*(?:-\s+)?['\"]?(?P<name>[A-Z][A-Z0-9_]+)['\"]?\s*[:=]\s*['\"]?(?P<value>[^'\"#\s]*)")
 
 
-@rule(Severity.WARNING)
-def debug_variables(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="debug-variable", expected="not set")
+def debug_variables(facts: Facts, target: Target) -> Findings:
     """The script or launch file itself sets a debugging variable.
 
     Why: a variable that is set in code does not show in the shell, comes back after every ``unset``, and slows every
@@ -40,21 +35,19 @@ def debug_variables(facts: Facts, target: Target) -> Iterator[Finding]:
     idle = trains_on_gpu(facts, target) is False
     for script in facts.scripts:
         for number, name, value in _settings(script):
-            for row in _ROWS:
-                if row.name == name and row.active(value):
+            for row in chain.from_iterable(rows.among((name,)) for rows in _TABLES):
+                if row.active(value):
                     yield _finding(script, number, row, value, idle and row.cuda)
 
 
 def _finding(script: Script, number: int, row: Variable, value: str, idle: bool) -> Finding:
     place = f"{script.path}:{number}"
-    return Finding(
-        kind="debug-variable",
+    return finding(
         subject=f"{place} {row.name}",
         actual=f"{row.name}={value}",
-        expected="not set",
         message=f"{place} sets {row.name}={value}: {row.effect}" + (" (no effect on a CPU)." if idle else "."),
-        remedy=Remedy(text=f"Remove {row.name} from {place}, or set it only while looking for a fault."),
-        severity=Severity.NOTE if idle else row.severity,
+        fix=f"Remove {row.name} from {place}, or set it only while looking for a fault.",
+        severity=NOTE if idle else Severity[row.severity.upper()],
         source=row.source,
     )
 

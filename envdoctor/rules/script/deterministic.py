@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
 
 _CALLS = ("torch.use_deterministic_algorithms", "torch.set_deterministic")
 
 
-@rule(Severity.WARNING)
-def deterministic(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="fast algorithms")
+def deterministic(facts: Facts) -> Findings:
     """Deterministic algorithms are forced.
 
     Why: fast kernels that add in any order are then refused or replaced by slower ones, and some are synchronised.
@@ -23,13 +18,11 @@ def deterministic(facts: Facts, target: Target) -> Iterator[Finding]:
     for tree in trees(facts):
         for node in tree.nodes:
             if what := _forces(tree, node):
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected="fast algorithms",
                     message=f"{what} forbids the fastest kernels.",
-                    text="Remove it, unless results must be equal to the bit. A seed repeats a run closely.",
+                    fix="Remove it, unless results must be equal to the bit. A seed repeats a run closely.",
                 )
 
 

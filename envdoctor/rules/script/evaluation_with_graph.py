@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, found, inside, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import Tree, finding_at, inside, trees
 
 _GUARDS = ("no_grad", "inference_mode", "set_grad_enabled", "eval_mode")
 
 
-@rule(Severity.WARNING)
-def evaluation_with_graph(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="with torch.inference_mode():")
+def evaluation_with_graph(facts: Facts) -> Findings:
     """Evaluation records a graph that nobody differentiates.
 
     Why: model.eval() only switches layers like dropout. Without torch.no_grad() or inference_mode() each forward pass
@@ -26,21 +21,19 @@ def evaluation_with_graph(facts: Facts, target: Target) -> Iterator[Finding]:
                 continue
             model = ast.unparse(call.func.value)
             scope = tree.scope(call)
-            forward = _forward(tree, scope, model, call.lineno)
+            forward = _forward(scope, model, call.lineno)
             if forward is None or _guarded(tree, forward) or _called_under_guard(tree, scope):
                 continue
-            yield found(
+            yield finding_at(
                 tree,
                 forward,
-                kind="script-slow",
-                expected="with torch.inference_mode():",
                 message=f"{model} runs in evaluation mode and still records a graph.",
-                text="Put the evaluation under torch.inference_mode() (or torch.no_grad()).",
-                line="with torch.inference_mode():",
+                fix="Put the evaluation under torch.inference_mode() (or torch.no_grad()).",
+                run="with torch.inference_mode():",
             )
 
 
-def _forward(tree: Tree, scope: ast.AST, model: str, after: int) -> ast.Call | None:
+def _forward(scope: ast.AST, model: str, after: int) -> ast.Call | None:
     """The first ``model(...)`` between ``model.eval()`` and the next ``model.train()`` of the same function."""
     calls = [node for node in inside(scope) if isinstance(node, ast.Call) and node.lineno > after]
     trains = min((c.lineno for c in calls if ast.unparse(c.func) == f"{model}.train"), default=1 << 30)

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, rule
 from envdoctor.rules.script._precision import autocasts, scalers
-from envdoctor.rules.script._reading import found, trees
-from envdoctor.target import Target
+from envdoctor.rules.script._reading import finding_at, trees
 
 
-@rule(Severity.NOTE)
-def grad_scaler(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect", expected="no GradScaler with bfloat16")
+def grad_scaler(facts: Facts) -> Findings:
     """A GradScaler scales bfloat16 gradients, which need none.
 
     Why: bfloat16 has the range of float32, so nothing underflows. The scaler only adds a pass over all gradients and a
@@ -25,12 +20,10 @@ def grad_scaler(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         for scaler in scalers(tree):
             if isinstance(scaler, ast.Call):
-                yield found(
+                yield finding_at(
                     tree,
                     scaler,
-                    kind="no-effect",
-                    expected="no GradScaler with bfloat16",
                     message="a GradScaler has no use with bfloat16; it adds a wait for the GPU to each step.",
-                    text="Remove the scaler: loss.backward(); optimizer.step().",
-                    line="loss.backward(); optimizer.step()",
+                    fix="Remove the scaler: loss.backward(); optimizer.step().",
+                    run="loss.backward(); optimizer.step()",
                 )

@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, found, inside, trees
+from envdoctor.rules.rule import ERROR, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, inside, trees
 from envdoctor.rules.script._steps import steps
-from envdoctor.target import Target
 
 _ZERO_THEMSELVES = ("deepspeed", "colossalai")
 
 
-@rule(Severity.ERROR)
-def gradients_kept(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="script-wrong", expected="optimizer.zero_grad() in each step")
+def gradients_kept(facts: Facts) -> Findings:
     """Gradients are never set to zero.
 
     Why: backward() adds to what is there. Without zero_grad() every step follows the sum of all gradients so far.
@@ -30,19 +25,17 @@ def gradients_kept(facts: Facts, target: Target) -> Iterator[Finding]:
         ):
             continue
         for step in steps(tree):
-            if isinstance(step, (ast.For, ast.While)) and (call := _optimizer_step(tree, step)):
-                yield found(
+            if isinstance(step, (ast.For, ast.While)) and (call := _optimizer_step(step)):
+                yield finding_at(
                     tree,
                     call,
-                    kind="script-wrong",
-                    expected="optimizer.zero_grad() in each step",
                     message="gradients of all steps are added up: nothing sets them to zero.",
-                    text="Call optimizer.zero_grad() after optimizer.step().",
-                    line="optimizer.step(); optimizer.zero_grad()",
+                    fix="Call optimizer.zero_grad() after optimizer.step().",
+                    run="optimizer.step(); optimizer.zero_grad()",
                 )
 
 
-def _optimizer_step(tree: Tree, loop: ast.AST) -> ast.Call | None:
+def _optimizer_step(loop: ast.AST) -> ast.Call | None:
     """``optimizer.step()`` of a plain torch optimizer, found by its name."""
     for node in inside(loop):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step":

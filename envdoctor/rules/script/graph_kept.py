@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, trees
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, trees
 from envdoctor.rules.script._steps import each_step, losses
-from envdoctor.target import Target
 
 
-@rule(Severity.WARNING)
-def graph_kept(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-wrong")
+def graph_kept(facts: Facts) -> Findings:
     """Losses are collected together with their graphs.
 
     Why: a loss that is added up or put in a list without detach() keeps everything that computed it. Memory grows with
@@ -46,14 +41,13 @@ def graph_kept(facts: Facts, target: Target) -> Iterator[Finding]:
                 if ast.unparse(node.func.value) in names:
                     continue
             if isinstance(kept, ast.Name) and kept.id in names:
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-wrong",
                     expected=f"{kept.id}.detach()",
                     message=f"{kept.id} is kept with the graph that computed it: memory grows with every step.",
-                    text="Detach the loss before it is collected.",
-                    line=tree.line(node).replace(kept.id + ")", kept.id + ".detach())")
+                    fix="Detach the loss before it is collected.",
+                    run=tree.line(node).replace(kept.id + ")", kept.id + ".detach())")
                     if isinstance(node, ast.Call)
                     else f"{ast.unparse(node.target)} += {kept.id}.detach()"
                     if isinstance(node, ast.AugAssign)

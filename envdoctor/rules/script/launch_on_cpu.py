@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, rule
 from envdoctor.rules.script._launching import settings
-from envdoctor.target import Target
 
 
-@rule(Severity.ERROR)
-def launch_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch", expected="the GPU is used")
+def launch_on_cpu(facts: Facts, target: Target) -> Findings:
     """The launch file keeps training on the CPU of a machine with a GPU.
 
     Why: use_cpu: true (or --cpu) wins over every GPU; training then runs tens of times slower and says nothing.
@@ -24,12 +18,10 @@ def launch_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
         for setting in file:
             hidden = setting.name == "CUDA_VISIBLE_DEVICES" and setting.value in ("", "-1", "NoDevFiles")
             if hidden or (setting.name == "use_cpu" and setting.value.lower() in ("true", "yes", "1")):
-                yield Finding(
-                    kind="config-mismatch",
+                yield finding(
                     subject=setting.place,
                     actual=setting.line[:160],
-                    expected="the GPU is used",
                     message=f"{setting.place} keeps training on the CPU although there is a GPU.",
-                    remedy=Remedy(text="Let it use the GPU.", commands=("use_cpu: false",)),
-                    root_rank=30,
+                    fix="Let it use the GPU.",
+                    run="use_cpu: false",
                 )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import capabilities
-from envdoctor.rule import Finding, Remedy, Severity, rule
+from envdoctor.rules.hardware import likely_capabilities
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, rule
 from envdoctor.rules.script._launching import settings
-from envdoctor.target import Target
 
 
-@rule(Severity.NOTE)
-def launch_precision(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="script-slow", expected="mixed_precision: bf16")
+def launch_precision(facts: Facts, target: Target) -> Findings:
     """The launch file asks for full precision on a GPU with bfloat16 tensor cores.
 
     Why: float32 runs at a small part of the speed of bfloat16 on GPUs from capability 8.0 on. It may be meant, and a
@@ -19,22 +13,19 @@ def launch_precision(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://huggingface.co/docs/accelerate/usage_guides/mixed_precision
     """
     found = list(settings(facts))
-    gpus = capabilities(facts, target)
+    gpus = likely_capabilities(facts, target)
     if not gpus or min(gpus) < (8, 0):
         return
     for _, file in found:
         for setting in file:
             if setting.name == "mixed_precision" and setting.value.lower() in ("no", "fp16"):
                 full = setting.value.lower() == "no"
-                yield Finding(
-                    kind="script-slow",
+                yield finding(
                     subject=setting.place,
                     actual=f"mixed_precision: {setting.value}",
-                    expected="mixed_precision: bf16",
                     message=f"{setting.place}: "
                     + ("full precision" if full else "float16, which needs loss scaling,")
                     + " on a GPU that computes bfloat16 at full speed.",
-                    remedy=Remedy(
-                        text="Use bf16, unless the script chooses its own types.", commands=("mixed_precision: bf16",)
-                    ),
+                    fix="Use bf16, unless the script chooses its own types.",
+                    run="mixed_precision: bf16",
                 )

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Severity, finding, known, rule
 from envdoctor.rules.script._launching import Setting, settings
-from envdoctor.target import Target
 
 
-@rule(Severity.ERROR)
-def launch_processes(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="config-mismatch")
+def launch_processes(facts: Facts) -> Findings:
     """The launch file starts more or fewer processes than there are GPUs.
 
     Why: with more processes than GPUs two ranks share one card and fail or crawl; with fewer, cards stay idle.
@@ -29,10 +23,10 @@ def launch_processes(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         setting, processes = started
         if processes > available:
-            yield _finding(setting, processes, available, Severity.ERROR, "ranks would share a GPU")
+            yield _finding(setting, processes, available, ERROR, "ranks would share a GPU")
         elif processes < available and not visible:
             idle = available - processes
-            yield _finding(setting, processes, available, Severity.WARNING, f"{idle} of them stay idle")
+            yield _finding(setting, processes, available, WARNING, f"{idle} of them stay idle")
 
 
 def _per_machine(named: dict[str, Setting]) -> tuple[Setting, int] | None:
@@ -48,12 +42,12 @@ def _per_machine(named: dict[str, Setting]) -> tuple[Setting, int] | None:
 
 
 def _finding(setting: Setting, processes: int, available: int, severity: Severity, effect: str) -> Finding:
-    return Finding(
-        kind="config-mismatch",
+    return finding(
         subject=setting.place,
         actual=f"{processes} processes",
         expected=f"{available} processes, one per GPU",
         message=f"{setting.place} starts {processes} processes for {available} GPUs: {effect}.",
-        remedy=Remedy(text=f"Start {available} processes.", commands=(f"{setting.name}: {available}",)),
+        fix=f"Start {available} processes.",
+        run=f"{setting.name}: {available}",
         severity=severity,
     )

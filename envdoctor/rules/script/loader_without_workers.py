@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 from envdoctor.rules.script._datasets import collate_of, dataset_of, heavy_call, loaders, method, workers
-from envdoctor.rules.script._reading import found, trees
-from envdoctor.target import Target
+from envdoctor.rules.script._reading import finding_at, trees
 
 
-@rule(Severity.WARNING)
-def loader_without_workers(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="num_workers above 0, or data prepared beforehand")
+def loader_without_workers(facts: Facts) -> Findings:
     """The training process itself tokenises or decodes every batch.
 
     Why: without workers the GPU waits while the main process tokenises in __getitem__ or in the collate function; a
@@ -28,12 +22,10 @@ def loader_without_workers(facts: Facts, target: Target) -> Iterator[Finding]:
             heavy = heavy_call(tree, item) or heavy_call(tree, collate_of(tree, loader))
             if heavy is None:
                 continue
-            yield found(
+            yield finding_at(
                 tree,
                 loader,
-                kind="script-slow",
-                expected="num_workers above 0, or data prepared beforehand",
                 message=f"no loader workers, and line {heavy.lineno} prepares each example: the GPU waits for it.",
-                text="Prepare the examples once before training (datasets.map), or give the loader workers.",
-                line="DataLoader(..., num_workers=4, persistent_workers=True, pin_memory=True)",
+                fix="Prepare the examples once before training (datasets.map), or give the loader workers.",
+                run="DataLoader(..., num_workers=4, persistent_workers=True, pin_memory=True)",
             )

@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, found, given, trees
+from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
+from envdoctor.rules.script._reading import Tree, finding_at, given, trees
 from envdoctor.rules.script._steps import each_step
-from envdoctor.target import Target
 
 _LOGGERS = (".add_scalar", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics", ".log_metrics")
 
 
-@rule(Severity.NOTE)
-def logging_every_step(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="script-slow", expected="a log line every 10 steps or more")
+def logging_every_step(facts: Facts) -> Findings:
     """Every single step is logged.
 
     Why: what is logged must be read from the GPU, so each step ends with a wait; the log itself costs a little more.
@@ -34,12 +29,4 @@ def _every_step(call: ast.Call) -> str:
 
 
 def _finding(tree: Tree, node: ast.AST, message: str, line: str) -> Finding:
-    return found(
-        tree,
-        node,
-        kind="script-slow",
-        expected="a log line every 10 steps or more",
-        message=message,
-        text="Log every 10th step or more rarely.",
-        line=line,
-    )
+    return finding_at(tree, node, message=message, fix="Log every 10th step or more rarely.", run=line)

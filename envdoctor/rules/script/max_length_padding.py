@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, given, trees
 
 _FIXED = ("diffusers", "torch_xla", "jax", "tensorflow", "optimum")
 """Where every row must have one length: text encoders of diffusion models, and compilers for fixed shapes."""
 
 
-@rule(Severity.WARNING)
-def max_length_padding(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected='padding="longest" in the collator, or packing')
+def max_length_padding(facts: Facts) -> Findings:
     """Every example is padded to the greatest length.
 
     Why: padded positions are computed like real ones. With rows of spread lengths most of the work is then padding;
@@ -29,12 +24,10 @@ def max_length_padding(facts: Facts, target: Target) -> Iterator[Finding]:
                 continue
             padding = given(node, "padding")
             if padding == "max_length" or given(node, "pad_to_max_length") is True:
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected='padding="longest" in the collator, or packing',
                     message="every row is padded to the greatest length, and padding is computed like text.",
-                    text="Tokenise without padding; let the collator pad to the longest row of a batch, or pack rows.",
-                    line="DataCollatorWithPadding(tokenizer, pad_to_multiple_of=8)",
+                    fix="Tokenise without padding; let the collator pad to the longest row of a batch, or pack rows.",
+                    run="DataCollatorWithPadding(tokenizer, pad_to_multiple_of=8)",
                 )

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import finding_at, given, trees
 
 
-@rule(Severity.WARNING)
-def nan_filter(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-wrong", expected="logging_nan_inf_filter=False")
+def nan_filter(facts: Facts) -> Findings:
     """Steps whose loss is NaN or infinite are hidden from the log.
 
     Why: logging_nan_inf_filter=True replaces such losses by the average of the last ones in what is logged; the
@@ -21,12 +16,10 @@ def nan_filter(facts: Facts, target: Target) -> Iterator[Finding]:
     for tree in trees(facts):
         for node in tree.nodes:
             if isinstance(node, ast.Call) and given(node, "logging_nan_inf_filter") is True:
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-wrong",
-                    expected="logging_nan_inf_filter=False",
                     message="losses that are NaN or infinite are left out of the log.",
-                    text="Set logging_nan_inf_filter=False, so that a ruined run shows.",
-                    line="logging_nan_inf_filter=False",
+                    fix="Set logging_nan_inf_filter=False, so that a ruined run shows.",
+                    run="logging_nan_inf_filter=False",
                 )

@@ -1,18 +1,13 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, rule
 from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import Tree, found, given, trees
+from envdoctor.rules.script._reading import finding_at, given, trees
 from envdoctor.rules.script._steps import each_step
-from envdoctor.target import Target
 
 
-@rule(Severity.NOTE)
-def pinned_copies(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect")
+def pinned_copies(facts: Facts) -> Findings:
     """Pinned memory and non-blocking copies are used without each other.
 
     Why: a copy to the GPU overlaps with computing only when its source is pinned and the copy does not block. One
@@ -26,31 +21,29 @@ def pinned_copies(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         pinned = [call for call in calls if given(call, "pin_memory") is True]
         unpinned = [call for call in calls if call not in pinned and given(call, "pin_memory") in (None, False)]
-        copies = [node for node in each_step(tree) if isinstance(node, ast.Call) and _to_device(tree, node)]
+        copies = [node for node in each_step(tree) if isinstance(node, ast.Call) and _to_device(node)]
         free = [copy for copy in copies if given(copy, "non_blocking") is True]
         if pinned and copies and not free:
-            yield found(
+            yield finding_at(
                 tree,
                 copies[0],
-                kind="no-effect",
                 expected="non_blocking=True",
                 message="the loader pins its batches, but this copy blocks all the same.",
-                text="Copy with non_blocking=True, so that the pinned batch is sent while the GPU computes.",
-                line="batch.to(device, non_blocking=True)",
+                fix="Copy with non_blocking=True, so that the pinned batch is sent while the GPU computes.",
+                run="batch.to(device, non_blocking=True)",
             )
         elif free and not pinned and unpinned == calls:
-            yield found(
+            yield finding_at(
                 tree,
                 free[0],
-                kind="no-effect",
                 expected="DataLoader(pin_memory=True)",
                 message="non_blocking=True does nothing here: the loader's batches are not pinned.",
-                text="Let the loader pin its batches.",
-                line="DataLoader(..., pin_memory=True)",
+                fix="Let the loader pin its batches.",
+                run="DataLoader(..., pin_memory=True)",
             )
 
 
-def _to_device(tree: Tree, call: ast.Call) -> bool:
+def _to_device(call: ast.Call) -> bool:
     """``x.to(device)``, ``x.cuda()``: not ``x.to(torch.bfloat16)`` nor a copy to the CPU."""
     if not isinstance(call.func, ast.Attribute):
         return False

@@ -1,20 +1,14 @@
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
 
 _DROPOUT = Pattern(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
 
 
-@rule(Severity.ERROR)
-def rng_state(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="script-wrong", expected="preserve_rng_state=True")
+def rng_state(facts: Facts) -> Findings:
     """Activation checkpointing does not keep the random state, and the model has dropout.
 
     Why: with preserve_rng_state=False the second forward pass draws another dropout mask than the first one, so the
@@ -30,17 +24,15 @@ def rng_state(facts: Facts, target: Target) -> Iterator[Finding]:
             dropout = _dropout(tree)
             if dropout is False:
                 continue
-            yield found(
+            yield finding_at(
                 tree,
                 place,
-                kind="script-wrong",
-                expected="preserve_rng_state=True",
                 message="the recomputed forward pass draws other dropout masks: gradients are wrong."
                 if dropout
                 else "if the model has any dropout, recomputation draws other masks and gradients are wrong.",
-                text="Leave preserve_rng_state at its default, True; or set every dropout of the model to 0.",
-                line="preserve_rng_state=True",
-                severity=None if dropout else Severity.WARNING,
+                fix="Leave preserve_rng_state at its default, True; or set every dropout of the model to 0.",
+                run="preserve_rng_state=True",
+                severity=None if dropout else WARNING,
             )
 
 

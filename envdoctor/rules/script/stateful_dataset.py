@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 from envdoctor.rules.script._datasets import dataset_of, loaders, method, workers
-from envdoctor.rules.script._reading import Tree, found, inside, trees
-from envdoctor.target import Target
+from envdoctor.rules.script._reading import Tree, finding_at, inside, trees
 
 _MUTATE = frozenset(("append", "extend", "add", "pop", "remove", "insert", "discard", "clear", "popleft", "appendleft"))
 _SPLITS = ("torch.utils.data.get_worker_info", "get_worker_info", "torch.utils.data._utils.worker.get_worker_info")
 
 
-@rule(Severity.WARNING)
-def stateful_dataset(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-wrong")
+def stateful_dataset(facts: Facts) -> Findings:
     """Loader workers each change their own copy of the dataset.
 
     Why: a worker is another process with a copy of the dataset. A counter or list that __getitem__ changes grows apart
@@ -30,24 +25,22 @@ def stateful_dataset(facts: Facts, target: Target) -> Iterator[Finding]:
             if dataset is None or not count:
                 continue
             if (getitem := method(dataset, "__getitem__")) and (change := _change(getitem)):
-                yield found(
+                yield finding_at(
                     tree,
                     change,
-                    kind="script-wrong",
                     expected="a dataset that does not change itself",
                     message=f"__getitem__ changes the dataset, and each of {count} workers changes only its own copy.",
-                    text="Compute what is needed from the index (or a seed and the epoch), or set num_workers=0.",
+                    fix="Compute what is needed from the index (or a seed and the epoch), or set num_workers=0.",
                 )
             iterator = method(dataset, "__iter__")
             if iterator and not getitem and not _splits(tree, dataset):
-                yield found(
+                yield finding_at(
                     tree,
                     loader,
-                    kind="script-wrong",
                     expected="examples divided among the workers",
                     message=f"{dataset.name} does not ask which worker it is: every example comes {count} times.",
-                    text="Divide the examples by torch.utils.data.get_worker_info(), or set num_workers=0.",
-                    line="info = torch.utils.data.get_worker_info()    # index % info.num_workers == info.id",
+                    fix="Divide the examples by torch.utils.data.get_worker_info(), or set num_workers=0.",
+                    run="info = torch.utils.data.get_worker_info()    # index % info.num_workers == info.id",
                 )
 
 

@@ -1,21 +1,16 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, found, trees
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.script._reading import Tree, finding_at, trees
 from envdoctor.rules.script._steps import each_step, losses
-from envdoctor.target import Target
 
 _METHODS = frozenset(("item", "cpu", "numpy", "tolist"))
 _BUILTINS = frozenset(("float", "int", "bool", "print", "str", "format"))
 
 
-@rule(Severity.WARNING)
-def sync_per_step(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="no wait in the step")
+def sync_per_step(facts: Facts, target: Target) -> Findings:
     """The training loop waits for the GPU in every step.
 
     Why: .item(), float(loss), print(loss), .cpu() and torch.cuda.synchronize() hold the host until every queued kernel
@@ -32,15 +27,13 @@ def sync_per_step(facts: Facts, target: Target) -> Iterator[Finding]:
             number = getattr(node, "lineno", 0)
             if what and number not in lines:
                 lines.add(number)
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected="no wait in the step",
                     message=f"{what} makes the host wait for the GPU in every step.",
-                    text="Add up on the GPU and read the sum every n-th step.",
-                    line="total += loss.detach()    # and total.item() only when logging, every n steps",
-                    severity=Severity.NOTE if note else None,
+                    fix="Add up on the GPU and read the sum every n-th step.",
+                    run="total += loss.detach()    # and total.item() only when logging, every n steps",
+                    severity=NOTE if note else None,
                 )
 
 

@@ -1,21 +1,16 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, found, keyword, trees
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.script._reading import Tree, finding_at, keyword, trees
 from envdoctor.rules.script._steps import each_step
-from envdoctor.target import Target
 
 _MAKERS = tuple(
     f"torch.{name}" for name in "zeros ones full empty arange eye rand randn randint linspace tensor randperm".split()
 )
 
 
-@rule(Severity.WARNING)
-def tensors_made_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="device= where the tensor is made")
+def tensors_made_on_cpu(facts: Facts) -> Findings:
     """Tensors are made on the CPU in every step and copied to the GPU.
 
     Why: each such copy comes from ordinary memory, so the host waits for it. Made on the GPU it costs one launch.
@@ -25,14 +20,12 @@ def tensors_made_on_cpu(facts: Facts, target: Target) -> Iterator[Finding]:
     for tree in trees(facts):
         for node in each_step(tree):
             if isinstance(node, ast.Call) and (made := _made_and_moved(tree, node)):
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected="device= where the tensor is made",
                     message="a tensor is made on the CPU and copied to the GPU in every step.",
-                    text="Make it on the device, or once before the loop.",
-                    line=f"{ast.unparse(made)[:-1]}, device=device)"[:160],
+                    fix="Make it on the device, or once before the loop.",
+                    run=f"{ast.unparse(made)[:-1]}, device=device)"[:160],
                 )
 
 

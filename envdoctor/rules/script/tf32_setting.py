@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, found, given, trees
+from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Kind, rule
+from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
 from envdoctor.rules.script._steps import steps
-from envdoctor.target import Target
 
 _OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
 _NEW = (
@@ -18,8 +13,8 @@ _NEW = (
 _CALL = "torch.set_float32_matmul_precision"
 
 
-@rule(Severity.WARNING)
-def tf32_setting(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, expected='torch.set_float32_matmul_precision("high") before the model is built')
+def tf32_setting(facts: Facts) -> Findings:
     """TF32 is set in a way that fails later or comes too late.
 
     Why: torch 2.9 and later refuse to read the old attributes once the new fp32_precision ones were written, and the
@@ -71,13 +66,12 @@ def _late(tree: Tree, node: ast.AST) -> bool:
     return bool(ends) and line > min(ends)
 
 
-def _finding(tree: Tree, node: ast.AST, kind: str, message: str) -> Finding:
-    return found(
+def _finding(tree: Tree, node: ast.AST, kind: Kind, message: str) -> Finding:
+    return finding_at(
         tree,
         node,
         kind=kind,
-        expected='torch.set_float32_matmul_precision("high") before the model is built',
         message=message,
-        text='Set it once, at the top of the script, by torch.set_float32_matmul_precision("high"), and nowhere else.',
-        line='torch.set_float32_matmul_precision("high")',
+        fix='Set it once, at the top of the script, by torch.set_float32_matmul_precision("high"), and nowhere else.',
+        run='torch.set_float32_matmul_precision("high")',
     )

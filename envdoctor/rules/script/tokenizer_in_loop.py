@@ -1,15 +1,9 @@
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.rules.script._reading import found, trees
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, rule
+from envdoctor.rules.script._reading import finding_at, trees
 from envdoctor.rules.script._steps import each_step
-from envdoctor.target import Target
 
 _TOKENISES = Pattern(
     r"(?:^|\.)\w*tokenizer(?:\.(?:encode|encode_plus|batch_encode_plus|apply_chat_template|__call__))?$|(?:^|\.)tokenize$",
@@ -17,8 +11,8 @@ _TOKENISES = Pattern(
 )
 
 
-@rule(Severity.WARNING)
-def tokenizer_in_loop(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-slow", expected="tokens prepared beforehand")
+def tokenizer_in_loop(facts: Facts) -> Findings:
     """Text is tokenised inside the training step.
 
     Why: the GPU waits while the tokenizer runs on the CPU, again in each epoch for the same text.
@@ -28,12 +22,10 @@ def tokenizer_in_loop(facts: Facts, target: Target) -> Iterator[Finding]:
     for tree in trees(facts):
         for node in each_step(tree):
             if isinstance(node, ast.Call) and _TOKENISES.search(tree.dotted(node.func)):
-                yield found(
+                yield finding_at(
                     tree,
                     node,
-                    kind="script-slow",
-                    expected="tokens prepared beforehand",
                     message="the tokenizer runs inside the training step, while the GPU waits.",
-                    text="Tokenise the data once, before training.",
-                    line="dataset = dataset.map(lambda rows: tokenizer(rows['text'], truncation=True), batched=True)",
+                    fix="Tokenise the data once, before training.",
+                    run="dataset = dataset.map(lambda rows: tokenizer(rows['text'], truncation=True), batched=True)",
                 )

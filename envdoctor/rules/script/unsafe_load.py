@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.rule import Finding, Severity, known, rule
-from envdoctor.rules.script._reading import found, given, keyword, trees
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, known, rule
+from envdoctor.rules.script._reading import finding_at, given, keyword, trees
 
 
-@rule(Severity.NOTE)
-def unsafe_load(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="script-wrong", expected="weights_only=True")
+def unsafe_load(facts: Facts) -> Findings:
     """torch.load may run code out of the file.
 
     Why: a checkpoint is a pickle, and a pickle runs what it says. Since torch 2.6 weights_only=True is the default;
@@ -28,12 +23,10 @@ def unsafe_load(facts: Facts, target: Target) -> Iterator[Finding]:
                 continue
             if choice is None and keyword(call, "weights_only") is not None:
                 continue  # computed
-            yield found(
+            yield finding_at(
                 tree,
                 call,
-                kind="script-wrong",
-                expected="weights_only=True",
                 message="this load runs whatever code the file contains.",
-                text="Load weights only; checkpoints with further objects can be saved as plain dicts of tensors.",
-                line=f"{ast.unparse(call)[:-1]}, weights_only=True)"[:160] if choice is None else "weights_only=True",
+                fix="Load weights only; checkpoints with further objects can be saved as plain dicts of tensors.",
+                run=f"{ast.unparse(call)[:-1]}, weights_only=True)"[:160] if choice is None else "weights_only=True",
             )

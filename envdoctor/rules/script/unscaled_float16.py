@@ -1,19 +1,13 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Severity, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 from envdoctor.rules.script._precision import autocasts
-from envdoctor.rules.script._reading import found, trees
+from envdoctor.rules.script._reading import finding_at, trees
 from envdoctor.rules.script._steps import steps
-from envdoctor.target import Target
 
 _HANDLED = ("accelerate", "lightning", "pytorch_lightning", "deepspeed", "composer", "apex")
 
 
-@rule(Severity.WARNING)
-def unscaled_float16(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="script-wrong", expected="bfloat16, or float16 with a gradient scaler")
+def unscaled_float16(facts: Facts) -> Findings:
     """float16 autocast trains without a gradient scaler.
 
     Why: gradients below about 6e-8 become zero in float16, so training stalls or drifts without an error. float16 is
@@ -26,14 +20,12 @@ def unscaled_float16(facts: Facts, target: Target) -> Iterator[Finding]:
             continue
         for call, dtype in autocasts(tree):
             if dtype == "float16" and not _only_inference(tree.script.source):
-                yield found(
+                yield finding_at(
                     tree,
                     call,
-                    kind="script-wrong",
-                    expected="bfloat16, or float16 with a gradient scaler",
                     message="float16 without a gradient scaler: small gradients become zero.",
-                    text="Use bfloat16, which needs no scaler, or add torch.amp.GradScaler.",
-                    line='torch.autocast("cuda", dtype=torch.bfloat16)',
+                    fix="Use bfloat16, which needs no scaler, or add torch.amp.GradScaler.",
+                    run='torch.autocast("cuda", dtype=torch.bfloat16)',
                 )
 
 

@@ -1,17 +1,13 @@
 """Reading the list of native libraries that torch has mapped, or that a report names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import known
+from envdoctor.rules.rule import Facts, Pattern, known
 
 _FILE = Pattern(
-    r"(?P<folder>.*/)?(?P<stem>lib[A-Za-z]+[A-Za-z0-9_+-]*?)(?:-[0-9a-f]{8,})?\.so(?:\.(?P<version>[\d.]+))?$"
+    r"(?P<folder>.*/)?(?P<stem>lib[A-Za-z][A-Za-z0-9_+-]{0,120}?)(?:-[0-9a-f]{8,120})?\.so(?:\.(?P<version>[\d.]+))?$"
 )
 
 

@@ -1,24 +1,28 @@
-from __future__ import annotations
+import re
 
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import matched, nvidia_gpu, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda, torch_version
-from envdoctor.compat.machine import driver_version, machine_of
-from envdoctor.compat.solver import best_build
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Pin, Severity, Skip, known, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
+from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.solver import best_build
+from envdoctor.locks.stack import by_name
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Pin, Remedy, Skip, Target, finding, known, rule
+from envdoctor.values import shell
 
 _SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)
-_WANTS_CUDA = Pattern(r"cudatoolkit|pytorch-cuda|cuda-version")
+_WANTS_CUDA = Pattern(
+    r"cudatoolkit|pytorch-cuda|cuda-version|\+cu1\d\d\b|/cu1\d\d\b|nvidia toolkit detected", re.IGNORECASE
+)
+
+_FOR_JETSON = (
+    "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its containers: "
+    "the registry's wheels for aarch64 hold nothing for it."
+)
 
 
-@rule(Severity.ERROR)
-def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="torch-cpu-only", subject="torch")
+def cpu_only(facts: Facts, target: Target) -> Findings:
     """A CPU build of torch on a machine with an NVIDIA GPU.
 
     Why: training runs on the CPU, silently and some hundred times slower. pip does not replace such a build by
@@ -32,7 +36,7 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the target trains on the CPU")
     version, cuda = torch_version(facts), torch_cuda(facts)
     torch = known(facts.torch)
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     if said is None and (version is None or cuda is None):
         raise Skip("which build of torch is installed is not known")
     guessed = said is not None and not (torch is not None and torch.cuda) and "+cu" not in (version or "")
@@ -45,15 +49,15 @@ def cpu_only(facts: Facts, target: Target) -> Iterator[Finding]:
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
     repair = (Pin(name="torch", version=pin.version),) if pin else ()
     name = f"torch {version}" if version else "torch"
-    yield Finding(
-        kind="torch-cpu-only",
-        subject="torch",
+    jetson = gpu is not None and re.search(r"Jetson|Orin|Xavier|Tegra", gpu) is not None
+    yield finding(
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: training runs on the CPU.",
-        remedy=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
+        fix=Remedy(text=_FOR_JETSON)
+        if jetson
+        else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
-        root_rank=80,
         repair=repair,
     )
 
@@ -70,7 +74,7 @@ def _wanted(facts: Facts) -> str | None:
     launcher = known(facts.launcher)
     if launcher is not None and launcher.settings.get("distributed_type", "") in ("MULTI_GPU", "FSDP", "DEEPSPEED"):
         return f"an accelerate configuration for {launcher.settings['distributed_type']}"
-    asked = [text for text in facts.remarks.values() if _WANTS_CUDA.search(text)]
+    asked = [text for text in (*facts.remarks.values(), *facts.messages) if _WANTS_CUDA.search(text)]
     if asked:
         return "a request for CUDA packages"
     beside = [name for name in (packages.conda if packages else ()) if _WANTS_CUDA.fullmatch(name)]
@@ -83,5 +87,6 @@ def _by_hand(facts: Facts, version: str | None) -> str:
     """The same release on the newest CUDA line that this machine runs, where that is known."""
     build = best_build(machine_of(facts), torch=version).build if driver_version(facts) else None
     public = (version or "").partition("+")[0]
-    wanted = f"'torch=={public}'" if public and build else "torch"
-    return f"uv pip install --torch-backend={build.label if build else 'auto'} --reinstall-package torch {wanted}"
+    command = f"uv pip install --torch-backend={build.label if build else 'auto'} --reinstall-package torch"
+    exact = shell.with_requirements(command, f"torch=={public}") if public and build else ""
+    return exact or f"{command} torch"

@@ -1,26 +1,19 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envdoctor.compat.evidence import matched
-from envdoctor.compat.renting import RELIABLE
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Who, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
 
 
 @dataclass(frozen=True, slots=True)
 class _Error:
     pattern: Pattern
-    kind: str
+    kind: Kind
     severity: Severity
     meaning: str
     remedy: str
     who: Who = "you"
-    rank: int = 0
 
 
 _E = re.IGNORECASE
@@ -28,77 +21,73 @@ _ERRORS = (
     _Error(
         Pattern(r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|Error 214", _E),
         "gpu-unhealthy",
-        Severity.ERROR,
+        ERROR,
         "the GPU's memory has lost data that it could not correct",
         f"Stop using this GPU until it was reset. {RELIABLE}",
         "host",
-        40,
     ),
     _Error(
         Pattern(r"GPU has fallen off the bus|Unable to determine the device handle|GPU is lost", _E),
         "gpu-unhealthy",
-        Severity.ERROR,
+        ERROR,
         "the GPU no longer answers on the PCIe bus",
         f"The host must reset or replace it. {RELIABLE}",
         "host",
-        66,
     ),
     _Error(
         Pattern(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", _E),
         "script-wrong",
-        Severity.NOTE,
+        NOTE,
         "a kernel crashed; the line that reports it is seldom the line that caused it",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
     ),
     _Error(
         Pattern(r"an illegal memory access was encountered|misaligned address", _E),
         "script-wrong",
-        Severity.NOTE,
+        NOTE,
         "a kernel read or wrote outside its memory",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
     ),
     _Error(
         Pattern(r"device-side assert triggered", _E),
         "script-wrong",
-        Severity.NOTE,
+        NOTE,
         "a check inside a kernel failed, mostly an index out of range (token, label or position)",
         "Run the same batch on the CPU: there the message names the index.",
     ),
     _Error(
         Pattern(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY", _E),
         "script-wrong",
-        Severity.NOTE,
+        NOTE,
         "the GPU's memory is full",
         "Make batches smaller or switch on gradient checkpointing; look for other processes on the GPU.",
     ),
     _Error(
         Pattern(r"the launch timed out and was terminated", _E),
         "gpu-limited",
-        Severity.NOTE,
+        NOTE,
         "the driver's watchdog stopped a kernel, because the GPU also drives a display",
         "Train on a GPU without a display.",
     ),
     _Error(
         Pattern(r"Cannot re-initialize CUDA in forked subprocess", _E),
         "script-wrong",
-        Severity.NOTE,
+        NOTE,
         "a process was forked after CUDA had started",
         "Use the start method spawn, and touch no CUDA tensor in the dataset or its workers.",
     ),
     _Error(
         Pattern(r"provided PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION", _E),
         "nvcc-mismatch",
-        Severity.ERROR,
+        ERROR,
         "code was left as PTX by a CUDA newer than the driver's own, and the driver cannot compile it",
         "Build the extension for this GPU's architecture (TORCH_CUDA_ARCH_LIST), or get a newer driver.",
-        "you",
-        30,
     ),
 )
 
 
-@rule(Severity.ERROR)
-def cuda_error(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, expected="no CUDA error")
+def cuda_error(facts: Facts) -> Findings:
     """What a CUDA error in the report means.
 
     Why: CUDA reports errors late and tersely. Some mean a broken GPU, most mean a fault in the script or one of its
@@ -107,17 +96,15 @@ def cuda_error(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
     for error in _ERRORS:
-        said = matched(facts, error.pattern)
+        said = anywhere(facts, error.pattern)
         if said is None:
             continue
-        yield Finding(
+        yield finding(
             kind=error.kind,
             subject=said[0],
             actual=said[0],
-            expected="no CUDA error",
             message=f'"{said[0]}": {error.meaning}.',
-            remedy=Remedy(text=error.remedy),
+            fix=error.remedy,
             who=error.who,
             severity=error.severity,
-            root_rank=error.rank,
         )

@@ -1,15 +1,9 @@
-from __future__ import annotations
-
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import Library, is_environments, mapped, short
-from envdoctor.target import Target
 
 _STEMS = (
     "libcudart",
@@ -34,8 +28,8 @@ _SAYS = (
 _STATUS = Pattern(r"CUBLAS_STATUS_(?:INVALID_VALUE|NOT_SUPPORTED)\b.*")  # what a foreign half of cuBLAS answers
 
 
-@rule(Severity.ERROR)
-def cuda_libraries(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="cuda-libraries-mixed", subject="CUDA libraries", expected="those installed with torch")
+def cuda_libraries(facts: Facts) -> Findings:
     """CUDA libraries other than torch's own are loaded, or several versions of one.
 
     Why: cuBLAS, the runtime and NCCL work in pairs that belong together (libcublas with libcublasLt, cuSPARSE with
@@ -45,7 +39,7 @@ def cuda_libraries(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/pytorch/pytorch/issues/111469 https://github.com/bmaltais/kohya_ss/issues/1096
     https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
     """
-    said = matched(facts, *_SAYS) or (matched(facts, _STATUS) if _toolkit_on_path(facts) else None)
+    said = anywhere(facts, *_SAYS) or (anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
     libraries = [library for library in mapped(facts) if library.stem in _STEMS]
     if said is None and not libraries:
         raise Skip("which CUDA libraries are loaded is not known")
@@ -80,19 +74,13 @@ def _finding(
         message = f"Several versions of one CUDA library are loaded: {'; '.join(twice)}."
     else:
         message = f"torch runs with CUDA libraries from outside its environment: {', '.join(paths[:4])}."
-    return Finding(
-        kind="cuda-libraries-mixed",
-        subject="CUDA libraries",
+    return finding(
         actual=actual,
-        expected="those installed with torch",
         message=message,
-        remedy=Remedy(
-            text="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
-            commands=("env -u LD_LIBRARY_PATH python train.py",),
-        ),
-        severity=Severity.ERROR if severe else Severity.WARNING,
+        fix="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
+        run="env -u LD_LIBRARY_PATH python train.py",
+        severity=ERROR if severe else WARNING,
         explains=("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
         if severe
         else (),
-        root_rank=54 if severe else 0,
     )

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import driver_owner, hidden_by, nvidia_gpu, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import driver_owner, hidden_by, nvidia_gpu
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, rule
 
 
-@rule(Severity.ERROR)
-def cuda_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, subject="CUDA", expected="available")
+def cuda_unavailable(facts: Facts, target: Target) -> Findings:
     """torch has CUDA, there is a GPU, and CUDA is not available.
 
     Why: training falls back to the CPU. Usually another finding names the cause (driver too old, hidden devices, a
@@ -21,28 +16,23 @@ def cuda_unavailable(facts: Facts, target: Target) -> Iterator[Finding]:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     torch = need(facts.torch)
-    if torch.cuda_available is None:
-        raise Skip("whether CUDA is available is not known")
+    need(torch.cuda_available, "whether CUDA is available is not known")
     gpu = nvidia_gpu(facts)
     if torch.cuda_available or not torch_cuda(facts) or gpu is None:
         return
     driver = known(facts.driver)
     said = f": {torch.cuda_error}" if torch.cuda_error else ""
     hidden = hidden_by(facts)
-    yield Finding(
+    yield finding(
         kind="cuda-init-failed" if not hidden else "gpu-not-visible",
-        subject="CUDA",
         actual="not available" + (f" (cuInit {driver.cuinit})" if driver and driver.cuinit else ""),
-        expected="available",
         message=f"torch is built for CUDA {torch_cuda(facts)} and there is {gpu}, but CUDA is not available{said}.",
-        remedy=Remedy(
-            text="Let CUDA name the error; then look at what hides or blocks the device.",
-            commands=(
-                "python -c 'import torch; torch.cuda.init()'",
-                "env -u CUDA_VISIBLE_DEVICES -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'",
-            ),
+        fix="Let CUDA name the error; then look at what hides or blocks the device.",
+        run=(
+            "python -c 'import torch; torch.cuda.init()'",
+            "env -u CUDA_VISIBLE_DEVICES -u LD_LIBRARY_PATH python -c 'import torch; torch.cuda.init()'",
         ),
         who="you" if hidden else driver_owner(facts),
         explains=("precision/", "attention/"),
-        root_rank=5,
+        certain=False,  # says that it fails, and not why
     )

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.compat.numbers import Numbers, numbers
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.numbers import Numbers, numbers
+from envdoctor.rules.finding import Finding, Remedy, Severity
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped, short
-from envdoctor.target import Target
 
 _SAYS = (
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
@@ -27,8 +22,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.ERROR)
-def cudnn(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
+def cudnn(facts: Facts) -> Findings:
     """Another cuDNN is loaded than the one torch was built with.
 
     Why: torch refuses a cuDNN older than its own ("cuDNN version incompatibility"), and cuDNN refuses sub-libraries
@@ -40,7 +35,7 @@ def cudnn(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/pytorch/pytorch/issues/80637
     """
     torch = known(facts.torch)
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     libraries = [library for library in mapped(facts) if library.stem.startswith("libcudnn")]
     folders = sorted({library.folder for library in libraries})
     loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
@@ -51,10 +46,10 @@ def cudnn(facts: Facts, target: Target) -> Iterator[Finding]:
         yield _mixed(said, [short(folder) for folder in folders], [short(path) for path in outside])
     elif loaded and built and (loaded[0] != built[0] or loaded < built):
         spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
-        yield _older(spelled[0], spelled[1], Severity.ERROR)
+        yield _older(spelled[0], spelled[1], ERROR)
     elif loaded and built and loaded[:2] != built[:2]:
         spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
-        yield _older(spelled[0], spelled[1], Severity.NOTE)
+        yield _older(spelled[0], spelled[1], NOTE)
 
 
 def _number(text: str | None) -> Numbers:
@@ -71,32 +66,26 @@ def _number(text: str | None) -> Numbers:
 def _mixed(said: re.Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
     where = " and ".join(folders) if len(folders) > 1 else ""
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
-    return Finding(
-        kind="cudnn-mismatch",
-        subject="cuDNN",
+    return finding(
         actual=where or (said[0] if said else "two releases"),
         expected="one cuDNN, the one installed with torch",
         message=f"Two releases of cuDNN meet in one process: {reason}"
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
-        remedy=_remedy(),
+        fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
-        root_rank=55,
     )
 
 
 def _older(loaded: str, built: str, severity: Severity) -> Finding:
-    worse = severity is Severity.ERROR
-    return Finding(
-        kind="cudnn-mismatch",
-        subject="cuDNN",
+    worse = severity is ERROR
+    return finding(
         actual=loaded,
         expected=f"{built} or a later {built.partition('.')[0]}.x",
         message=f"cuDNN {loaded} is loaded, torch was built with {built}"
         + (": torch refuses it." if worse else "; that is allowed, but not what was tested."),
-        remedy=_remedy(),
+        fix=_remedy(),
         severity=severity,
         explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
-        root_rank=55 if worse else 0,
     )
 
 

@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.WARNING)
-def debug_build(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="known-slow-version", subject="torch", expected="release build")
+def debug_build(facts: Facts) -> Findings:
     """torch was built for debugging.
 
     Why: a debug build checks on every call and is not optimised; operators on the CPU run several times slower, and
@@ -18,19 +12,14 @@ def debug_build(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/pytorch/pytorch/issues/74733 (a 1.7.0 wheel that says so)
     """
     torch = need(facts.torch)
-    if torch.debug_build is None:
-        raise Skip("torch does not say how it was built")
+    need(torch.debug_build, "torch does not say how it was built")
     if not torch.debug_build or torch.version.startswith(("1.6", "1.7")):
         return
-    yield Finding(
-        kind="known-slow-version",
-        subject="torch",
+    yield finding(
         actual="debug build",
-        expected="release build",
         message=f"torch {torch.version} is a debug build: every operator checks itself.",
         # Whoever reports a debug build made from source made it on purpose.
-        severity=Severity.NOTE if facts.origin.kind == "pasted" and "a0+" in torch.version else None,
-        remedy=Remedy(
-            text="Install a release build of torch.", commands=("python -m pip install --force-reinstall torch",)
-        ),
+        severity=NOTE if facts.origin.kind == "pasted" and "a0+" in torch.version else None,
+        fix="Install a release build of torch.",
+        run="python -m pip install --force-reinstall torch",
     )

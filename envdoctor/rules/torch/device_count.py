@@ -1,14 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, need, rule
 
 
-@rule(Severity.WARNING)
-def device_count(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="gpu-not-visible", subject="GPUs")
+def device_count(facts: Facts) -> Findings:
     """torch sees fewer GPUs than the driver.
 
     Why: what is paid for stands idle. CUDA_VISIBLE_DEVICES hides GPUs on purpose (then this is a note); it also cuts
@@ -30,15 +24,11 @@ def device_count(facts: Facts, target: Target) -> Iterator[Finding]:
     because = (
         f" because of CUDA_VISIBLE_DEVICES={value}" if value is not None else " (MIG shows one slice)" if mig else ""
     )
-    yield Finding(
-        kind="gpu-not-visible",
-        subject="GPUs",
+    yield finding(
         actual=f"{torch.device_count} of {there}",
         expected=str(there),
         message=f"torch sees {torch.device_count} of {there} GPUs{because}.",
-        remedy=Remedy(
-            text="Name every GPU that is to be used, by index or UUID, without spaces and brackets.",
-            commands=("unset CUDA_VISIBLE_DEVICES",),
-        ),
-        severity=Severity.NOTE if meant or mig else None,
+        fix="Name every GPU that is to be used, by index or UUID, without spaces and brackets.",
+        run="unset CUDA_VISIBLE_DEVICES",
+        severity=NOTE if meant or mig else None,
     )

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.cuda_lines import driver_runs, minimum_driver
-from envdoctor.compat.evidence import driver_owner, matched, on_cpu
-from envdoctor.compat.installed_torch import torch_cuda, torch_version
-from envdoctor.compat.machine import driver_cuda, driver_version, machine_of
-from envdoctor.compat.numbers import numbers
-from envdoctor.compat.renting import for_cuda
-from envdoctor.compat.solver import best_build
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver
+from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
+from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.renting import for_cuda
+from envdoctor.knowledge.solver import best_build
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
 
 _SAYS = (
     Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
@@ -24,8 +19,8 @@ _SAYS = (
 )
 
 
-@rule(Severity.ERROR)
-def driver_too_old(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="driver-too-old", subject="driver")
+def driver_too_old(facts: Facts, target: Target) -> Findings:
     """The NVIDIA driver cannot run the CUDA version that torch was built with.
 
     Why: CUDA refuses to start ("driver too old, found version 12080"), and torch falls back to the CPU. Within one
@@ -38,7 +33,7 @@ def driver_too_old(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
     if said is None and cuda is None:
         raise Skip("the CUDA version of torch is not known")
@@ -76,15 +71,13 @@ def _finding(
     owner = driver_owner(facts)
     renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
     update = f"a driver of at least {minimum}" if minimum else "a newer driver"
-    return Finding(
-        kind="driver-too-old",
-        subject="driver",
+    return finding(
         actual=have.removeprefix("driver "),
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
         message=f"{built}, which {have} cannot run"
         + (f": it needs {minimum} or later." if minimum else "; torch says so itself.")
         + ("" if said is None or cuda else f' ("{said[0]}")'),
-        remedy=remedies.choose(
+        fix=remedies.choose(
             target,
             locked,
             f"Take a torch build that this driver runs; or get {update}.{renting}",
@@ -100,7 +93,6 @@ def _finding(
             "driver/nothing-found",
             "packages/",
         ),
-        root_rank=90,
         repair=locked,
     )
 

@@ -1,13 +1,8 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Torch
-from envdoctor.knowledge import remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Pin, Severity, Skip, Who, known, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.facts.model import Torch
+from envdoctor.locks.stack import by_name
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import other_framework
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Pin, Skip, Target, Who, finding, known, rule
 
 _CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
     (Pattern(r"undefined symbol|version `\S+' not found"), "two libraries of different builds meet", "you"),
@@ -25,8 +20,8 @@ _CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
 )
 
 
-@rule(Severity.ERROR)
-def import_fails(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="torch-import", subject="torch", expected="torch can be imported")
+def import_fails(facts: Facts, target: Target) -> Findings:
     """`import torch` crashes, hangs or raises.
 
     Why: nothing can train. A crash or a hang while importing comes from native libraries: a damaged installation,
@@ -41,6 +36,8 @@ def import_fails(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip(absent.reason)
     packages = known(facts.packages)
     missing = absent.why == "absent"
+    if missing and not target.asked and (other := other_framework(facts)) is not None:
+        raise Skip(f"torch is not installed: this environment trains with {other}")
     if missing and (packages is None or packages.version("torch") is None) and target.choice is None:
         raise Skip("torch is not installed, and nothing here asks for it")
     pin = by_name(target.choice.pins).get("torch") if target.choice else None
@@ -48,20 +45,16 @@ def import_fails(facts: Facts, target: Target) -> Iterator[Finding]:
     how = {"crashed": "crashes", "timed-out": "does not come back", "absent": "finds no torch"}.get(absent.why, "fails")
     cause = next(((text, who) for pattern, text, who in _CAUSES if pattern.search(absent.reason)), None)
     version = packages.version("torch") if packages else None
-    yield Finding(
-        kind="torch-import",
-        subject="torch",
+    yield finding(
         actual=absent.reason,
-        expected="torch can be imported",
         message=f"`import torch` {how}: {absent.reason}" + (f" ({cause[0]})." if cause else "."),
-        remedy=remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
+        fix=remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
         who=cause[1] if cause else "you",
         explains=("precision/", "attention/", "torch/cuda-unavailable"),
-        root_rank=45,
         repair=repair,
     )
 
 
 def _by_hand(version: str | None) -> tuple[str, ...]:
-    again = f"python -m pip install --force-reinstall --no-deps 'torch=={version}'"
+    again = remedies.again(f"torch=={version}", "--no-deps")
     return ("env -u LD_LIBRARY_PATH -u LD_PRELOAD python -c 'import torch'", *((again,) if version else ()))

@@ -1,33 +1,28 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
-from envdoctor.compat.architectures import serving, spelled
-from envdoctor.compat.evidence import matched, on_cpu
-from envdoctor.compat.gpus import capability_of
-from envdoctor.compat.installed_torch import line_is_guessed, torch_build, torch_version
-from envdoctor.compat.machine import machine_of
-from envdoctor.compat.numbers import capability
-from envdoctor.compat.solver import best_build, fits, libraries_know
-from envdoctor.compat.torch_builds import Build, build_of, release_of
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.architectures import serving, spelled
+from envdoctor.knowledge.gpus import capability_of
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
+from envdoctor.knowledge.machine import machine_of
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.numbers import capability
+from envdoctor.knowledge.solver import best_build, fits, libraries_know
+from envdoctor.knowledge.torch_builds import Build, build_of, release_of
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
 
 _SAYS = (
-    Pattern(r"(?P<gpu>.*?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
+    Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
     Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
     Pattern(r"no kernel image is available for execution on the device"),
     Pattern(r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid"),
 )
 
 
-@rule(Severity.ERROR)
-def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="no-kernels-for-gpu")
+def no_kernels(facts: Facts, target: Target) -> Findings:
     """The torch build holds no code for this GPU.
 
     Why: every kernel launch fails ("no kernel image is available for execution on the device"). A cubin runs on its
@@ -39,7 +34,7 @@ def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     gpus, torch = known(facts.gpus), known(facts.torch)
     found = [(gpu.name, gpu.capability or capability_of(gpu.name)) for gpu in gpus.devices] if gpus else []
     if not any(number for _, number in found) and torch is not None:
@@ -51,18 +46,20 @@ def no_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
     bare = {number: name for number, name in devices.items() if kernels and not _served(build, kernels, number)}
     for number, name in bare.items():
-        finding = _finding(facts, target, name, number, kernels)
+        one = _finding(facts, target, name, number, kernels)
         if said is None and line_is_guessed(facts) and _other_build_serves(build, number):
-            finding = replace(finding, severity=Severity.NOTE, explains=(), root_rank=0)
-        yield finding
+            one = replace(one, severity=NOTE, explains=())
+        yield one
     if not bare and said is not None and not _contradicted(said, devices, kernels):
         named, gpu = _named(said)
+        if named is None and len(devices) == 1:  # a nightly: what it holds is in no table
+            ((named, gpu),) = devices.items()
         yield _finding(facts, target, gpu, named, kernels)
 
 
 def _served(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
     """Cubins count. PTX alone counts only where the CUDA line's own libraries know the GPU as well."""
-    codes = serving(kernels, number)
+    codes = serving(kernels, number, build.cuda if build else None)
     if any(code.kind == "cubin" for code in codes):
         return True
     return bool(codes) and (build is None or libraries_know(build.cuda, number))
@@ -97,20 +94,24 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
     machine = machine_of(facts)
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
-    if build is None or not fits(build, machine).ok:
+    if number is None:  # the same release would hold no more code than the one that is there
+        text = (
+            "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
+            "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
+        )
+        by_hand: tuple[str, ...] = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+    elif build is None or not fits(build, machine).ok:
         text = f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source."
-        by_hand: tuple[str, ...] = ()
+        by_hand = ()
     else:
         text = f"Install a build that covers {wanted}."
         by_hand = (f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'",)
-    return Finding(
-        kind="no-kernels-for-gpu",
+    return finding(
         subject=name,
         actual=", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
         message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start.",
-        remedy=remedies.choose(target, locked, text, *by_hand),
+        fix=remedies.choose(target, locked, text, *by_hand),
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
-        root_rank=70,
         repair=locked,
     )

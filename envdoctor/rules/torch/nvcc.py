@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.compat.installed_torch import torch_cuda
-from envdoctor.compat.numbers import line, numbers
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.numbers import line, numbers
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
+from envdoctor.values import shell
 
 _SAYS = Pattern(
     r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
@@ -24,8 +19,8 @@ _DEEPSPEED = Pattern(
 _UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)
 
 
-@rule(Severity.NOTE)
-def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="nvcc-mismatch", subject="nvcc")
+def nvcc(facts: Facts) -> Findings:
     """The CUDA toolkit that compiles extensions is of another major version than torch's CUDA.
 
     Why: torch's build helper stops ("detected CUDA version mismatches"), so flash-attn, DeepSpeed operators and the
@@ -35,7 +30,7 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
     """
-    said = matched(facts, _SAYS, _DEEPSPEED, _UNNUMBERED)
+    said = anywhere(facts, _SAYS, _DEEPSPEED, _UNNUMBERED)
     host = known(facts.host)
     numbered = said.groupdict() if said else {}
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
@@ -48,18 +43,14 @@ def nvcc(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     major = cuda.partition(".")[0]
     remedy = _remedy(facts, cuda)
-    yield Finding(
-        kind="nvcc-mismatch",
-        subject="nvcc",
+    yield finding(
         actual=line(toolkit) or toolkit,
         expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
-        remedy=remedy,
-        who="you",
-        severity=Severity.ERROR if said else Severity.NOTE,
+        fix=remedy,
+        severity=ERROR if said else NOTE,
         explains=("packages/",) if said else (),
-        root_rank=48 if said else 0,
     )
 
 
@@ -74,5 +65,5 @@ def _remedy(facts: Facts, cuda: str) -> Remedy:
     best = min(fitting, key=lambda one: one != line(cuda), default=line(cuda) or cuda)
     return Remedy(
         text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.",
-        commands=(f"export CUDA_HOME=/usr/local/cuda-{best}",),
+        commands=(f"export CUDA_HOME={shell.word(f'/usr/local/cuda-{best}')}",),
     )

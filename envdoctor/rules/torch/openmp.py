@@ -1,13 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import matched
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, rule
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, rule
 from envdoctor.rules.torch._libraries import mapped, short
-from envdoctor.target import Target
 
 _SAYS = (
     Pattern(r"OMP: Error #15.*"),
@@ -16,8 +9,8 @@ _SAYS = (
 _RUNTIMES = {"libgomp": "GNU", "libiomp5": "Intel", "libomp": "LLVM"}
 
 
-@rule(Severity.WARNING)
-def openmp(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="thread-count", subject="OpenMP", expected="one runtime")
+def openmp(facts: Facts, target: Target) -> Findings:
     """Several OpenMP runtimes are loaded into one process.
 
     Why: each keeps its own pool of threads, so that more threads run than CPUs are allowed, and settings reach only
@@ -25,7 +18,7 @@ def openmp(facts: Facts, target: Target) -> Iterator[Finding]:
     Fix: take torch, NumPy and scikit-learn from one source (all pip, or all conda); do not set KMP_DUPLICATE_LIB_OK.
     Source: https://github.com/joblib/threadpoolctl/blob/master/multiple_openmp.md
     """
-    said = matched(facts, *_SAYS)
+    said = anywhere(facts, *_SAYS)
     libraries = [library for library in mapped(facts) if library.stem in _RUNTIMES]
     if said is None and not libraries:
         raise Skip("which libraries are loaded is not known")
@@ -34,18 +27,11 @@ def openmp(facts: Facts, target: Target) -> Iterator[Finding]:
     # Two copies of GNU's runtime are common (torch's and scikit-learn's) and share nothing but cost little.
     if said is None and len(kinds) < 2:
         return
-    yield Finding(
-        kind="thread-count",
-        subject="OpenMP",
+    yield finding(
         actual=", ".join(kinds) or "two runtimes",
-        expected="one runtime",
         message="Several OpenMP runtimes are loaded: "
         + (", ".join(short(path) for path in copies) if len(kinds) > 1 else f'"{said[0]}"' if said else "")
         + ".",
-        remedy=Remedy(text="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda."),
-        severity=Severity.ERROR
-        if said
-        else Severity.WARNING
-        if target.is_cpu and target.name != "none"
-        else Severity.NOTE,
+        fix="Install torch, NumPy and scikit-learn from one source, all by pip or all by conda.",
+        severity=ERROR if said else WARNING if target.is_cpu and target.name != "none" else NOTE,
     )

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.compat.evidence import nvidia_gpu, on_cpu
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.rule import Finding, Pin, Severity, Skip, need, rule
-from envdoctor.stack import by_name
-from envdoctor.target import Target
+from envdoctor.knowledge.machine import nvidia_gpu
+from envdoctor.locks.stack import by_name
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, need, rule
 
 
-@rule(Severity.ERROR)
-def other_backend(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="torch-cpu-only", subject="torch", expected="a CUDA build")
+def other_backend(facts: Facts, target: Target) -> Findings:
     """torch is built for AMD (ROCm) or Intel (XPU) GPUs, and the GPU is NVIDIA's.
 
     Why: such a build holds no CUDA: `torch.cuda.is_available()` is False (or speaks of AMD devices), and training
@@ -29,14 +24,10 @@ def other_backend(facts: Facts, target: Target) -> Iterator[Finding]:
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
     repair = (Pin(name="torch", version=pin.version),) if pin else ()
     by_hand = "uv pip install --torch-backend=auto --reinstall-package torch torch"
-    yield Finding(
-        kind="torch-cpu-only",
-        subject="torch",
+    yield finding(
         actual=f"{torch.version} for {backend}",
-        expected="a CUDA build",
         message=f"torch {torch.version} is built for {backend}, the GPU here is NVIDIA's ({gpu}).",
-        remedy=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", by_hand),
+        fix=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", by_hand),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
-        root_rank=80,
         repair=repair,
     )

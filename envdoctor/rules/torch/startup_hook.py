@@ -1,10 +1,6 @@
-from __future__ import annotations
+from collections.abc import Mapping
 
-from collections.abc import Iterator, Mapping
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
 
 _UNDO: Mapping[bool | None, str] = {
     True: " `envdoctor undo` takes back the whole last change, packages included.",
@@ -12,8 +8,8 @@ _UNDO: Mapping[bool | None, str] = {
 }
 
 
-@rule(Severity.NOTE)
-def startup_hook(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect", subject="startup hook", expected="known to you")
+def startup_hook(facts: Facts) -> Findings:
     """envdoctor's startup hook is in force in this environment.
 
     Why: flags and variables are set right after `import torch`, in every program that runs here. Whoever wonders where
@@ -27,11 +23,8 @@ def startup_hook(facts: Facts, target: Target) -> Iterator[Finding]:
         return
     folder = f"{interpreter.site_packages[0]}/" if interpreter and interpreter.site_packages else ""
     back = _UNDO.get(interpreter.can_go_back, "") if interpreter else ""
-    yield Finding(
-        kind="no-effect",
-        subject="startup hook",
+    yield finding(
         actual=f"in force (version {torch.hook})",
-        expected="known to you",
         message="envdoctor's startup hook sets flags and variables here, whenever Python starts or torch is imported.",
-        remedy=Remedy(text=f"Nothing to do. To take it out alone, delete {folder}envdoctor-startup.pth.{back}"),
+        fix=f"Nothing to do. To take it out alone, delete {folder}envdoctor-startup.pth.{back}",
     )

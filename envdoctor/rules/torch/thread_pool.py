@@ -1,14 +1,8 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.compat.evidence import matched
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import whole_cpus
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, Skip, known, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import whole_cpus
+from envdoctor.knowledge.messages import anywhere
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _REFUSED = (
     Pattern(r"libgomp: Thread creation failed.*", re.IGNORECASE),
@@ -28,8 +22,8 @@ _CROWDED = (
         re.IGNORECASE,
     ),
     Pattern(
-        rf"(?:slower|times as long|longer)\b.{{0,30}}\bwith \d+ {_THREADS}\b.{{0,20}}\bthan with \d+.*"
-        rf"|\d+ (?:intra-?op |omp |torch )?{_THREADS}\b.{{0,60}}\bslower than with \d+.*",
+        rf"(?:slower|times as long|longer)\b.{{0,30}}\bwith \d{{1,6}} {_THREADS}\b.{{0,20}}\bthan with \d+.*"
+        rf"|\d{{1,6}} (?:intra-?op |omp |torch )?{_THREADS}\b.{{0,60}}\bslower than with \d+.*",
         re.IGNORECASE,
     ),
     Pattern(
@@ -39,8 +33,8 @@ _CROWDED = (
 )
 
 
-@rule(Severity.ERROR)
-def thread_pool(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, kind="thread-count", subject="thread pool")
+def thread_pool(facts: Facts) -> Findings:
     """A compute library could not start its threads, or a report says that there are too many.
 
     Why: OpenMP and BLAS start a thread for every CPU of the host, whatever a container or a limit of processes
@@ -52,23 +46,18 @@ def thread_pool(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     if not facts.messages:
         raise Skip("the report has no error lines")
-    refused = matched(facts, *_REFUSED)
-    said = refused or matched(facts, *_CROWDED)
+    refused = anywhere(facts, *_REFUSED)
+    said = refused or anywhere(facts, *_CROWDED)
     if said is None:
         return
     host = known(facts.host)
     cpus = whole_cpus(host) if host else None
-    yield Finding(
-        kind="thread-count",
-        subject="thread pool",
+    yield finding(
         actual=said[0],
         expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
         message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
-        remedy=Remedy(
-            text="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
-            commands=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
-        ),
-        severity=None if refused else Severity.WARNING,
+        fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
+        run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
+        severity=None if refused else WARNING,
         explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),
-        root_rank=24 if refused else 7,
     )

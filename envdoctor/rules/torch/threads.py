@@ -1,17 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.hardware import trains_on_gpu, whole_cpus
-from envdoctor.rule import Finding, Remedy, SetVariable, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import whole_cpus
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Skip, Target, finding, known, need, rule
 
 FEW, MANY = 0.25, 2.0  # of the CPUs allowed: outside of this something was set wrongly, inside it is a matter of taste
 
 
-@rule(Severity.WARNING)
-def threads(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="thread-count", subject="threads")
+def threads(facts: Facts, target: Target) -> Findings:
     """torch computes with far fewer or far more threads than it has CPUs.
 
     Why: OMP_NUM_THREADS=1 is what torchrun sets for several processes; left in a shell it slows everything on the
@@ -35,17 +30,13 @@ def threads(facts: Facts, target: Target) -> Iterator[Finding]:
     on_cpu = (target.is_cpu and target.name != "none") or (
         facts.origin.kind == "pasted" and trains_on_gpu(facts, target) is False
     )
-    yield Finding(
-        kind="thread-count",
-        subject="threads",
+    yield finding(
         actual=f"{torch.threads}" + (f" ({name}={variables[name]})" if name else ""),
         expected=f"{allowed} (CPUs allowed)",
         message=f"torch computes with {torch.threads} thread{'s' if torch.threads > 1 else ''} where {allowed} CPUs "
         "are allowed.",
-        remedy=Remedy(
-            text=f"Set OMP_NUM_THREADS to {allowed}, divided by the processes on this machine.",
-            commands=(f"export OMP_NUM_THREADS={allowed}",),
-        ),
-        severity=None if on_cpu else Severity.NOTE,
+        fix=f"Set OMP_NUM_THREADS to {allowed}, divided by the processes on this machine.",
+        run=f"export OMP_NUM_THREADS={allowed}",
+        severity=None if on_cpu else NOTE,
         repair=(SetVariable(name="OMP_NUM_THREADS", value=str(allowed)),) if on_cpu and name else (),
     )

@@ -1,12 +1,8 @@
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Severity, finding, known, need, rule
 
 _NEW, _OLD = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 _RENAMED_IN = "2.10"  # flags table of the trainer; torch 2.15's docs call the old name an alias
@@ -33,8 +29,8 @@ _KEYS = (
 libc10.so. Other releases have others: only what looks like a misspelling of one of these is called an error."""
 
 
-@rule(Severity.ERROR)
-def allocator(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, expected="options that torch knows, under the name that it reads")
+def allocator(facts: Facts) -> Findings:
     """The allocator's configuration is misspelt, contradictory, or under its old name.
 
     Why: torch reads it at the first CUDA call and stops at a word that it does not know ("Unrecognized
@@ -51,19 +47,19 @@ def allocator(facts: Facts, target: Target) -> Iterator[Finding]:
         if value is None:
             continue
         for problem, fatal in _problems(value):
-            yield _finding(name, value, problem, Severity.ERROR if fatal else Severity.NOTE)
+            yield _finding(name, value, problem, ERROR if fatal else NOTE)
     if _NEW in variables and version and versions.below(version, _RENAMED_IN) and _OLD not in variables:
         text = f"torch {version} does not read it yet; its name there is {_OLD}"
-        yield _finding(_NEW, variables[_NEW], text, Severity.NOTE, f'export {_OLD}="${_NEW}"')
+        yield _finding(_NEW, variables[_NEW], text, NOTE, f'export {_OLD}="${_NEW}"')
     elif _OLD in variables and version and versions.at_least(version, _RENAMED_IN):
         text = f"torch {version} reads it as an alias of {_NEW}"
-        yield _finding(_OLD, variables[_OLD], text, Severity.NOTE, f'export {_NEW}="${_OLD}"; unset {_OLD}')
+        yield _finding(_OLD, variables[_OLD], text, NOTE, f'export {_NEW}="${_OLD}"; unset {_OLD}')
 
 
 def _problems(value: str) -> Iterator[tuple[str, bool]]:
     """What torch would refuse; values in brackets may hold commas of their own."""
     given = {}
-    for pair in filter(None, (part.strip() for part in re.sub(r"\[[^\]]*\]", "[]", value).split(","))):
+    for pair in filter(None, (part.strip() for part in re.sub(r"\[[^\]]{0,200}\]", "[]", value).split(","))):
         key, colon, setting = (text.strip() for text in pair.partition(":"))
         if not colon or not setting:
             yield f"{pair!r} is not option:value", True
@@ -83,13 +79,12 @@ def _problems(value: str) -> Iterator[tuple[str, bool]]:
 
 
 def _finding(name: str, value: str, problem: str, severity: Severity, command: str = "") -> Finding:
-    return Finding(
-        kind="config-mismatch" if severity is Severity.ERROR else "no-effect",
+    return finding(
+        kind="config-mismatch" if severity is ERROR else "no-effect",
         subject=name,
         actual=value,
-        expected="options that torch knows, under the name that it reads",
         message=f"{name}={value}: {problem}.",
-        remedy=Remedy(text="Correct it.", commands=(command or f"export {name}=expandable_segments:True",)),
+        fix="Correct it.",
+        run=command or f"export {name}=expandable_segments:True",
         severity=severity,
-        root_rank=22 if severity is Severity.ERROR else 0,
     )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.debug_variables import CACHES_OFF
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import CACHES_OFF
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.WARNING)
-def caches_disabled(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def caches_disabled(facts: Facts, target: Target) -> Findings:
     """Caches of compiled kernels are switched off.
 
     Why: compiled graphs and kernels are kept on disk, so that a second start is quick. Without the cache each
@@ -19,4 +13,4 @@ def caches_disabled(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_configuration_tutorial.html
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from leftovers.found(CACHES_OFF, facts, target)
+    yield from _leftovers.found(CACHES_OFF, facts, target)

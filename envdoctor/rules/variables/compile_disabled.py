@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.debug_variables import COMPILE_OFF
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import COMPILE_OFF
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.WARNING)
-def compile_disabled(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def compile_disabled(facts: Facts, target: Target) -> Findings:
     """torch.compile is switched off by a variable.
 
     Why: these variables make torch.compile return the function as it is, or hide that compiling failed: the run
@@ -19,4 +13,4 @@ def compile_disabled(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html
     https://github.com/pytorch/pytorch/blob/main/torch/_dynamo/config.py
     """
-    yield from leftovers.found(COMPILE_OFF, facts, target)
+    yield from _leftovers.found(COMPILE_OFF, facts, target)

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.debug_variables import DEBUG
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import DEBUG
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.WARNING)
-def debug(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def debug(facts: Facts, target: Target) -> Findings:
     """A debugging variable was left on.
 
     Why: variables that were set once to find a fault stay in images and launch scripts. CUDA_LAUNCH_BLOCKING
@@ -21,4 +15,4 @@ def debug(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/horenbergerb/BernoulliDiffusion/issues/23
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from leftovers.found(DEBUG, facts, target)
+    yield from _leftovers.found(DEBUG, facts, target)

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.variables import on
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def hub(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE)
+def hub(facts: Facts) -> Findings:
     """Variables of the Hugging Face libraries are outdated, or act on downloads only.
 
     Why: HF_HUB_ENABLE_HF_TRANSFER without the hf_transfer package stops every download, and since hub 1.0 nothing
@@ -31,7 +25,7 @@ def hub(facts: Facts, target: Target) -> Iterator[Finding]:
             )
         elif packages and packages.complete and packages.version("hf-transfer") is None:
             text = "the hf_transfer package is missing, so that every download stops"
-            yield _finding("HF_HUB_ENABLE_HF_TRANSFER", transfer, text, "not set", Severity.WARNING)
+            yield _finding("HF_HUB_ENABLE_HF_TRANSFER", transfer, text, "not set", WARNING)
     transformers = packages.version("transformers") if packages else None
     for name in ("TRANSFORMERS_CACHE", "PYTORCH_TRANSFORMERS_CACHE", "PYTORCH_PRETRAINED_BERT_CACHE"):
         if name in variables:
@@ -44,12 +38,13 @@ def hub(facts: Facts, target: Target) -> Iterator[Finding]:
 
 
 def _finding(name: str, value: str, text: str, instead: str, severity: Severity | None = None) -> Finding:
-    return Finding(
+    return finding(
         kind="no-effect" if severity is None else "config-mismatch",
         subject=name,
         actual=value,
         expected=instead,
         message=f"{name}={value}: {text}.",
-        remedy=Remedy(text=f"Unset it; use {instead}.", commands=(f"unset {name}",)),
+        fix=f"Unset it; use {instead}.",
+        run=f"unset {name}",
         severity=severity,
     )

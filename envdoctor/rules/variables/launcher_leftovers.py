@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.rule import Finding, Remedy, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 _PROCESS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-@rule(Severity.NOTE)
-def launcher_leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="config-mismatch", subject="RANK", expected="set by a launcher only")
+def launcher_leftovers(facts: Facts) -> Findings:
     """Variables that a launcher sets for each rank are set in this shell.
 
     Why: RANK, WORLD_SIZE and MASTER_ADDR tell a process that it is one of several. In a plain shell they make a
@@ -24,11 +18,9 @@ def launcher_leftovers(facts: Facts, target: Target) -> Iterator[Finding]:
     found = [name for name in _PROCESS if variables.get(name)]
     launched = any(name.startswith(("TORCHELASTIC_", "SLURM_")) for name in variables)
     if {"RANK", "WORLD_SIZE"} <= set(found) and not launched:
-        yield Finding(
-            kind="config-mismatch",
-            subject="RANK",
+        yield finding(
             actual=", ".join(f"{name}={variables[name]}" for name in found),
-            expected="set by a launcher only",
             message=f"{', '.join(found)} are set in this shell: a single run waits for other ranks.",
-            remedy=Remedy(text="Unset them.", commands=("unset " + " ".join(found),)),
+            fix="Unset them.",
+            run="unset " + " ".join(found),
         )

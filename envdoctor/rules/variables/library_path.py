@@ -1,12 +1,7 @@
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 
-from envdoctor.facts import Facts, Interpreter, Unavailable
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Interpreter, Unavailable
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
 _CUDA = Pattern(r"cuda|cudnn|nvidia/(?!lib)|nccl", re.IGNORECASE)
 _CLASH = Pattern(r"undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)", re.IGNORECASE)
@@ -14,8 +9,8 @@ _CLASH = Pattern(r"undefined symbol|version `?\S+'? not found|cannot open shared
 _DRIVER = Pattern(r"/usr/local/nvidia/lib(?:64)?/?$|/usr/lib/wsl/lib|/compat(?:/|$)|/stubs")
 
 
-@rule(Severity.WARNING)
-def library_path(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, subject="LD_LIBRARY_PATH", expected="not set, or without CUDA folders")
+def library_path(facts: Facts) -> Findings:
     """LD_LIBRARY_PATH puts other CUDA libraries before torch's own.
 
     Why: torch's wheels bring their cuBLAS, cuDNN and NCCL and find them beside themselves; LD_LIBRARY_PATH is
@@ -37,19 +32,15 @@ def library_path(facts: Facts, target: Target) -> Iterator[Finding]:
         effect = f"torch loaded {', '.join(loaded[:3])} from there"
     else:
         effect = "torch's import failed on a library" if failed else "libraries there come before torch's own"
-    yield Finding(
+    yield finding(
         kind="cudnn-mismatch" if any("libcudnn" in path for path in loaded) else "cuda-libraries-mixed",
-        subject="LD_LIBRARY_PATH",
         actual=value or "",
-        expected="not set, or without CUDA folders",
         message=f"LD_LIBRARY_PATH names {', '.join(foreign)}; {effect}.",
-        remedy=Remedy(
-            text="Unset it for the run.", commands=("env -u LD_LIBRARY_PATH python train.py", "unset LD_LIBRARY_PATH")
-        ),
+        fix="Unset it for the run.",
+        run=("env -u LD_LIBRARY_PATH python train.py", "unset LD_LIBRARY_PATH"),
         # Set but without effect is worth knowing only: images for development set it, and torch's RPATH often wins.
-        severity=Severity.ERROR if failed else None if loaded else Severity.NOTE,
+        severity=ERROR if failed else None if loaded else NOTE,
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if blamed else (),
-        root_rank=57 if blamed else 0,
     )
 
 

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Gpus
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.cuda_variables import NCCL
-from envdoctor.rule import Finding, Severity, known, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Gpus
+from envdoctor.knowledge.variables import NCCL
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, known, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.WARNING)
-def nccl(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def nccl(facts: Facts, target: Target) -> Findings:
     """NCCL is told not to use a fast path, or to talk.
 
     Why: NCCL_P2P_DISABLE and its kin are set to get past a hang, and stay: all traffic between GPUs then goes
@@ -22,8 +17,8 @@ def nccl(facts: Facts, target: Target) -> Iterator[Finding]:
     https://github.com/hkust-nlp/simpleRL-reason/issues/63 https://github.com/NVIDIA/nccl/issues/631
     """
     single = _count(known(facts.gpus)) == 1 and not _several_nodes(facts)
-    for finding in leftovers.found(NCCL, facts, target):
-        yield leftovers.idle(finding, "one GPU") if single else finding
+    for finding in _leftovers.found(NCCL, facts, target):
+        yield _leftovers.idle(finding, "one GPU") if single else finding
 
 
 def _count(gpus: Gpus | None) -> int | None:

@@ -1,12 +1,6 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.knowledge.hardware import trains_on_gpu
-from envdoctor.rule import Finding, SetVariable, Severity, Skip, need, rule
-from envdoctor.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Skip, Target, finding, need, rule
 
 # Instructions by rising level: the name that a variable limits to, and the CPU flags that make it worth having.
 _LEVELS = {
@@ -25,8 +19,8 @@ _ATEN_HIGHEST = "AVX512_CORE"
 _BFLOAT16 = ("AVX512_CORE_BF16", "AVX512_CORE_AMX")
 
 
-@rule(Severity.WARNING)
-def old_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="debug-variable", expected="not set")
+def old_kernels(facts: Facts, target: Target) -> Findings:
     """A variable keeps kernels from using what the CPU can do.
 
     Why: ONEDNN_MAX_CPU_ISA (DNNL_MAX_CPU_ISA before) and ATEN_CPU_CAPABILITY hold oneDNN and torch to older
@@ -50,14 +44,12 @@ def old_kernels(facts: Facts, target: Target) -> Iterator[Finding]:
         slow = not aten and any(level in unused for level in _BFLOAT16)
         effect = f"{'torch' if aten else 'oneDNN'} leaves the CPU's {unused[-1]} instructions unused"
         effect += ": bfloat16 products run hundreds of times slower" if slow else ""
-        yield Finding(
-            kind="debug-variable",
+        yield finding(
             subject=name,
             actual=value,
-            expected="not set",
             message=f"{name}={value}: {effect}" + (" (hardly felt by a run on a GPU)." if idle else "."),
-            remedy=remedies.setting(target, "Unset it.", f"unset {name}"),
-            severity=Severity.NOTE if idle else None,
+            fix=remedies.setting(target, "Unset it.", f"unset {name}"),
+            severity=NOTE if idle else None,
             repair=(SetVariable(name=name, value=None),),
         )
 

@@ -1,19 +1,12 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, finding, need, rule
 
 _ALLOCATORS = Pattern(r"jemalloc|tcmalloc|mimalloc|libiomp5|libgomp")
 _CHECKERS = Pattern(r"asan|tsan|ubsan|valgrind|vgpreload|memcheck|libefence|libduma|heaptrack|libprofiler")
 _CUDA = Pattern(r"libcu|libnccl|libcudnn|libnv")
 
 
-@rule(Severity.WARNING)
-def preload(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, subject="LD_PRELOAD", expected="not set")
+def preload(facts: Facts) -> Findings:
     """LD_PRELOAD forces libraries into every program.
 
     Why: a checker (address sanitizer, heap profiler) slows each allocation; a CUDA library there replaces torch's
@@ -34,13 +27,11 @@ def preload(facts: Facts, target: Target) -> Iterator[Finding]:
         effect = "an allocator or OpenMP runtime, which is usually meant"
     else:
         effect = "it is loaded into every program"
-    yield Finding(
+    yield finding(
         kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
-        subject="LD_PRELOAD",
         actual=value,
-        expected="not set",
         message=f"LD_PRELOAD={value}: {effect}.",
-        remedy=Remedy(text="Unset it for the run.", commands=("env -u LD_PRELOAD python train.py",)),
-        severity=None if checker or cuda else Severity.NOTE,
-        root_rank=21 if cuda and not checker else 5,
+        fix="Unset it for the run.",
+        run="env -u LD_PRELOAD python train.py",
+        severity=None if checker or cuda else NOTE,
     )

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.cuda_variables import SETTINGS
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import SETTINGS
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.NOTE)
-def process_settings(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE)
+def process_settings(facts: Facts, target: Target) -> Findings:
     """Settings of CUDA, tokenizers or OpenMP that are right for some runs only.
 
     Why: one launch queue (CUDA_DEVICE_MAX_CONNECTIONS=1) belongs to Megatron's overlap,
@@ -20,4 +14,4 @@ def process_settings(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://github.com/NVIDIA/Megatron-LM https://github.com/huggingface/tokenizers
     """
-    yield from leftovers.found(SETTINGS, facts, target, kind="no-effect")
+    yield from _leftovers.found(SETTINGS, facts, target, kind="no-effect")

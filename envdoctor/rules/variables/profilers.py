@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import leftovers
-from envdoctor.knowledge.cuda_variables import PROFILERS
-from envdoctor.rule import Finding, Severity, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import PROFILERS
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.variables import _leftovers
 
 
-@rule(Severity.WARNING)
-def profilers(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING)
+def profilers(facts: Facts, target: Target) -> Findings:
     """A profiler or debugger of NVIDIA's is hooked in by a variable.
 
     Why: these ten variables load a profiler or debugger into every CUDA program, or change what a fault does.
@@ -19,4 +13,4 @@ def profilers(facts: Facts, target: Target) -> Iterator[Finding]:
     Source: https://github.com/NVIDIA/DCGM/blob/master/nvvs/src/Software.cpp
     https://github.com/leptonai/gpud/blob/main/components/accelerator/nvidia/processes
     """
-    yield from leftovers.found(PROFILERS, facts, target)
+    yield from _leftovers.found(PROFILERS, facts, target)

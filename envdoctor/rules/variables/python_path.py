@@ -1,14 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Interpreter
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, finding, known, need, rule
 
 
-@rule(Severity.NOTE)
-def python_path(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="interpreter", expected="not set")
+def python_path(facts: Facts) -> Findings:
     """PYTHONPATH or PYTHONHOME redirects imports.
 
     Why: what PYTHONPATH names comes before the environment's packages, in every Python that is started. A
@@ -21,14 +16,14 @@ def python_path(facts: Facts, target: Target) -> Iterator[Finding]:
     variables, interpreter = need(facts.variables), known(facts.interpreter)
     home = variables.get("PYTHONHOME")
     if home:
-        yield _finding("PYTHONHOME", home, "the standard library is taken from there", Severity.WARNING, 30)
+        yield _finding("PYTHONHOME", home, "the standard library is taken from there", WARNING)
     folders = [folder for folder in variables.get("PYTHONPATH", "").split(":") if folder]
     other = [folder for folder in folders if _packages_of_another(folder, interpreter)]
     if other:
         text = f"{', '.join(other)} holds the packages of another Python, which come first"
-        yield _finding("PYTHONPATH", ":".join(folders), text, Severity.WARNING, 30)
+        yield _finding("PYTHONPATH", ":".join(folders), text, WARNING)
     elif folders:
-        yield _finding("PYTHONPATH", ":".join(folders), "these folders come before the installed packages", None, 0)
+        yield _finding("PYTHONPATH", ":".join(folders), "these folders come before the installed packages", None)
 
 
 def _packages_of_another(folder: str, interpreter: Interpreter | None) -> bool:
@@ -37,15 +32,13 @@ def _packages_of_another(folder: str, interpreter: Interpreter | None) -> bool:
     return interpreter is None or not any(folder.startswith(own) for own in interpreter.site_packages)
 
 
-def _finding(name: str, value: str, text: str, severity: Severity | None, rank: int) -> Finding:
-    return Finding(
-        kind="interpreter",
+def _finding(name: str, value: str, text: str, severity: Severity | None) -> Finding:
+    return finding(
         subject=name,
         actual=value,
-        expected="not set",
         message=f"{name}={value}: {text}.",
-        remedy=Remedy(text="Unset it for the run.", commands=(f"unset {name}",)),
+        fix="Unset it for the run.",
+        run=f"unset {name}",
         severity=severity,
-        explains=("packages/import-mismatch", "packages/wheel-tags") if rank else (),
-        root_rank=rank,
+        explains=("packages/import-mismatch", "packages/wheel-tags") if severity else (),
     )

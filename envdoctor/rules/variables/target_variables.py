@@ -1,17 +1,14 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Torch
-from envdoctor.knowledge import remedies, versions
-from envdoctor.rule import Finding, SetVariable, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Torch
+from envdoctor.knowledge import versions
+from envdoctor.rules import remedies
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Skip, Target, finding, known, need, rule
+from envdoctor.values import shell
 
 _ALIASES = {"PYTORCH_ALLOC_CONF": "PYTORCH_CUDA_ALLOC_CONF"}
 
 
-@rule(Severity.NOTE)
-def target_variables(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="flag-differs")
+def target_variables(facts: Facts, target: Target) -> Findings:
     """Environment variables are not set as the target was timed.
 
     Why: the target's variables (the allocator's configuration, mostly) were in force when its speed was recorded.
@@ -32,14 +29,15 @@ def target_variables(facts: Facts, target: Target) -> Iterator[Finding]:
         ):
             continue
         spelled = _spelled(name, torch.version if torch else None)
-        yield Finding(
-            kind="flag-differs",
+        yield finding(
             subject=name,
             actual=actual if actual is not None else "not set",
             expected=wanted,
             message=f"{name} is {actual if actual is not None else 'not set'}; the target was timed with {wanted}.",
-            remedy=remedies.setting(target, "Set it before training.", f"export {spelled}={wanted}"),
-            severity=None if actual is None else Severity.WARNING,
+            fix=remedies.setting(
+                target, "Set it before training.", f"export {shell.word(spelled)}={shell.word(wanted)}"
+            ),
+            severity=None if actual is None else WARNING,
             repair=(SetVariable(name=spelled, value=wanted),),
         )
 

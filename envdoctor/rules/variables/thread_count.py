@@ -1,18 +1,14 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge import remedies
-from envdoctor.knowledge.hardware import trains_on_gpu, whole_cpus
-from envdoctor.rule import Finding, Remedy, SetVariable, Severity, Skip, known, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.host import whole_cpus
+from envdoctor.rules import remedies
+from envdoctor.rules.finding import Remedy, SetVariable
+from envdoctor.rules.hardware import trains_on_gpu
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, known, need, rule
 
 _NAMES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@rule(Severity.WARNING)
-def thread_count(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(WARNING, kind="thread-count")
+def thread_count(facts: Facts, target: Target) -> Findings:
     """OMP_NUM_THREADS or MKL_NUM_THREADS does not fit the CPUs allowed.
 
     Why: more threads than CPUs take turns and wait for each other. One thread, which launchers set when nothing
@@ -25,8 +21,7 @@ def thread_count(facts: Facts, target: Target) -> Iterator[Finding]:
     """
     variables, host = need(facts.variables), known(facts.host)
     cpus = whole_cpus(host) if host else None
-    if cpus is None:
-        raise Skip("the number of CPUs is not known")
+    cpus = need(cpus, "the number of CPUs is not known")
     for name in _NAMES:
         threads = _number(variables.get(name))
         if threads is None:
@@ -39,14 +34,13 @@ def thread_count(facts: Facts, target: Target) -> Iterator[Finding]:
         if too_few and ranks > 1:
             continue
         fitting = max(1, cpus // ranks)
-        yield Finding(
-            kind="thread-count",
+        yield finding(
             subject=name,
             actual=str(threads),
             expected=str(fitting),
             message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: "
             + ("the threads take turns." if too_many else "a CPU run uses one core."),
-            remedy=remedies.setting(
+            fix=remedies.setting(
                 target,
                 "Set it to the CPUs allowed, divided by the ranks on this node.",
                 f"export {name}={fitting}",
@@ -56,9 +50,8 @@ def thread_count(facts: Facts, target: Target) -> Iterator[Finding]:
                 text="Set it to the CPUs allowed, divided by the ranks on this node.",
                 commands=(f"export {name}={fitting}",),
             ),
-            severity=Severity.NOTE if too_few and gpu is not False else None,
+            severity=NOTE if too_few and gpu is not False else None,
             explains=("torch/threads",),
-            root_rank=6,
             repair=(SetVariable(name=name, value=str(fitting)),) if gpu is False and ranks == 1 else (),
         )
 

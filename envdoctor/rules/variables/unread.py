@@ -1,15 +1,9 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts
-from envdoctor.knowledge.unread_variables import UNREAD
-from envdoctor.rule import Finding, Remedy, Severity, need, rule
-from envdoctor.target import Target
+from envdoctor.knowledge.variables import UNREAD
+from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 
-@rule(Severity.NOTE)
-def unread(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(NOTE, kind="no-effect")
+def unread(facts: Facts) -> Findings:
     """A variable is set that no library reads.
 
     Why: names like TORCH_CUDNN_BENCHMARK circulate in launch files and promise a switch that does not exist;
@@ -19,13 +13,12 @@ def unread(facts: Facts, target: Target) -> Iterator[Finding]:
     none found)
     """
     variables = need(facts.variables)
-    for name, instead in sorted(UNREAD.items()):
-        if name in variables:
-            yield Finding(
-                kind="no-effect",
-                subject=name,
-                actual=variables[name],
-                expected=instead,
-                message=f"No library reads {name}; what exists is {instead}.",
-                remedy=Remedy(text=f"Remove it, and use {instead}.", commands=(f"unset {name}",)),
-            )
+    for row in sorted(UNREAD.among(variables), key=lambda row: row.name):
+        yield finding(
+            subject=row.name,
+            actual=variables[row.name],
+            expected=row.instead,
+            message=f"No library reads {row.name}; what exists is {row.instead}.",
+            fix=f"Remove it, and use {row.instead}.",
+            run=f"unset {row.name}",
+        )

@@ -1,18 +1,26 @@
-from __future__ import annotations
-
-from collections.abc import Iterator
-
-from envdoctor.facts import Facts, Gpus
-from envdoctor.pattern import Pattern
-from envdoctor.rule import Finding, Remedy, Severity, known, need, rule
-from envdoctor.target import Target
+from envdoctor.facts.model import Gpus
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.rule import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Facts,
+    Findings,
+    Kind,
+    Pattern,
+    Target,
+    finding,
+    known,
+    need,
+    rule,
+)
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 _IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
 
 
-@rule(Severity.ERROR)
-def visible_devices(facts: Facts, target: Target) -> Iterator[Finding]:
+@rule(ERROR, expected="not set, or GPUs that exist")
+def visible_devices(facts: Facts, target: Target) -> Findings:
     """CUDA_VISIBLE_DEVICES hides the GPUs, or names some that do not exist.
 
     Why: an empty value or -1 hides all GPUs. CUDA reads the list up to the first entry that is not a GPU, and
@@ -29,18 +37,16 @@ def visible_devices(facts: Facts, target: Target) -> Iterator[Finding]:
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
-            yield _finding(value, f"{seen} of {present} GPUs are visible", Severity.NOTE, "no-effect", 0)
+            yield _finding(value, f"{seen} of {present} GPUs are visible", NOTE, "no-effect")
         return
     if seen:
         text = f"{refused!r} is not a GPU here: only the {seen} before it are used"
-        yield _finding(value, text, Severity.WARNING, "config-mismatch", 30)
+        yield _finding(value, text, WARNING, "config-mismatch")
     elif refused in (None, "-1"):
         gone = bool(gpus and gpus.devices) or not target.is_cpu
-        yield _finding(
-            value, "it hides every GPU", None if gone else Severity.NOTE, "gpu-not-visible", 50 if gone else 0
-        )
+        yield _finding(value, "it hides every GPU", None if gone else NOTE, "gpu-not-visible")
     else:
-        yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible", 50)
+        yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible")
 
 
 def _count(gpus: Gpus | None) -> int | None:
@@ -60,15 +66,14 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
     return seen, None
 
 
-def _finding(value: str, text: str, severity: Severity | None, kind: str, rank: int) -> Finding:
-    return Finding(
+def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
+    return finding(
         kind=kind,
         subject=_NAME,
         actual=value or "empty",
-        expected="not set, or GPUs that exist",
         message=f"{_NAME}={value!r}: {text}.",
-        remedy=Remedy(text="Unset it, or name GPUs that exist.", commands=(f"unset {_NAME}", "nvidia-smi -L")),
+        fix="Unset it, or name GPUs that exist.",
+        run=(f"unset {_NAME}", "nvidia-smi -L"),
         severity=severity,
-        explains=("gpu/", "torch/cuda-unavailable", "driver/") if rank >= 50 else (),
-        root_rank=rank,
+        explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
     )

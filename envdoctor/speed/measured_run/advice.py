@@ -1,6 +1,6 @@
 """What holds a measured run back, and what to write instead: from its record alone, without a baseline.
 
-Each judge looks at one loss and yields advice only when that loss is worth a person's time; a healthy run gets none.
+Each adviser looks at one loss and yields advice only when that loss is worth a person's time; a healthy run gets none.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from envdoctor.facts import Facts
-from envdoctor.speed import breakdown, conditions
+from envdoctor.facts.model import Facts
+from envdoctor.speed import breakdown
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
-from envdoctor.speed.conditions import Cause
+from envdoctor.speed.evidence.evidence import Cause
+from envdoctor.speed.evidence.pressure import PRESSURE_LIMIT, pressure_of
 from envdoctor.speed.measured_run import agreement, remedies
 from envdoctor.speed.measured_run.agreement import Agreement
-from envdoctor.speed.measured_run.record import Line, Loader, Record, as_report, slowest, team_of
+from envdoctor.speed.measured_run.record import Loader, Record, SourceLine, as_report, slowest, team_of
 from envdoctor.speed.outcome import Verdict, as_json
+from envdoctor.speed.report import Report
 from envdoctor.speed.verdict import judge
 
 OUTSIDE_LIMIT = 0.25
@@ -26,6 +28,10 @@ PADDING_LIMIT = 0.30
 MOST_PROCESSES = 8  # that have a line of their own
 FEWEST_STEPS = 20
 """Steps below which shares are not judged: caches and first-use costs rule."""
+FEWEST_SECONDS = 1.0
+"""Seconds of steady windows below which nothing is advised: starting workers alone takes some tenths."""
+HANDOVER = 0.8e-3
+"""Seconds that a worker process takes to hand a batch over; `ablate --claims`, about num_workers, has it measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,62 +45,71 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
-    """The verdict on a measured run (not comparable: there is no baseline) and the advice, most worth first."""
+class MeasuredRun:
+    """A run of the user's own: what it came to, and the advice, most worth first.
+
+    ``verdict`` compares only with the user's own earlier runs; without them its headline is the cure. ``remarks``:
+    what else is to be said of the run. ``healthy``: it was long enough, and nothing was found.
+    """
 
     verdict: Verdict
     advice: tuple[Advice, ...] = ()
+    remarks: tuple[str, ...] = ()
+    healthy: bool = False
     records: tuple[Record, ...] = ()
     agreement: Agreement | None = None  # with the target's lock and flags; None when no target was given
 
-    @property
-    def spoken(self) -> Verdict:
-        """The verdict for a terminal that shows the advice beneath: no sentence stands there twice."""
-        said = {advice.text for advice in self.advice}
-        return replace(self.verdict, reasons=tuple(text for text in self.verdict.reasons if text not in said))
 
-
-def diagnose_run(records: Sequence[Record], facts: Facts | None = None, agreed: Agreement | None = None) -> Diagnosis:
+def diagnose_run(records: Sequence[Record], facts: Facts | None = None, agreed: Agreement | None = None) -> MeasuredRun:
     """Judge the records of one command (one per training process). Raises ValueError without a record."""
     if not records:
         raise ValueError("nothing was recorded")
     record = slowest(records)
-    team = team_of(record, records)
-    report = as_report(record, team)
+    report = as_report(record, team_of(record, records))
     spent = breakdown.of_windows(report.windows)
-    found: list[Advice] = []
-    if record.steps >= FEWEST_STEPS and report.windows:
-        for look in JUDGES:
-            found += look(record, spent)
-    found.sort(key=lambda advice: -advice.saves)
-    plain = judge([report], None, facts=facts)
-    reasons = [advice.text for advice in found]
-    if not found:
-        reasons.append(_nothing_to_say(record, spent))
-    reasons += _without_effect(record)
-    if record.ended == "stopped":
-        reasons.append(f"ended after {record.steps} steps, as asked by --stop-after")
-    waited = conditions.pressure(report)
-    if waited is not None and waited > conditions.PRESSURE_LIMIT.get(report.device.type, 0.25):
-        reasons.append(f"tasks waited for a CPU core in {waited:.0%} of the time: other work ran beside the training")
-    if record.error:
-        reasons.append(f"the measuring ended early: {record.error}")
+    enough = record.steps >= FEWEST_STEPS and spent.seconds >= FEWEST_SECONDS
+    advice = [one for adviser in ADVISERS for one in adviser(record, spent)] if enough else []
+    advice.sort(key=lambda one: -one.saves)
+    headline = advice[0].text if advice else _nothing_to_say(record, spent, enough=enough)
+    remarks = tuple(_remarks(record, report))
     verdict = replace(
-        plain,
+        judge([report], None, facts=facts),
         workload=record.program,
-        cause=found[0].cause if found else None,
-        reasons=("there is no baseline for a program of your own", *reasons),
+        cause=advice[0].cause if advice else None,
+        headline=headline[:1].upper() + headline[1:],
+        reasons=("there is no baseline for a program of your own", *(one.text for one in advice), *remarks)
+        if advice
+        else ("there is no baseline for a program of your own", headline, *remarks),
     )
-    return Diagnosis(verdict=verdict, advice=tuple(found), records=tuple(records), agreement=agreed)
+    return MeasuredRun(
+        verdict=verdict,
+        advice=tuple(advice),
+        remarks=remarks,
+        healthy=enough and not advice,
+        records=tuple(records),
+        agreement=agreed,
+    )
 
 
-def run_json(diagnosis: Diagnosis) -> dict[str, Any]:
+def _remarks(record: Record, report: Report) -> Iterator[str]:
+    yield from _without_effect(record)
+    if record.ended == "stopped":
+        yield f"ended after {record.steps} steps, as asked by --stop-after"
+    waited = pressure_of(report)
+    if waited is not None and waited > PRESSURE_LIMIT.get(report.device.type, 0.25):
+        yield f"tasks waited for a CPU core in {waited:.0%} of the time: other work ran beside the training"
+    if record.error:
+        yield f"the measuring ended early: {record.error}"
+
+
+def run_json(run: MeasuredRun) -> dict[str, Any]:
     """The object of `verify --format json`, with the advice and every process's share of waiting in its conditions."""
-    found = as_json(diagnosis.verdict)
-    found["conditions"]["advice"] = [
-        {"cause": advice.cause, "text": advice.text, "saves": round(advice.saves, 4), "lines": list(advice.lines)}
-        for advice in diagnosis.advice
+    found = as_json(run.verdict)
+    advice = [
+        {"cause": one.cause, "text": one.text, "saves": round(one.saves, 4), "lines": list(one.lines)}
+        for one in run.advice
     ]
+    found["advice"] = found["conditions"]["advice"] = advice
     found["conditions"]["ranks"] = [
         {
             "rank": record.rank,
@@ -104,16 +119,19 @@ def run_json(diagnosis: Diagnosis) -> dict[str, Any]:
             "timed_seconds": round(sum(window.seconds for window in record.steady_windows), 6),
             "ended": record.ended,
         }
-        for record in diagnosis.records
+        for record in run.records
     ]
-    if diagnosis.agreement is not None:
-        found["conditions"]["ran_with"] = agreement.as_json(diagnosis.agreement)
+    if run.agreement is not None:
+        found["conditions"]["ran_with"] = agreement.as_json(run.agreement)
     return found
 
 
-def _nothing_to_say(record: Record, spent: Breakdown) -> str:
-    if record.steps < FEWEST_STEPS or not spent.known:
-        return f"only {record.steps} steps: {FEWEST_STEPS} and a second of steady training are needed to judge"
+def _nothing_to_say(record: Record, spent: Breakdown, *, enough: bool) -> str:
+    if not enough or not spent.known:
+        return (
+            f"too short to judge ({record.steps} steps, {spent.seconds:.2g} s of them timed): "
+            f"{FEWEST_STEPS} steps and {FEWEST_SECONDS:.0f} s of steady training are needed"
+        )
     shares = spent.shares
     work = shares["forward"] + shares["backward"] + shares["optimizer"]
     if not record.waits:
@@ -134,6 +152,16 @@ def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
     cores = max((record.device.cores or 1) // max(record.local_ranks, 1), 1)
     workers = remedies.workers_needed(share, loader.workers, cores, on_cpu=record.device.type == "cpu")
     code = [remedies.loader_line(loader, workers, record.device.type, record.driver)]
+    if loader.workers == 0 and spent.seconds / spent.steps < HANDOVER * record.waits / record.steps:
+        again = remedies.seen_again(record, loader)
+        text = (
+            f"the step waits {share:.0%} of its time for data, which is made on the training thread{where}: "
+            f"{'keep the examples in memory' if again else 'do it once before training'} (a step is shorter than a "
+            "worker's hand-over)"
+        )
+        lines = (f"{remedies.keeping_line()}  # before training",) if again else ()
+        yield Advice(cause="data", text=text, saves=share, lines=lines)
+        return
     if loader.workers == 0:
         once = "do it once before training"
         if remedies.seen_again(record, loader):
@@ -205,9 +233,9 @@ def _without_effect(record: Record) -> Iterator[str]:
         yield f"CUDA_LAUNCH_BLOCKING={value} is set: no effect on a CPU; on a GPU the host waits for every kernel"
 
 
-def processes(diagnosis: Diagnosis) -> tuple[str, ...]:
+def processes(run: MeasuredRun) -> tuple[str, ...]:
     """A line for each training process where there are several; the slowest few of many."""
-    records = diagnosis.records
+    records = run.records
     if len(records) < 2:
         return ()
     head = f"{len(records)} training processes; the one that waits longest for data is shown:"
@@ -258,8 +286,14 @@ def _outside(record: Record, spent: Breakdown) -> Iterator[Advice]:
     )
 
 
-def _place(line: Line) -> str:
+def _place(line: SourceLine) -> str:
     return f"{line.file}:{line.line} ({line.function})"
 
 
-JUDGES: tuple[Callable[[Record, Breakdown], Iterator[Advice]], ...] = (_data, _threads, _debugging, _padding, _outside)
+ADVISERS: tuple[Callable[[Record, Breakdown], Iterator[Advice]], ...] = (
+    _data,
+    _threads,
+    _debugging,
+    _padding,
+    _outside,
+)

@@ -8,15 +8,15 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from envdoctor.change import hook
 from envdoctor.errors import Trouble
 from envdoctor.knowledge import versions
+from envdoctor.launch import hook
+from envdoctor.locks.target import Target
 from envdoctor.speed.measured_run.record import Record
-from envdoctor.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class RanWith:
     """One version or flag. ``wanted`` is None where lock and target say nothing about it."""
 
     name: str
@@ -32,11 +32,11 @@ class Agreement:
     target: str
     stack: str | None = None
     why: str = ""
-    packages: tuple[Line, ...] = ()
-    flags: tuple[Line, ...] = ()
+    packages: tuple[RanWith, ...] = ()
+    flags: tuple[RanWith, ...] = ()
 
     @property
-    def different(self) -> tuple[Line, ...]:
+    def different(self) -> tuple[RanWith, ...]:
         return tuple(line for line in (*self.packages, *self.flags) if line.differs)
 
 
@@ -48,18 +48,18 @@ def agreement(records: Sequence[Record], target: Target) -> Agreement:
     """
     pins = {canonicalize_name(pin.name): pin.version for pin in target.choice.pins} if target.choice else {}
     cuda = target.choice.cuda if target.choice else None
-    packages: dict[str, Line] = {}
-    flags: dict[str, Line] = {}
+    packages: dict[str, RanWith] = {}
+    flags: dict[str, RanWith] = {}
     wanted_flags = _typed(target.flags)
     for record in records:
         for name, version in sorted(record.versions.items()):
             locked = pins.get(canonicalize_name(name))
             differs = locked is not None and not _same(version, locked, cuda)
-            _keep(packages, Line(name=name, ran=version, wanted=locked, differs=differs))
+            _keep(packages, RanWith(name=name, ran=version, wanted=locked, differs=differs))
         for name, value in sorted(record.flags.items()):
             wanted = wanted_flags.get(name)
             differs = wanted is not None and value != wanted
-            _keep(flags, Line(name=name, ran=_text(value), wanted=_text(wanted) if wanted is not None else None,
+            _keep(flags, RanWith(name=name, ran=_text(value), wanted=_text(wanted) if wanted is not None else None,
                               differs=differs))  # fmt: skip
     return Agreement(
         target=target.name,
@@ -92,7 +92,7 @@ def sentences(found: Agreement) -> tuple[str, ...]:
 def as_json(found: Agreement) -> dict[str, Any]:
     """For machines: every version and flag with what was wanted."""
 
-    def rows(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    def rows(lines: Sequence[RanWith]) -> list[dict[str, Any]]:
         return [{"name": x.name, "ran": x.ran, "wanted": x.wanted, "differs": x.differs} for x in lines]
 
     return {
@@ -104,7 +104,7 @@ def as_json(found: Agreement) -> dict[str, Any]:
     }
 
 
-def _keep(lines: dict[str, Line], line: Line) -> None:
+def _keep(lines: dict[str, RanWith], line: RanWith) -> None:
     if line.name not in lines or (line.differs and not lines[line.name].differs):
         lines[line.name] = line
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor import bundle
-from envdoctor.errors import Trouble
+from envdoctor.launch.surroundings import injected
 
 INJECTED = Path(__file__).parent / "inject"
 FOLDER = "ENVDOCTOR_MEASURED_RUN"
@@ -22,17 +21,10 @@ def variables(folder: Path, present: Mapping[str, str], *, stop_after: int | Non
     ``stop_after``: the optimizer step after which every training process ends, with exit code 0.
     Raises `Trouble` when envdoctor is installed in a folder that PYTHONPATH cannot hold.
     """
-    if os.pathsep in str(INJECTED):
-        raise Trouble(
-            f"PYTHONPATH cannot hold a folder with {os.pathsep!r} in its name",
-            file=INJECTED,
-            remedy="Install envdoctor into another folder to measure runs.",
-        )
-    return {
+    measured = {
         **present,
         FOLDER: str(folder.absolute()),
         FLAGS: str(bundle.flags_table()),
         **({STOP: str(stop_after)} if stop_after else {}),
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(INJECTED), present.get("PYTHONPATH", "")))),
-        "PYTHONWARNINGS": ",".join(filter(None, (present.get("PYTHONWARNINGS", ""), FILTER))),
     }
+    return injected(measured, INJECTED, FILTER)

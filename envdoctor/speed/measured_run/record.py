@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envdoctor.document import read_json
 from envdoctor.errors import Trouble
+from envdoctor.facts.wire import WireError, from_json
 from envdoctor.speed.report import Device, Report, Warmup, Window, known_fields
-from envdoctor.wire import WireError, from_json
+from envdoctor.values.document import read_json
 
 SCHEMA = 1
 STEADY = 0.8
@@ -36,7 +36,7 @@ class Loader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SourceLine:
     """A line of the user's code, and how many looks found the training thread in it."""
 
     part: str
@@ -94,12 +94,12 @@ class Record:
         return before, before + steady
 
     @property
-    def seen_lines(self) -> Iterator[Line]:
+    def seen_lines(self) -> Iterator[SourceLine]:
         """The sampled lines, most looks first; rows of another shape are left out."""
         for row in self.lines:
             if len(row) == 5 and isinstance(row[2], int) and isinstance(row[4], int):
                 part, file, line, function, looks = row
-                yield Line(part=str(part), file=str(file), line=line, function=str(function), looks=looks)
+                yield SourceLine(part=str(part), file=str(file), line=line, function=str(function), looks=looks)
 
 
 def read(folder: Path) -> tuple[Record, ...]:

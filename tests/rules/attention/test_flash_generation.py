@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus
 from envdoctor.rules.attention.flash_generation import flash_generation
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, installed, silent, skipped
 
 
@@ -17,7 +17,7 @@ A100, H100, B200 = "NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA B20
 @pytest.mark.parametrize(
     ("facts", "subject", "severity"),
     [
-        (on(A100, flash_attn_3="3.0.0"), "flash-attn-3", Severity.WARNING),
+        (on("NVIDIA L40S", flash_attn_3="3.0.0"), "flash-attn-3", Severity.WARNING),
         (on(B200, flash_attn="3.0.0"), "flash-attn-3", Severity.WARNING),
         (on(A100, flash_attn_4="4.0.0b3"), "flash-attn-4", Severity.WARNING),
         (on(H100, flash_attn="2.8.3"), "flash-attn", Severity.NOTE),

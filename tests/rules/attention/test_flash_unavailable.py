@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus
 from envdoctor.rules.attention.flash_unavailable import flash_unavailable
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, installed, silent, skipped
 
 T4 = Gpus(devices=(Gpu(index=0, name="Tesla T4"),))

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Flag
-from envdoctor.rule import SetFlag, Severity
+from envdoctor.facts.model import Facts, Flag
 from envdoctor.rules.attention.math_only import math_only
+from envdoctor.rules.rule import SetFlag, Severity
 from tests.rules.judging import asking, findings, silent, skipped, torch
 
 ALL = "flash,efficient,math,cudnn"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Driver, Facts
+from envdoctor.facts.model import Driver, Facts
 from envdoctor.rules.driver.library_mismatch import library_mismatch
 from tests.rules.cuda_machines import brief, driver, machine, only, pasted
 from tests.rules.judging import silent, skipped

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Driver, Gpus
+from envdoctor.facts.model import Driver, Gpus
 from envdoctor.rules.driver.management_library import management_library
 from tests.rules.cuda_machines import brief, driver, machine
 from tests.rules.judging import silent, skipped

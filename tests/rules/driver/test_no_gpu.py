@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Driver, Facts, Host
+from envdoctor.facts.model import Driver, Facts, Host
 from envdoctor.rules.driver.no_gpu import no_gpu
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, pasted
 from tests.rules.judging import silent, skipped

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Origin, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Driver, Facts, Gpu, Gpus, Host, Origin, Torch
 from envdoctor.rules.driver.nothing_found import nothing_found
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 from tests.rules.machines import CPU_TARGET, H100_TARGET
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Driver, Torch
+from envdoctor.facts.model import Driver, Torch
 from envdoctor.rules.driver.older_than_torch import older_than_torch
 from tests.rules.cuda_machines import brief, machine, only, pasted
 from tests.rules.judging import silent, skipped

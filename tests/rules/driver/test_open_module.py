@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Gpus, Unavailable
+from envdoctor.facts.model import Gpus, Unavailable
 from envdoctor.rules.driver.open_module import open_module
 from tests.rules.cuda_machines import brief, driver, gpu, gpus, machine
 from tests.rules.judging import silent, skipped

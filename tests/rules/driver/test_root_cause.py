@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.diagnose import Diagnosis, diagnose, load_rules
-from envdoctor.facts import Driver, Facts, Gpus, Host, Interpreter, Torch, Unavailable
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Driver, Facts, Gpus, Host, Interpreter, Torch, Unavailable
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.rule import Severity
 from tests.rules.cuda_machines import KERNELS_CU126, driver, gpu, gpus, machine, pasted, torch
 from tests.rules.judging import NOTHING
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Driver, Facts, Gpus
+from envdoctor.facts.model import Driver, Facts, Gpus
 from envdoctor.rules.driver.supports_gpu import supports_gpu
 from tests.rules.cuda_machines import brief, machine
 from tests.rules.judging import silent, skipped

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Host
+from envdoctor.facts.model import Host
 from envdoctor.rules.driver.toolkits import toolkits
 from tests.rules.cuda_machines import brief, machine, only
 from tests.rules.judging import silent

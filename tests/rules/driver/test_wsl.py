@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Host, Torch
+from envdoctor.facts.model import Host, Torch
 from envdoctor.rules.driver.wsl import wsl
 from tests.rules.cuda_machines import CPU_TARGET, brief, driver, machine, pasted
 from tests.rules.judging import silent, skipped

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.facts import Gpus
+from envdoctor.facts.model import Gpus
 from envdoctor.rules.gpu.count import count
 from tests.rules.cuda_machines import brief, driver, gpu, gpus, machine, only
 from tests.rules.judging import NOTHING, silent, skipped

@@ -14,3 +14,8 @@ def test_found() -> None:
 def test_not_found() -> None:
     assert silent(mig, machine(gpus=gpus(gpu(0, mig=False))))
     assert skipped(mig, machine())
+
+
+def test_a_slice_that_a_variable_names_was_chosen() -> None:
+    facts = machine(gpus=gpus(gpu(0, mig=True)), variables={"NVIDIA_VISIBLE_DEVICES": "MIG-4f0a"})
+    assert brief(mig, facts) == ["note gpu-limited GPU 0"]

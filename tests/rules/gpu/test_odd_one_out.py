@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from envdoctor.facts import Gpus
+from envdoctor.facts.model import Gpus
 from envdoctor.rules.gpu.odd_one_out import odd_one_out
 from tests.rules.cuda_machines import brief, gpu, machine, only
 from tests.rules.judging import silent, skipped

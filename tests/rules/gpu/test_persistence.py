@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Host
+from envdoctor.facts.model import Host
 from envdoctor.rules.gpu.persistence import persistence
 from tests.rules.cuda_machines import brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped

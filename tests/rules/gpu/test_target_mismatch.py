@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.locks.target import Target
 from envdoctor.rules.gpu.target_mismatch import target_mismatch
-from envdoctor.target import Target
 from tests.rules.cuda_machines import CPU_TARGET, brief, gpu, gpus, machine, only
 from tests.rules.judging import silent, skipped
 
@@ -11,7 +11,8 @@ H100 = Target(name="h100", title="NVIDIA H100", gpu_names=("NVIDIA H100 80GB HBM
 
 
 @pytest.mark.parametrize(
-    ("name", "severity"), [("Tesla T4", "warning"), ("NVIDIA B200", "warning"), ("NVIDIA H200", "note")]
+    ("name", "severity"),
+    [("Tesla T4", "warning"), ("NVIDIA B200", "warning"), ("NVIDIA H200", "note"), ("NVIDIA H100 PCIe", "note")],
 )
 def test_found(name: str, severity: str) -> None:
     assert brief(target_mismatch, machine(gpus=gpus(gpu(0, name))), H100) == [f"{severity} config-mismatch {name}"]
@@ -24,7 +25,7 @@ def test_an_older_card_than_meant_names_the_filter() -> None:
     assert "compute_cap" not in newer.remedy.text
 
 
-@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA Unheard Of"])
+@pytest.mark.parametrize("name", ["NVIDIA H100 80GB HBM3", "H100 SXM5", "NVIDIA Unheard Of"])
 def test_healthy(name: str) -> None:
     assert silent(target_mismatch, machine(gpus=gpus(gpu(0, name))), H100)
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Torch
 from envdoctor.rules.host.affinity import affinity
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Origin
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Origin
 from envdoctor.rules.host.busy import busy
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

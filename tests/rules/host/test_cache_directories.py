@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Storage
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Storage
 from envdoctor.rules.host.cache_directories import cache_directories
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

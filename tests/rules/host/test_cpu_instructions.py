@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host
 from envdoctor.rules.host.cpu_instructions import cpu_instructions
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, silent, skipped
 
 CPU = asking(capability=None)

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Torch
 from envdoctor.rules.host.cpu_quota import cpu_quota
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Origin
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Origin
 from envdoctor.rules.host.cpu_throttled import cpu_throttled
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

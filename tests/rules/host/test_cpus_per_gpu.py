@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpus, Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpus, Host
 from envdoctor.rules.host.cpus_per_gpu import cpus_per_gpu
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Storage
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Storage
 from envdoctor.rules.host.disk_space import disk_space
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 MIB, GIB = 1 << 20, 1 << 30

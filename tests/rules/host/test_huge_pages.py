@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host
 from envdoctor.rules.host.huge_pages import huge_pages
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, silent, skipped
 
 CPU = asking(capability=None)

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Network
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Network
 from envdoctor.rules.host.locked_memory import locked_memory
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 IB = Network(infiniband=("mlx5_0 active 400",))

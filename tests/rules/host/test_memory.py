@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Host
 from envdoctor.rules.host.memory import memory
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 GIB = 1 << 30

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Storage
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Storage
 from envdoctor.rules.host.network_storage import network_storage
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpus, Host, Launcher
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpus, Host, Launcher
 from envdoctor.rules.host.numa import numa
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 TWO_NODES = Host(numa_nodes=2, cpus=128, affinity=128)

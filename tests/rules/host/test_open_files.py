@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host
 from envdoctor.rules.host.open_files import open_files
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 ERROR = "OSError: [Errno 24] Too many open files"

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Interpreter
 from envdoctor.rules.interpreter.architecture import architecture
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

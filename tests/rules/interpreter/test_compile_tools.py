@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Interpreter
 from envdoctor.rules.interpreter.compile_tools import compile_tools
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 HEADERS = Interpreter(version="3.11.7", headers="/usr/include/python3.11/Python.h")

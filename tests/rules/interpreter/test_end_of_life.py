@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Interpreter, Origin
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter, Origin
 from envdoctor.rules.interpreter.end_of_life import end_of_life
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

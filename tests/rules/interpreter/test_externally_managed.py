@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.interpreter.externally_managed import externally_managed
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

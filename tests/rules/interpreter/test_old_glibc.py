@@ -1,9 +1,9 @@
 import pytest
 
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
+from envdoctor.locks.target import Target
 from envdoctor.rules.interpreter.old_glibc import old_glibc
-from envdoctor.target import Target
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import NOTHING, findings, locked, silent, skipped
 
 

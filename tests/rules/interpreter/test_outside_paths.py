@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.interpreter.outside_paths import outside_paths
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

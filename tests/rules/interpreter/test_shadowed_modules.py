@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.interpreter.shadowed_modules import shadowed_modules
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

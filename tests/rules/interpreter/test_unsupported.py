@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Distribution, Facts, Interpreter, Packages
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Distribution, Facts, Interpreter, Packages
 from envdoctor.rules.interpreter.unsupported import unsupported
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.interpreter.user_site import user_site
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 HOME = "/home/me/.local/lib/python3.11/site-packages"

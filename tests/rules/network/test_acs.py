@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpus, Network
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpus, Network
 from envdoctor.rules.network.acs import acs
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 NVLINK = (("X", "NV18"), ("NV18", "X"))

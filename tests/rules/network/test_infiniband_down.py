@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Network
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Network
 from envdoctor.rules.network.infiniband_down import infiniband_down
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

@@ -1,4 +1,4 @@
-from envdoctor.facts import Facts, Network
+from envdoctor.facts.model import Facts, Network
 from envdoctor.rules.network.infiniband_unused import infiniband_unused
 from tests.rules.judging import findings, silent
 

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpus, Launcher
+from envdoctor.facts.model import Facts, Gpus, Launcher
 from envdoctor.rules.network.launcher_devices import launcher_devices
 from tests.rules.judging import findings, silent, skipped
 

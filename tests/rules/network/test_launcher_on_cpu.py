@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Gpu, Gpus, Launcher, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Launcher, Torch
 from envdoctor.rules.network.launcher_on_cpu import launcher_on_cpu
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 CPU = Launcher(settings={"use_cpu": "True"})

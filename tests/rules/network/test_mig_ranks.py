@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
+from envdoctor.facts.model import Facts, Gpu, Gpus
 from envdoctor.rules.network.mig_ranks import mig_ranks
 from tests.rules.judging import findings, silent
 

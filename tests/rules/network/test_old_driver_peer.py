@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Driver, Facts, Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Driver, Facts, Gpu, Gpus
 from envdoctor.rules.network.old_driver_peer import old_driver_peer
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Launcher
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Host, Launcher
 from envdoctor.rules.network.one_thread import one_thread
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 SAID = "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to avoid overload"

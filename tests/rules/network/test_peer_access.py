@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus
 from envdoctor.rules.network.peer_access import peer_access
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 CLOSED = ((True, False), (False, True))
@@ -24,3 +24,12 @@ def test_closed(name: str, severity: Severity) -> None:
 def test_open_or_unknown() -> None:
     assert silent(peer_access, gpus("NVIDIA A100-SXM4-80GB", ((True, True), (True, True))))
     assert skipped(peer_access, gpus("NVIDIA A100-SXM4-80GB", ()))
+
+
+def test_in_a_clouds_virtual_machine_nobody_here_can_change_it() -> None:
+    cards = tuple(Gpu(index=index, name="Tesla T4", virtual=True) for index in range(2))
+    (finding,) = findings(peer_access, Facts(gpus=Gpus(devices=cards, peer_access=CLOSED)))
+    assert finding.severity is Severity.NOTE
+    joined = tuple(Gpu(index=index, name="NVIDIA A100-SXM4-80GB", virtual=True) for index in range(2))
+    (finding,) = findings(peer_access, Facts(gpus=Gpus(devices=joined, peer_access=CLOSED)))
+    assert finding.severity is Severity.WARNING  # these have NVLink: something is wrong

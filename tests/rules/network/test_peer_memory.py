@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Network
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Network
 from envdoctor.rules.network.peer_memory import peer_memory
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent
 
 PORT = ("mlx5_0 active 400",)

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Launcher, Origin
+from envdoctor.facts.model import Facts, Gpu, Gpus, Launcher, Origin
 from envdoctor.rules.network.ranks import ranks
 from tests.rules.judging import findings, silent, skipped
 

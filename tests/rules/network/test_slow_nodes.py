@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Launcher, Network, Script
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Launcher, Network, Script
 from envdoctor.rules.network.slow_nodes import slow_nodes
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

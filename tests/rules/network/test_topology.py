@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpus
 from envdoctor.rules.network.topology import topology
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

@@ -1,6 +1,6 @@
-from envdoctor.facts import Distribution, Facts, Packages
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Distribution, Facts, Packages
 from envdoctor.rules.packages.conda_and_pip import conda_and_pip
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 

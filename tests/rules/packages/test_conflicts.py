@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Distribution, Facts, Interpreter, Packages
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Distribution, Facts, Interpreter, Packages
 from envdoctor.rules.packages.conflicts import conflicts
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, locked, silent, skipped
 
 MARKERS = {

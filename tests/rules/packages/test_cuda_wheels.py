@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.cuda_wheels import cuda_wheels
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped, torch
 
 TORCH = {"torch": "2.9.0+cu128"}

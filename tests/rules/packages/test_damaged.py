@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Damage, DamagedFile, Facts, Packages
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Damage, DamagedFile, Facts, Packages
 from envdoctor.rules.packages.damaged import damaged
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
 
 
@@ -26,7 +26,7 @@ def test_lost_and_altered_files_are_errors(kind: Damage) -> None:
     assert finding.repair == (Pin(name="torch", version="2.13.0"),)
     assert finding.remedy.commands == ("envdoctor fix --target h100",)
     assert "torch/" in finding.explains
-    assert finding.root_rank > 0
+    assert finding.certain
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
-from envdoctor.facts import DamagedFile, Distribution, Facts, Packages
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import DamagedFile, Distribution, Facts, Packages
 from envdoctor.rules.packages.duplicates import duplicates
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
 
 

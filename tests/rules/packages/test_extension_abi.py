@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Extension, Facts, Interpreter
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Extension, Facts, Interpreter
 from envdoctor.rules.packages.extension_abi import extension_abi
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
 
 SYMBOL = "ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationE"
@@ -61,7 +61,7 @@ def test_packages_that_go_on_without_their_kernels_are_warned_of(name: str, vers
 def test_the_line_of_a_report(line: str, subject: str) -> None:
     (finding,) = findings(extension_abi, Facts(messages=(line,)))
     assert finding.subject == subject
-    assert finding.root_rank > findings(extension_abi, built(torch="2.8"))[0].root_rank
+    assert finding.certain > findings(extension_abi, built(torch="2.8"))[0].certain
 
 
 def test_a_failed_import_of_the_probe() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Extension, Facts
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Extension, Facts
 from envdoctor.rules.packages.extension_binary import extension_binary
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped, torch
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Torch
+from envdoctor.facts.model import Facts, Gpu, Gpus, Torch
 from envdoctor.rules.packages.extension_kernels import extension_kernels
 from tests.rules.judging import findings, installed, silent, skipped
 

@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.flash_attn_namespace import flash_attn_namespace
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped
 
 FOUR = {"flash-attn-4": "4.0.0b3"}

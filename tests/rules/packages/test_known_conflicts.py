@@ -1,20 +1,20 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.known_conflicts import known_conflicts
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
 
 
 @pytest.mark.parametrize(
     ("versions", "use"),
     [
-        ({"transformers": "4.52.3", "accelerate": "0.34.0"}, "accelerate>=1.3"),
-        ({"torch": "2.4.0a0+07cecf4168.nv24.05", "deepspeed": "0.14.0"}, "deepspeed>=0.14.4"),
+        ({"transformers": "4.52.3", "accelerate": "0.34.0"}, "accelerate>=1.10.1"),
+        ({"torch": "2.4.0a0+07cecf4168.nv24.05", "deepspeed": "0.14.0"}, "deepspeed>=0.18.3"),
         ({"huggingface-hub": "0.26.0", "diffusers": "0.28.0"}, "diffusers>=0.29"),
-        ({"transformers": "5.2.0", "peft": "0.17.1"}, "peft>=0.18"),
-        ({"transformers": "5.2.0", "liger-kernel": "0.6.4"}, "liger-kernel>=0.6.5"),
-        ({"transformers": "4.57.1", "huggingface-hub": "1.2.0"}, "huggingface-hub<1.0"),
+        ({"transformers": "5.2.0", "peft": "0.17.1"}, "peft>=0.18.1"),
+        ({"transformers": "5.2.0", "liger-kernel": "0.6.4"}, "liger-kernel>=0.8.2"),
+        ({"transformers": "4.57.1", "huggingface-hub": "1.2.0"}, "transformers>=5.23"),
     ],
 )
 def test_pairs_that_do_not_work(versions: dict[str, str], use: str) -> None:
@@ -28,7 +28,7 @@ def test_a_line_that_proves_it_ranks_higher() -> None:
     line = "TypeError: Accelerator.unwrap_model() got an unexpected keyword argument 'keep_torch_compile'"
     (proven,) = findings(known_conflicts, Facts(packages=packages, messages=(line,)))
     (concluded,) = findings(known_conflicts, Facts(packages=packages))
-    assert proven.root_rank > concluded.root_rank
+    assert proven.certain > concluded.certain
     assert "packages/import-mismatch" in proven.explains
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts import Facts
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.known_symptoms import known_symptoms
 from tests.rules.judging import findings, installed, silent, skipped
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Damage, DamagedFile, Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Damage, DamagedFile, Facts, Interpreter
 from envdoctor.rules.packages.leftovers import leftovers
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped
 
 

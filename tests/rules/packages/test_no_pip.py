@@ -1,8 +1,8 @@
 from dataclasses import replace
 
-from envdoctor.facts import Distribution, Facts, Interpreter, Origin, Packages
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Distribution, Facts, Interpreter, Origin, Packages
 from envdoctor.rules.packages.no_pip import no_pip
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped
 
 

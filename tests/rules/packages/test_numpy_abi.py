@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.numpy_abi import numpy_abi
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
 
 
@@ -28,7 +28,7 @@ def test_wheels_of_the_numpy_1_age_under_numpy_2(name: str, version: str) -> Non
 def test_the_line_of_a_report_ranks_higher_than_versions_alone(line: str) -> None:
     (said,) = findings(numpy_abi, Facts(messages=(line,)))
     (concluded,) = findings(numpy_abi, Facts(packages=installed(numpy="2.0.0", torch="2.2.2")))
-    assert said.root_rank > concluded.root_rank
+    assert said.certain > concluded.certain
 
 
 def test_torch_says_itself_that_the_bridge_is_broken() -> None:

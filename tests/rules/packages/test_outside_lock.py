@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.outside_lock import outside_lock
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
 
 TARGET = locked(torch="2.13.0")

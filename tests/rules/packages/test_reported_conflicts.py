@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.reported_conflicts import reported_conflicts
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent
 
 

@@ -1,6 +1,6 @@
-from envdoctor.facts import Distribution, Facts, Packages
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Distribution, Facts, Packages
 from envdoctor.rules.packages.source_installs import source_installs
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped
 
 

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Distribution, Facts, Host, Packages
 from envdoctor.rules.packages.torch_pair import torch_pair
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
 
 NMS = "RuntimeError: operator torchvision::nms does not exist"
@@ -83,3 +83,40 @@ def test_unknown_is_skipped() -> None:
     assert skipped(torch_pair, Facts())
     assert skipped(torch_pair, Facts(packages=installed(complete=False, torch="2.9.0")))
     assert silent(torch_pair, Facts(packages=installed(torch="2.9.0")))
+
+
+def with_wheels(**requires: tuple[str, ...]) -> Facts:
+    """torch 2.15.0, 2.16.0 ... with mates whose own metadata is known: ``torchvision_0_29_2=("torch>=2.14.0",)``."""
+    rows = []
+    for key, lines in requires.items():
+        name, _, version = key.partition("_")
+        rows.append(Distribution(name=name, version=version.replace("_", "."), requires=lines))
+    return Facts(packages=Packages(distributions=tuple(rows)))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        with_wheels(torch_2_15_0=(), torchvision_0_29_2=("numpy", "torch>=2.14.0")),
+        with_wheels(torch_2_18_0=(), torchvision_0_29_2=("torch>=2.14.0",)),  # above every table
+        with_wheels(torch_2_18_0=(), torchvision_0_33_0=("torch==2.18.0",)),
+        with_wheels(torch_2_18_0=(), torchvision_0_33_0=()),  # nothing speaks: nothing is said
+        with_wheels(torch_2_15_0=(), torchaudio_2_11_0=()),
+    ],
+)
+def test_the_wheels_own_word_comes_before_any_table(facts: Facts) -> None:
+    assert silent(torch_pair, facts)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        with_wheels(torch_2_15_0=(), torchvision_0_29_0=("torch==2.14.0",)),
+        with_wheels(torch_2_18_0=(), torchvision_0_32_0=("torch==2.17.0",)),
+    ],
+)
+def test_what_a_wheel_refuses_is_an_error(facts: Facts) -> None:
+    (finding,) = findings(torch_pair, facts)
+    assert finding.severity is Severity.ERROR
+    assert "requires torch==" in finding.message
+    assert "0.30" not in " ".join(finding.remedy.commands)  # there is no such release

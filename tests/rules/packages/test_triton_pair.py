@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Host, Packages
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Distribution, Facts, Host, Packages
 from envdoctor.rules.packages.triton_pair import triton_pair
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
 
 
@@ -65,3 +65,25 @@ def test_repaired_from_the_lock() -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(triton_pair, Facts())
+
+
+def wheel(version: str, *requires: str, triton: str | None) -> Facts:
+    rows = [Distribution(name="torch", version=version, requires=requires)]
+    rows += [Distribution(name="triton", version=triton)] if triton else []
+    return Facts(packages=Packages(distributions=tuple(rows)), torch=torch(version, cuda="13.2"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "silently"),
+    [
+        (wheel("2.15.0", "triton~=3.9.0", triton="3.9.4"), True),
+        (wheel("2.15.0", "triton~=3.9.0", triton="3.8.0"), False),
+        (wheel("2.19.0", "triton~=4.1.0", triton="4.1.2"), True),  # above every table
+        (wheel("2.19.0", "triton~=4.1.0", triton="3.9.0"), False),
+        (wheel("2.19.0", "filelock", triton="3.9.0"), True),
+        (wheel("2.19.0", "filelock", triton=None), True),  # this build asks for none
+        (wheel("2.19.0", "triton~=4.1.0", triton=None), False),
+    ],
+)
+def test_what_torch_itself_requires_comes_before_the_table(facts: Facts, silently: bool) -> None:
+    assert silent(triton_pair, facts) is silently

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Distribution, Facts, Interpreter, Packages
-from envdoctor.rule import Pin, Severity
+from envdoctor.facts.model import Distribution, Facts, Interpreter, Packages
 from envdoctor.rules.packages.wheel_tags import wheel_tags
+from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, locked, silent, skipped
 
 LINUX = Interpreter(version="3.11.7", platform="linux-x86_64", libc="glibc 2.36", free_threaded=False)

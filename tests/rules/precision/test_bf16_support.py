@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Host, Launcher, Unavailable
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Host, Launcher, Unavailable
 from envdoctor.rules.precision.bf16_support import bf16_support
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import asking, findings, silent, skipped
 
 BF16 = Launcher(settings={"mixed_precision": "bf16"})

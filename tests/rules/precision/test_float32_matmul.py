@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from envdoctor.facts import Facts, Flag, Gpu, Gpus, Host, Launcher
-from envdoctor.rule import SetFlag, Severity
+from envdoctor.facts.model import Facts, Flag, Gpu, Gpus, Host, Launcher
+from envdoctor.locks.target import Target
 from envdoctor.rules.precision.float32_matmul import float32_matmul
-from envdoctor.target import Target
+from envdoctor.rules.rule import SetFlag, Severity
 from tests.rules.judging import asking, findings, silent, skipped, torch
 
 HIGH = asking(float32_matmul_precision="high")
@@ -64,3 +66,22 @@ def test_unknown_is_skipped() -> None:
     assert skipped(float32_matmul, Facts(), HIGH)
     assert skipped(float32_matmul, at("highest"))
     assert silent(float32_matmul, at("highest"), asking())
+
+
+@pytest.mark.parametrize(
+    ("precision", "launched", "severity"),
+    [
+        ("bfloat16", None, Severity.NOTE),
+        ("float16", None, Severity.NOTE),
+        ("bfloat16", "no", Severity.WARNING),  # the launcher trains in float32 after all
+        ("float32", None, Severity.WARNING),
+    ],
+)
+def test_a_target_that_computes_in_16_bits_makes_it_a_note(
+    precision: str, launched: str | None, severity: Severity
+) -> None:
+    settings = {} if launched is None else {"mixed_precision": launched}
+    facts = Facts(torch=torch(float32_matmul_precision="highest"), launcher=Launcher(settings=settings))
+    target = replace(asking(float32_matmul_precision="high"), conditions={"precision": precision})
+    (finding,) = findings(float32_matmul, facts, target)
+    assert (finding.severity, bool(finding.repair)) == (severity, True)

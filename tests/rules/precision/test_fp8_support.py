@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Launcher, Unavailable
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Launcher, Unavailable
 from envdoctor.rules.precision.fp8_support import fp8_support
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 FP8 = Launcher(settings={"mixed_precision": "fp8"})

@@ -1,8 +1,8 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Launcher, Unavailable
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Launcher, Unavailable
 from envdoctor.rules.precision.launcher_precision import launcher_precision
+from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
 
 A100 = Gpus(devices=(Gpu(index=0, name="NVIDIA A100-SXM4-80GB"),))

@@ -1,9 +1,9 @@
 import pytest
 
-from envdoctor.facts import Facts, Flag
-from envdoctor.rule import SetFlag, Severity
+from envdoctor.facts.model import Facts, Flag
+from envdoctor.locks.target import Target
 from envdoctor.rules.precision.reduced_reduction import reduced_reduction
-from envdoctor.target import Target
+from envdoctor.rules.rule import SetFlag, Severity
 from tests.rules.judging import asking, findings, silent, skipped, torch
 
 ASKS = asking(bf16_reduced_precision_reduction="true")

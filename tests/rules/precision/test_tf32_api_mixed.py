@@ -1,6 +1,6 @@
-from envdoctor.facts import Facts, Flag
-from envdoctor.rule import SetFlag, Severity
+from envdoctor.facts.model import Facts, Flag
 from envdoctor.rules.precision.tf32_api_mixed import tf32_api_mixed
+from envdoctor.rules.rule import SetFlag, Severity
 from tests.rules.judging import asking, findings, silent, skipped, torch
 
 # What torch 2.13 raises after torch.backends.cuda.matmul.fp32_precision = "tf32" alone.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envdoctor.facts import Facts, Gpu, Gpus, Script
-from envdoctor.rule import Finding, Rule
+from envdoctor.facts.model import Facts, Gpu, Gpus, Script
+from envdoctor.rules.rule import Finding, Rule
 from tests.rules.judging import findings
 
 GPU = Gpus(devices=(Gpu(index=0, name="NVIDIA H100 80GB HBM3", capability="9.0", memory=80 << 30),))

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.rule import Severity
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.cache_emptied import cache_emptied
 from tests.rules.judging import silent
 from tests.rules.script.scripts import LOOP, facts, found, in_step

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Gpu, Gpus
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.checkpointing_small_model import checkpointing_small_model
 from tests.rules.judging import findings, silent
 from tests.rules.script.scripts import facts, found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.diagnose import diagnose, load_rules
-from envdoctor.rule import Severity
-from envdoctor.target import no_target
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.rule import Severity
 from tests.rules.script.scripts import LOOP, facts
 
 BARE = '''\

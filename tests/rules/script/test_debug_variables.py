@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Torch
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.debug_variables import debug_variables
 from tests.rules.judging import findings, silent, skipped
 from tests.rules.script.scripts import facts, found

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Torch
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.launch_on_cpu import launch_on_cpu
 from tests.rules.judging import silent
 from tests.rules.script.scripts import facts, found

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Gpu, Gpus
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.launch_processes import launch_processes
 from tests.rules.judging import findings, silent
 from tests.rules.script.scripts import facts

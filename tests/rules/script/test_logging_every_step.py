@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.rule import Severity
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.logging_every_step import logging_every_step
 from tests.rules.judging import silent
 from tests.rules.script.scripts import facts, found, in_step

@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.rule import Severity
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.pinned_copies import pinned_copies
 from tests.rules.judging import silent
 from tests.rules.script.scripts import LOOP, facts, found

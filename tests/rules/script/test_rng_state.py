@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.rule import Severity
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.rng_state import rng_state
 from tests.rules.judging import silent
 from tests.rules.script.scripts import facts, found

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Torch
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.sync_per_step import sync_per_step
 from tests.rules.judging import findings, silent
 from tests.rules.script.scripts import LOOP, facts, found, in_step

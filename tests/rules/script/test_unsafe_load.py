@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from envdoctor.facts import Torch
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Torch
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.script.unsafe_load import unsafe_load
 from tests.rules.judging import findings, silent
 from tests.rules.script.scripts import facts, found

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Distribution, Driver, Facts, Gpu, Gpus, Host, Launcher, Packages, Torch
-from envdoctor.rule import Pin
+from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Host, Launcher, Packages, Torch
+from envdoctor.rules.rule import Pin
 from envdoctor.rules.torch.cpu_only import cpu_only
 from tests.rules.cuda_machines import ABSENT, CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped

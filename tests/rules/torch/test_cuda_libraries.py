@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts
+from envdoctor.facts.model import Facts
 from envdoctor.rules.torch.cuda_libraries import cuda_libraries
 from tests.rules.cuda_machines import brief, machine, only, pasted, torch
 from tests.rules.judging import silent, skipped

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Driver, Gpus
+from envdoctor.facts.model import Driver, Gpus
 from envdoctor.rules.torch.cuda_unavailable import cuda_unavailable
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, torch
 from tests.rules.judging import silent, skipped

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts, Torch
+from envdoctor.facts.model import Facts, Torch
 from envdoctor.rules.torch.cudnn import cudnn
 from tests.rules.cuda_machines import brief, machine, only, pasted, torch
 from tests.rules.judging import silent, skipped

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Gpus
+from envdoctor.facts.model import Gpus
 from envdoctor.rules.torch.device_count import device_count
 from tests.rules.cuda_machines import brief, gpu, gpus, machine, only, torch
 from tests.rules.judging import silent, skipped

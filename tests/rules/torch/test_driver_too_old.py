@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Driver, Facts, Gpu, Gpus, Host, Torch
+from envdoctor.facts.model import Driver, Facts, Gpu, Gpus, Host, Torch
 from envdoctor.rules.torch.driver_too_old import driver_too_old
 from tests.rules.cuda_machines import CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Unavailable
-from envdoctor.rule import Pin
+from envdoctor.facts.model import Unavailable
+from envdoctor.rules.rule import Pin
 from envdoctor.rules.torch.import_fails import import_fails
 from tests.rules.cuda_machines import ABSENT, brief, machine, only
 from tests.rules.judging import installed, locked, silent, skipped

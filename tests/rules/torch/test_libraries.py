@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts, Interpreter
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.torch._libraries import is_environments, read, short
 
 

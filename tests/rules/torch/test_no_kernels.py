@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Origin, Torch
+from envdoctor.facts.model import Facts, Gpu, Gpus, Origin, Torch
 from envdoctor.rules.torch.no_kernels import no_kernels
 from tests.rules.cuda_machines import (
     CPU_TARGET,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Facts, Host, Torch
+from envdoctor.facts.model import Facts, Host, Torch
 from envdoctor.rules.torch.nvcc import nvcc
 from tests.rules.cuda_machines import brief, machine, only, pasted
 from tests.rules.judging import silent, skipped

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Facts
+from envdoctor.facts.model import Facts
 from envdoctor.rules.torch.openmp import openmp
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, pasted, torch
 from tests.rules.judging import silent, skipped

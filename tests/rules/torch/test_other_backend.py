@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from envdoctor.facts import Driver, Gpus
+from envdoctor.facts.model import Driver, Gpus
 from envdoctor.rules.torch.other_backend import other_backend
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, torch
 from tests.rules.judging import silent, skipped

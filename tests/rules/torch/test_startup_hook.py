@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Interpreter
+from envdoctor.facts.model import Interpreter
 from envdoctor.rules.torch.startup_hook import startup_hook
 from tests.rules.cuda_machines import brief, machine, only, torch
 from tests.rules.judging import silent

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Host
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Host
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.torch.thread_pool import thread_pool
 from tests.rules.cuda_machines import only, pasted
 from tests.rules.judging import silent, skipped

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts import Host
-from envdoctor.rule import SetVariable
+from envdoctor.facts.model import Host
+from envdoctor.rules.rule import SetVariable
 from envdoctor.rules.torch.threads import threads
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, torch
 from tests.rules.judging import silent, skipped

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.allocator import allocator
 from tests.rules.judging import findings, installed, silent, skipped, torch
 

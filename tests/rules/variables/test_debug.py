@@ -1,9 +1,9 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts
+from envdoctor.locks.target import Target
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.debug import debug
-from envdoctor.target import Target
 from tests.rules.judging import asking, findings, silent, skipped
 
 GPU = asking()

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Origin
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Origin
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.launcher_leftovers import launcher_leftovers
 from tests.rules.judging import findings, silent, skipped
 

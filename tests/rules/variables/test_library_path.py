@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Facts, Interpreter, Torch, Unavailable
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter, Torch, Unavailable
+from envdoctor.rules.causes import rank
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.library_path import library_path
 from tests.rules.judging import findings, silent, skipped, torch
 
@@ -17,7 +18,7 @@ def path(value: str, section: Torch | Unavailable | None = None) -> Facts:
 
 def test_set_is_noted() -> None:
     (finding,) = findings(library_path, path("/usr/local/cuda-11.8/lib64:/opt/x"))
-    assert (finding.kind, finding.severity, finding.root_rank) == ("cuda-libraries-mixed", Severity.NOTE, 0)
+    assert (finding.kind, finding.severity, finding.explains) == ("cuda-libraries-mixed", Severity.NOTE, ())
     assert "/usr/local/cuda-11.8/lib64" in finding.message
     assert "/opt/x" not in finding.message
 
@@ -35,7 +36,7 @@ def test_loaded_from_there_is_the_root_of_what_torch_suffers(library: str, kind:
     assert (finding.kind, finding.severity) == (kind, Severity.WARNING)
     assert library in finding.message
     assert "torch/cudnn" in finding.explains
-    assert finding.root_rank > 55
+    assert rank(finding.kind, finding.rule) > rank("cudnn-mismatch", "torch/cudnn")
 
 
 def test_an_import_that_fails_on_a_library_is_its_doing() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus, Network
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus, Network
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.nccl import nccl
 from tests.rules.judging import asking, findings, silent, skipped
 

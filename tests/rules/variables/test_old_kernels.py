@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts, Host
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.old_kernels import old_kernels
 from tests.rules.judging import asking, findings, silent, skipped
 

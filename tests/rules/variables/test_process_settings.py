@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.process_settings import process_settings
 from tests.rules.judging import asking, findings, silent, skipped
 

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Interpreter
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Interpreter
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.python_path import python_path
 from tests.rules.judging import findings, silent, skipped
 

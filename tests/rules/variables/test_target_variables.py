@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.target_variables import target_variables
 from tests.rules.judging import asking, findings, silent, skipped, torch
 

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.tf32_override import tf32_override
 from tests.rules.judging import asking, findings, silent, skipped
 

@@ -1,9 +1,9 @@
 import pytest
 
-from envdoctor.facts import Facts, Host
-from envdoctor.rule import SetVariable, Severity
+from envdoctor.facts.model import Facts, Host
+from envdoctor.locks.target import Target
+from envdoctor.rules.rule import SetVariable, Severity
 from envdoctor.rules.variables.thread_count import thread_count
-from envdoctor.target import Target
 from tests.rules.judging import asking, findings, silent, skipped
 
 GPU, CPU = asking(), asking(capability=None)

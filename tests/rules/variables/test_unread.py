@@ -1,17 +1,17 @@
 import pytest
 
-from envdoctor.facts import Facts
-from envdoctor.knowledge.unread_variables import UNREAD
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts
+from envdoctor.knowledge.variables import UNREAD, Unread
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.unread import unread
 from tests.rules.judging import findings, silent, skipped
 
 
-@pytest.mark.parametrize("name", sorted(UNREAD))
-def test_a_name_that_nobody_reads_is_noted(name: str) -> None:
-    (finding,) = findings(unread, Facts(variables={name: "1"}))
-    assert (finding.kind, finding.subject, finding.severity) == ("no-effect", name, Severity.NOTE)
-    assert finding.expected == UNREAD[name]
+@pytest.mark.parametrize("row", tuple(UNREAD), ids=lambda row: row.name)
+def test_a_name_that_nobody_reads_is_noted(row: Unread) -> None:
+    (finding,) = findings(unread, Facts(variables={row.name: "1"}))
+    assert (finding.kind, finding.subject, finding.severity) == ("no-effect", row.name, Severity.NOTE)
+    assert finding.expected == row.instead
     assert not finding.repair
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from envdoctor.facts import Facts, Gpu, Gpus
-from envdoctor.rule import Severity
+from envdoctor.facts.model import Facts, Gpu, Gpus
+from envdoctor.rules.rule import Severity
 from envdoctor.rules.variables.visible_devices import visible_devices
 from tests.rules.judging import asking, findings, silent, skipped
 

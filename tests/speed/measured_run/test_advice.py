@@ -2,21 +2,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from envdoctor.errors import Trouble
-from envdoctor.speed.measured_run.advice import diagnose_run, processes, run_json
+from envdoctor.locks.stack import Locked
+from envdoctor.locks.target import Choice, Target
+from envdoctor.render.speed import render_measured
+from envdoctor.speed.measured_run.advice import MeasuredRun, diagnose_run, processes, run_json
 from envdoctor.speed.measured_run.agreement import agreement, as_json, sentences
 from envdoctor.speed.measured_run.record import Loader, Record, parse, read
 from envdoctor.speed.measured_run.remedies import loader_line, workers_needed
 from envdoctor.speed.report import Device, Window
-from envdoctor.stack import Locked
-from envdoctor.target import Choice, Target
 from tests.speed.test_verdict import KEYS
 
 HEALTHY = {
@@ -241,7 +244,8 @@ def test_advice(run: Record, cause: str | None, said: str, line: str) -> None:
         assert 0 < first.saves < 1
     found = run_json(diagnosis)
     json.dumps(found, allow_nan=False)
-    assert list(found) == KEYS
+    assert list(found) == [*KEYS, "advice"]
+    assert found["advice"] == found["conditions"]["advice"]
     assert found["verdict"] == "not-comparable"
     assert found["interval"] is None
     assert found["workload"] == "train.py"
@@ -249,7 +253,7 @@ def test_advice(run: Record, cause: str | None, said: str, line: str) -> None:
 
 def test_reasons_say_what_was_seen_even_when_there_is_no_advice() -> None:
     assert "nothing holds it back" in diagnose_run([record()]).verdict.reasons[1]
-    assert "only 5 steps" in diagnose_run([record(steps=5)]).verdict.reasons[1]
+    assert "too short to judge (5 steps" in diagnose_run([record(steps=5)]).verdict.reasons[1]
     manual = diagnose_run([record(waits=0, loaders=(), lines=LINES)]).verdict.reasons[1]
     assert "train.py:37 (__getitem__) 80%" in manual
 
@@ -260,10 +264,54 @@ def test_a_switch_without_effect_here_is_named_and_not_blamed() -> None:
     assert "CUDA_LAUNCH_BLOCKING=1 is set: no effect on a CPU" in diagnosis.verdict.reasons[-1]
 
 
-def test_no_sentence_stands_twice_on_the_terminal() -> None:
-    diagnosis = diagnose_run([record(shares(data=0.6), loaders=loaders(workers=0))])
-    assert diagnosis.advice[0].text in diagnosis.verdict.reasons
-    assert diagnosis.advice[0].text not in diagnosis.spoken.reasons
+def told(run: MeasuredRun) -> str:
+    console = Console(file=StringIO(), width=300, highlight=False)
+    render_measured(run, console, remarks=("ran with torch 2.13.0",))
+    stream = console.file
+    assert isinstance(stream, StringIO)
+    return stream.getvalue()
+
+
+def test_the_headline_is_the_cure_and_no_sentence_stands_twice() -> None:
+    run = diagnose_run([record(shares(data=0.6), loaders=loaders(workers=0))])
+    text = told(run)
+    first, *rest = text.splitlines()
+    assert first.startswith("▸ The step waits 60% of its time for data")
+    assert run.advice[0].text[1:] in first
+    assert run.advice[0].text[1:] not in "".join(rest)
+    assert run.advice[0].lines[0] in text
+    assert "not-comparable" not in text
+    assert "ran with torch 2.13.0" in text
+    assert run_json(run)["conditions"]["sentence"] == first[2:]
+    second = told(diagnose_run([record(shares(data=0.3, other=0.4), loaders=loaders(workers=0))]))
+    assert second.count("▸") == 2
+
+
+def test_a_healthy_run_is_told_so_and_a_short_one_that_it_is_short() -> None:
+    assert told(diagnose_run([record()])).startswith("✓ 97% of the time is computation")
+    assert told(diagnose_run([record(steps=5)])).startswith("? Too short to judge (5 steps, 20 s of them timed)")
+
+
+def test_a_run_of_less_than_a_second_gets_no_advice() -> None:
+    """1,200 steps of 0.12 ms each: what it waited for says nothing of a training that lasts."""
+    brief = record(shares(data=0.9), steps=1200, windows=windows(shares(data=0.9), (8000.0,) * 60))
+    run = diagnose_run([brief])
+    assert run.advice == ()
+    assert "too short to judge (1200 steps, 0.15 s of them timed)" in run.verdict.reasons[1]
+
+
+def test_no_worker_is_advised_where_a_step_is_shorter_than_its_hand_over() -> None:
+    fast = windows(shares(data=0.4), (8000.0,) * 800)
+    many = {"steps": 16_000, "waits": 16_000, "windows": fast}
+    again = diagnose_run([record(**many, loaders=loaders(workers=0, length=500))]).advice[0]
+    assert "keep the examples in memory" in again.text
+    assert "num_workers" not in "".join(again.lines)
+    assert again.lines
+    once = diagnose_run([record(**many, loaders=loaders(workers=0, length=10_000_000))]).advice[0]
+    assert "do it once before training" in once.text
+    assert once.lines == ()
+    slow = {**many, "windows": windows(shares(data=0.4), (1000.0,) * 100)}
+    assert "num_workers" in "".join(diagnose_run([record(**slow, loaders=loaders(workers=0))]).advice[0].lines)
 
 
 def test_the_tokens_of_all_ranks_are_added_up() -> None:

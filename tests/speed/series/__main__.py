@@ -20,15 +20,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor import doctor
-from envdoctor.environment import Environment, locate
 from envdoctor.errors import Trouble
-from envdoctor.examination import Question
-from envdoctor.facts import Facts
-from envdoctor.handoff import Measure
-from envdoctor.speed import baseline as baselines
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.facts.model import Facts
+from envdoctor.launch.trainer import Measure
+from envdoctor.locks.target import Target
+from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.baselines import recording
 from envdoctor.speed.report import Report
-from envdoctor.target import Target
-from envdoctor.timing import Timing, run_once, time_and_judge
+from envdoctor.speed.timing import Timing, run_once, time_and_judge
 from tests.speed.series.conditions import QUIET, Condition, injected, neighbour, under
 from tests.speed.series.recording import Run, Series, write
 from tests.speed.series.replay import replay
@@ -76,19 +76,19 @@ def conditions(given: argparse.Namespace) -> list[Condition]:
 
 def measure(given: argparse.Namespace) -> Series:
     environment = locate(given.env)
-    examination = doctor.examine(environment, Question(target="cpu"))
-    if examination.target.choice is None:
-        raise SystemExit(f"no stack fits this environment: {examination.target.no_choice}")
+    checkup = doctor.examine(environment, CheckOptions(target="cpu"))
+    if checkup.target.choice is None:
+        raise SystemExit(f"no stack fits this environment: {checkup.target.no_choice}")
     began = time.monotonic()
-    base = [_process(environment, examination.target, number, given.baseline) for number in range(given.baseline)]
-    target, noisy = _with_baseline(examination.target, base)
+    base = [_process(environment, checkup.target, number, given.baseline) for number in range(given.baseline)]
+    target, noisy = _with_baseline(checkup.target, base)
     runs: list[Run] = []
     timing = Timing(workload=WORKLOAD, measure=SHORT, settings=SMALL)
     for number, condition in enumerate(conditions(given), 1):
         if time.monotonic() - began > 60.0 * given.minutes:
             print(f"time is up after {number - 1} runs", file=sys.stderr)
             break
-        runs.append(_verify(environment, target, timing, condition, examination.facts))
+        runs.append(_verify(environment, target, timing, condition, checkup.facts))
         run = runs[-1]
         ratio = f"{run.ratio:.3f}" if run.ratio is not None else "-"
         print(
@@ -113,11 +113,11 @@ def _with_baseline(target: Target, base: list[Report]) -> tuple[Target, bool]:
     assert target.choice is not None
     noisy = False
     try:
-        found = baselines.record(base, target, target.choice.stack, command="tests.speed.series")
+        found = recording.record(base, target, target.choice.stack, command="tests.speed.series")
     except Trouble as trouble:
         print(f"the baseline is disturbed, and kept with that: {trouble.problem}", file=sys.stderr)
         noisy = True
-        found = baselines.record(base, target, target.choice.stack, command="tests.speed.series", noisy=True)
+        found = recording.record(base, target, target.choice.stack, command="tests.speed.series", noisy=True)
     return replace(target, baselines=(found,)), noisy
 
 

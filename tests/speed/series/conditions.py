@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor import process
-from envdoctor.target import Target
+from envdoctor.locks.target import Target
 
 SLOWED = Path(__file__).parent / "slowed"
 HOG_SECONDS = 180.0  # a hog ends by itself, should the series be killed

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from envdoctor.document import read_json
+from envdoctor.facts.wire import to_json
 from envdoctor.speed import report as reports
 from envdoctor.speed.report import Report
-from envdoctor.wire import to_json
+from envdoctor.values.document import read_json
 
 SCHEMA = 1
 SHARED = (

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from envdoctor.speed import baseline as baselines
+from envdoctor.locks.target import Target
+from envdoctor.speed.baselines import recording
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report, Window
 from envdoctor.speed.verdict import judge
-from envdoctor.target import Target
 from tests.speed.series.recording import Series, read
 from tests.speed.series.table import lines
 
@@ -49,7 +49,7 @@ def draw(
     mixed = rng.sample(list(quiet), len(quiet))
     base, left = mixed[:processes], mixed[processes:]
     pool = left if others is None else rng.sample(list(others), min(3, len(others)))
-    recorded = baselines.record([resampled(report, rng) for report in base], TARGET, "cpu", noisy=True)
+    recorded = recording.record([resampled(report, rng) for report in base], TARGET, "cpu", noisy=True)
     done: list[Report] = []
     while True:
         done.append(resampled(pool[len(done) % len(pool)], rng, slowdown))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.benchmarks.gpu import agreement, attention, claims, probes, rivals, runs, trainer_speed
-from trainer.benchmarks.gpu.session import Session
-from trainer.protocol import Protocol
+from tests.benchmarks.gpu import agreement, attention, claims, probes, rivals, runs, trainer_speed
+from tests.benchmarks.gpu.session import Session
+from trainer.measure.protocol import Protocol
 
 CPU = torch.device("cpu")
 QUICK = Protocol(windows=1, window_seconds=0.01, max_warmup_seconds=0.1, max_seconds=1.0)
@@ -22,7 +22,7 @@ def session(folder: Path, name: str = "trial", only: tuple[str, ...] = ()) -> Se
 
 def test_a_kernel_that_leaks_between_documents_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison is of use only if it can fail."""
-    from trainer import attention as paths
+    from trainer.model import attention as paths
 
     one = session(tmp_path)
     assert agreement.one_path(one, "documents", (5, 1, 11), 16, True)["agrees"]
@@ -152,7 +152,7 @@ def test_adapters_are_counted_with_four_operations_per_weight(tmp_path: Path) ->
             "tokens_per_row": 256, "output": str(tmp_path / "run"), "cache": str(tmp_path / "cache"), "threads": 1,
             "over_long": "skip", "lora_rank": rank, **runs.data_for("sft", tmp_path, "toy", 256, 20),
         }  # fmt: skip
-        from trainer import flops
+        from trainer.compute import flops
 
         with runs.run_of("sft", values, "toy", CPU, {}) as run:
             speeds.append(flops.work_of(run.trainee.model).per_token)

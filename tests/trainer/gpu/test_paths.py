@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.trainer.conftest import TINY
-from trainer import attention, model
-from trainer.attention import DocumentAttention, varlen_path
-from trainer.contrastive import joined_targets
+from trainer.model import attention, build
+from trainer.model.attention import DocumentAttention, varlen_path
+from trainer.model.contrastive import joined_targets
 from trainer.settings import Settings
 
 LENGTHS = (5, 1, 11)
@@ -112,7 +112,7 @@ def _tiny(folder: Path, **values: Any) -> Settings:
 @pytest.mark.parametrize("rank", [-1, 4])
 def test_kernels_that_autocast_does_not_know_get_its_number_format(tmp_path: Path, rank: int) -> None:
     """Rotation leaves queries and keys in float32 beside bfloat16 values, which the CUDA kernels refuse."""
-    from trainer import lora
+    from trainer.model import lora
 
     seen = set()
 
@@ -121,11 +121,11 @@ def test_kernels_that_autocast_does_not_know_get_its_number_format(tmp_path: Pat
         return attention._documents(state, query, key, value, scale)
 
     settings = _tiny(tmp_path, precision="bfloat16", lora_rank=rank)
-    trainee = model.build(settings, None)
+    trainee = build.build(settings, None)
     lora.add(trainee, settings)
     assert trainee.attention is not None
     trainee.attention._path = kernel
-    model._check(trainee)
+    build._check(trainee)
     assert seen == {(torch.bfloat16,) * 3}
 
 
@@ -136,8 +136,8 @@ def test_the_varlen_operator_of_this_torch_takes_what_the_model_gives_it(tmp_pat
     state = DocumentAttention("varlen", varlen_path(varlen_attn))
     name, _, _ = attention.install(state, compiling=False)
     with FakeTensorMode():
-        plain = model.load_model(_tiny(tmp_path), None, name)
-        trainee = model.Trainee(plain, torch.device("cpu"), torch.bfloat16, state, [])
+        plain = build.load_model(_tiny(tmp_path), None, name)
+        trainee = build.Trainee(plain, torch.device("cpu"), torch.bfloat16, state, [])
         ids = torch.ones(1, sum(LENGTHS), dtype=torch.int64)
         state.enter(LENGTHS, torch.ones(len(LENGTHS) + 1, dtype=torch.int32))
         with trainee.computing():
@@ -153,7 +153,7 @@ def test_what_is_compiled_has_not_been_run_on_the_probes(tmp_path: Path) -> None
     from torch._dynamo.utils import counters
 
     counters.clear()
-    model.build(_tiny(tmp_path, compile="on"), None)
+    build.build(_tiny(tmp_path, compile="on"), None)
     assert not counters["frames"]
 
 
@@ -164,7 +164,7 @@ def test_one_process_alone_does_not_ask_the_device_for_the_others_counts() -> No
 
 @pytest.mark.parametrize("flag", ["highest", "high", "medium"])
 def test_probes_do_not_depend_on_the_precision_flag(flag: str) -> None:
-    from trainer import reference
+    from trainer.measure import reference
 
     seen = []
 
@@ -186,11 +186,11 @@ def test_probes_do_not_depend_on_the_precision_flag(flag: str) -> None:
 
 def test_casts_of_the_weights_are_not_counted_for_every_token(tmp_path: Path) -> None:
     """Autocast keeps a copy of every weight, which a pass of any length needs once: bfloat16 keeps less per token."""
-    from trainer import memory
+    from trainer.model import memory
 
     found = {}
     for precision in ("float32", "bfloat16"):
         # torch's own attention: ours for CPUs keeps its weights in bfloat16, much of what so small a model keeps
-        trainee = model.build(_tiny(tmp_path, precision=precision, packing=False), None)
+        trainee = build.build(_tiny(tmp_path, precision=precision, packing=False), None)
         found[precision] = memory.footprint(trainee).inside
     assert found["bfloat16"] < found["float32"]

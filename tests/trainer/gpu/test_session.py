@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.benchmarks.gpu import everything
-from trainer.benchmarks.gpu.__main__ import MEASUREMENTS, main
-from trainer.benchmarks.gpu.session import AGAIN, Session, read
-from trainer.benchmarks.gpu.timing import distance, seconds_of
+from tests.benchmarks.gpu import everything
+from tests.benchmarks.gpu.__main__ import MEASUREMENTS, main
+from tests.benchmarks.gpu.session import AGAIN, Session, read
+from tests.benchmarks.gpu.timing import distance, seconds_of
 
 CPU = torch.device("cpu")
 
@@ -147,7 +147,7 @@ def test_distance(value: float, expected: float) -> None:
 def test_the_program_runs_in_an_interpreter_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_venv: bool
 ) -> None:
-    from trainer.benchmarks.gpu import program
+    from tests.benchmarks.gpu import program
 
     if without_venv:
         monkeypatch.setitem(__import__("sys").modules, "venv", None)

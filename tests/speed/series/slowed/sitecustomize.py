@@ -63,6 +63,6 @@ def slow_data(seconds: float) -> Any:
 
 
 if os.environ.get("SLOWED_STEP"):
-    sys.meta_path.insert(0, AfterImport("trainer.optimizer", slow_steps(float(os.environ["SLOWED_STEP"]))))
+    sys.meta_path.insert(0, AfterImport("trainer.compute.optimizer", slow_steps(float(os.environ["SLOWED_STEP"]))))
 if os.environ.get("SLOWED_DATA"):
-    sys.meta_path.insert(0, AfterImport("trainer.feed", slow_data(float(os.environ["SLOWED_DATA"]))))
+    sys.meta_path.insert(0, AfterImport("trainer.data.feed", slow_data(float(os.environ["SLOWED_DATA"]))))

@@ -45,6 +45,7 @@ def describe(torch: Any, optimizer: Any) -> dict[str, Any]:
         where = next(p.device for p in parameters if p.device.type == "cuda")
         device["name"] = torch.cuda.get_device_name(where)
         device["capability"] = "{}.{}".format(*torch.cuda.get_device_capability(where))
+        device["identity"] = _gpu_identity(torch, where)
     device["threads"] = torch.get_num_threads()
     device["cores"] = usable_cores()
     return {
@@ -77,6 +78,16 @@ def _versions() -> dict[str, str]:
             except Exception:  # noqa: BLE001 - a package run from its sources has no metadata, or broken metadata
                 continue
     return found
+
+
+def _gpu_identity(torch: Any, where: Any) -> str | None:
+    """The hash of the UUID by which the doctor knows a card again, whatever its number in this process."""
+    import hashlib
+
+    uuid = getattr(torch.cuda.get_device_properties(where), "uuid", None)
+    if uuid is None:
+        return None
+    return hashlib.blake2b(("GPU-" + str(uuid)).encode(), digest_size=8, person=b"envdoctor gpu").hexdigest()
 
 
 def _flags(torch: Any) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""The ending of a child -> what the assistant is told: a text, a document that keeps to its schema, or why not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from envdoctor.assistants.bounds import fitted, fitted_text
+from envdoctor.assistants.tools import Tool
+from envdoctor.process import Outcome
+from envdoctor.render import brief
+from envdoctor.values.frozen import dataclass
+
+CUT = "\n[long lists were cut to fit; `envdoctor check` in a terminal shows all]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """``document`` is None for an answer in text, and for an error."""
+
+    text: str
+    document: dict[str, Any] | None = None
+    error: bool = False
+
+
+def answer(tool: Tool, outcome: Outcome, *, changes: bool) -> Answer:
+    """What a finished child comes to. Findings are an answer, not an error, whatever the exit code."""
+    if tool.schema is None:
+        return Answer(text=fitted_text(outcome.out)) if outcome.ok else refusal(outcome)
+    try:
+        found = json.loads(outcome.out)
+    except ValueError:
+        return refusal(outcome)
+    document, was_cut = fitted(found)
+    text = _text(tool, document, changes=changes)
+    return Answer(text=fitted_text(text) + (CUT if was_cut else ""), document=document)
+
+
+def refusal(outcome: Outcome) -> Answer:
+    """Why there is no answer, in the words of the command; its progress is left out."""
+    lines = [line for line in outcome.err.splitlines() if not line.startswith("... ")]
+    text = "\n".join(lines[-40:]).strip()
+    return Answer(text=fitted_text(text or f"envdoctor: {outcome.ending}"), error=True)
+
+
+def _text(tool: Tool, document: dict[str, Any], *, changes: bool) -> str:
+    if tool.schema == "check":
+        return brief.report(document)
+    if tool.schema == "fix":
+        return _plan(tool, document["change"], changes=changes)
+    return json.dumps(document, ensure_ascii=False)
+
+
+def _plan(tool: Tool, change: dict[str, Any], *, changes: bool) -> str:
+    told = brief.change({"packages": [], "flags": {}, "variables": {}, **change})
+    if tool.changes or change.get("plan") is None:
+        return told
+    how = f"call fix with plan={change['plan']}" if changes else f"run: envdoctor fix --plan {change['plan']}"
+    return f"{told}\nNothing was changed. If the user agrees to exactly this, {how}"

@@ -1,0 +1,144 @@
+"""Whether what was installed is what the lock's hashes stand for: held against RECORD, and RECORD against the wheel.
+
+uv checks a wheel's sha256 when it comes, and unpacks it into its cache; from then on it links the cached files without
+looking at them again. A file that was edited in place in one environment is the cache's file too, and would be in every
+environment that is made from it afterwards.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from envdoctor.change.distributions import scan
+from envdoctor.change.layout import Layout
+from envdoctor.facts.probe.environment import hashes
+from envdoctor.launch import hook
+from envdoctor.locks.stack import Locked
+from envdoctor.values.pattern import Pattern
+
+# Of an environment and its makers, not of any package.
+_RESERVED = Pattern(
+    r"pyvenv\.cfg|\.envdoctor.*|\.gitignore|conda-meta/.*"
+    r"|bin/((python|pypy)[\d.]*w?|[Aa]ctivate(\.\w+|_this\.py)?|deactivate(\.\w+)?)"
+)
+_CODE = (".py", ".so", ".pyd", ".pth", ".dylib", ".dll")
+_NOBODY_IMPORTS = (
+    "tests",
+    "test",
+    "docs",
+    "doc",
+    "examples",
+    "benchmarks",
+    "scripts",
+)
+
+
+def altered(pins: Sequence[Locked], libraries: Sequence[Path], folders: Iterable[Path]) -> dict[str, str]:
+    """Name of a package -> what is wrong with its files: other contents than RECORD says, or another RECORD than that
+    of the locked wheel, where a folder has the file itself. Everything of it is read: 1.5 GB/s a core.
+    """
+    found: dict[str, str] = {}
+    archives = tuple(folders)
+    names = {pin.name: pin for pin in pins}
+    for one in scan(libraries):
+        if one.name not in names:
+            continue
+        record = [row for row in one.record() if len(row) == 3 and row[1]]
+        for path, _ in hashes.differing([(f"{one.library}/{row[0]}", row[1], None) for row in record]):
+            found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
+        stated = _rows_of_wheel(names[one.name], archives)
+        installed = {row[0]: row[1] for row in record}
+        for path, digest in stated.items():
+            if installed.get(path, "") != digest:
+                found.setdefault(one.name, f"its RECORD has another {path} than the wheel")
+    return found
+
+
+def strangers(pins: Sequence[Locked], inside: Layout, known: Iterable[int]) -> tuple[Path, ...]:
+    """Files beside the fresh packages that no RECORD lists, and that are not among the inodes ``known`` before.
+
+    An installer links whatever lies in its cache beside a wheel's own files: Python would run a ``.pth`` of these.
+    """
+    inodes = set(known)
+    listed: set[str] = set()
+    tops: set[str] = set()
+    names = {pin.name for pin in pins}
+    for one in scan(inside.libraries):
+        own = one.files() or ()
+        listed.update(own)
+        if one.name in names:
+            tops.update(os.path.relpath(file, one.library).partition("/")[0] for file in own)
+    listed |= {os.fspath(inside.purelib / name) for name in hook.FILES}
+    files = (path for library in inside.libraries for path in _files(library, tops - {".."}))
+    return tuple(Path(path) for path in files if path not in listed and os.lstat(path).st_ino not in inodes)
+
+
+def _files(library: Path, tops: set[str]) -> Iterator[str]:
+    for entry in os.scandir(library):
+        if entry.is_file(follow_symlinks=False):
+            yield entry.path
+        elif entry.name in tops and entry.is_dir(follow_symlinks=False):
+            for folder, folders, names in os.walk(entry.path):
+                folders[:] = [name for name in folders if name != "__pycache__"]
+                yield from (f"{folder}/{name}" for name in names)
+
+
+def taken(pins: Sequence[Locked], inside: Layout) -> str | None:
+    """Why a fresh package may not stay: it puts a file where the environment or another package has its own."""
+    names = {pin.name for pin in pins}
+    rows: dict[str, dict[str, str]] = {}
+    for one in scan(inside.libraries):
+        stated = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]}
+        for path, digest in stated.items():
+            file = os.path.normpath(f"{one.library}/{path}")
+            rows.setdefault(file, {})[one.name] = digest
+            if one.name in names and (why := _reserved(file, inside)):
+                return f"{one.name} {one.version} would put its own {why} into the environment"
+    for file, owners in rows.items():
+        fresh = sorted(names & owners.keys())
+        if fresh and len(set(owners.values())) > 1 and _imported(file, inside):
+            other = next(name for name in sorted(owners) if name != fresh[0])
+            return f"{fresh[0]} would overwrite {os.path.relpath(file, inside.prefix)} of {other} with other contents"
+    return None
+
+
+def _reserved(file: str, inside: Layout) -> str | None:
+    if not file.startswith(f"{inside.prefix}/"):
+        return f"{file} beside it"
+    path = os.path.relpath(file, inside.prefix)
+    in_library = os.path.relpath(file, inside.purelib)
+    return path if _RESERVED.fullmatch(path) or in_library in hook.FILES else None
+
+
+def _imported(file: str, inside: Layout) -> bool:
+    for library in inside.libraries:
+        if file.startswith(f"{library}/"):
+            top = file.removeprefix(f"{library}/").partition("/")[0]
+            return file.endswith(_CODE) and top not in _NOBODY_IMPORTS
+    return file.startswith(f"{inside.scripts}/")
+
+
+def _rows_of_wheel(pin: Locked, folders: Sequence[Path]) -> Mapping[str, str]:
+    """Path -> hash from the RECORD of the wheel itself, without what is put elsewhere when it is installed."""
+    for folder in folders:
+        try:
+            with open(folder / pin.wheel, "rb") as archive:
+                digest = hashlib.sha256()
+                while block := archive.read(1 << 20):
+                    digest.update(block)
+                if digest.hexdigest() not in (pin.sha256, *pin.also):
+                    continue
+                with zipfile.ZipFile(archive) as wheel:
+                    name = next(n for n in wheel.namelist() if n.endswith(".dist-info/RECORD") and n.count("/") == 1)
+                    text = wheel.read(name).decode("utf-8")
+        except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError):
+            continue
+        rows = [row for row in csv.reader(io.StringIO(text)) if len(row) == 3 and row[1]]
+        return {row[0]: row[1] for row in rows if ".data/" not in row[0].split("/", 1)[0] + "/"}
+    return {}

@@ -1,0 +1,90 @@
+"""Proposal -> change: carried out atomically, and verified on the clone by the same rules before the swap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor import process
+from envdoctor.change.apply import apply, create
+from envdoctor.change.proposal import Proposal
+from envdoctor.change.values import Applied
+from envdoctor.errors import Trouble
+from envdoctor.facts import scrub
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.rules.checkup import Checkup
+from envdoctor.rules.diagnose import Diagnosis
+from envdoctor.rules.rule import Severity
+
+WARM_SECONDS = 120.0
+
+
+def carry_out(
+    proposal: Proposal, examine: Callable[[Environment], Checkup], *, progress: Callable[[str], None]
+) -> tuple[Applied, Checkup]:
+    """Make the change and return it with the checkup of the result, which ``examine`` makes of the clone.
+
+    Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
+    """
+    environment, change = proposal.environment, proposal.change
+    last: list[tuple[Path, Checkup]] = []
+
+    def verify(clone: Path) -> str | None:
+        if not environment.exists or any(pin.name == "torch" for pin in change.install):
+            progress("importing torch in the new environment")
+            warm(locate(clone))  # else its bytecode is the old state's, by hard link
+        progress("checking the new environment by the same rules")
+        after = examine(locate(clone))
+        last.append((clone, after))
+        return not_healthier(proposal.checkup.diagnosis if environment.exists else None, after.diagnosis)
+
+    make = apply if environment.exists else create
+    applied = make(change, verify=verify, progress=progress)
+    if not last:
+        raise Trouble("the change was made without being verified", file=environment.path, exit_code=3)
+    return applied, _in_place(*last[-1], applied.strategy.environment)
+
+
+def _in_place(clone: Path, examined: Checkup, environment: Path) -> Checkup:
+    """The clone's checkup, told of the environment: whoever reads it finds nothing at the clone's path."""
+    old, new = scrub.text(str(clone)), scrub.text(str(environment))
+    return replace(
+        examined, facts=scrub.moved(examined.facts, old, new), diagnosis=scrub.moved(examined.diagnosis, old, new)
+    )
+
+
+def warm(clone: Environment) -> None:
+    """Import torch once in the clone, so that its bytecode is there: without, every start compiles for seconds.
+
+    Installers that do not compile, in shells that forbid writing bytecode, would leave it to each run. How the import
+    ends does not matter here: the checkup that follows looks at the same import with all its care.
+    """
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    process.run([str(clone.python), "-c", "import torch"], deadline=WARM_SECONDS, env=variables)
+
+
+def not_healthier(before: Diagnosis | None, after: Diagnosis) -> str | None:
+    """Why ``after`` is no improvement on ``before`` (None: a new environment), or None when it is one."""
+    if after.blind:
+        missing = next(one for one in after.unseen if one.blind)
+        return f"its {missing.section} could not be seen: {missing.reason}"
+    lost = _torch_unseen(after)
+    if lost and before is not None and not _torch_unseen(before):
+        return f"torch could be seen before, and cannot be now: {lost}"
+    if after.crashed:
+        return f"{after.crashed[0].rule} failed to judge it: {after.crashed[0].error}"
+    unrepaired = [f for f in after.at_least(Severity.WARNING) if f.repair]
+    if unrepaired:
+        return f"{unrepaired[0].rule} still finds {unrepaired[0].subject}: {unrepaired[0].message}"
+    known = {f.identity for f in before.at_least(Severity.ERROR)} if before is not None else set()
+    fresh = [f for f in after.at_least(Severity.ERROR) if f.who == "you" and f.identity not in known]
+    if fresh:
+        return f"{fresh[0].rule} newly finds {fresh[0].subject}: {fresh[0].message}"
+    return None
+
+
+def _torch_unseen(diagnosis: Diagnosis) -> str:
+    """Why torch could not be seen, "" when it was or nobody asked."""
+    return next((one.reason for one in diagnosis.unseen if one.section == "torch"), "")

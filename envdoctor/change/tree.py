@@ -1,0 +1,152 @@
+"""What lies in an environment, told by names, sizes and times: how one notices what others do to it.
+
+Bytecode does not count, every start of Python may write it; nor do envdoctor's own marks. Contents are not read: an
+edit that keeps the size and sets the old time again is not seen in a file of several names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from envdoctor.change.journal import MARK
+from envdoctor.change.places import KEPT_PREFIX
+
+Kind = Literal["file", "link", "dir"]
+
+# In a state that lies beside its environment, so that git does not take it for somebody's sources. A state's own
+# .gitignore is never replaced.
+HIDDEN = "# a kept state of an environment; `envdoctor undo` takes this file out again\n*\n"
+
+
+class Seen(NamedTuple):
+    """One entry; ``changed`` is its time of change, which nobody can set. A recorded one has no ``inode`` (0)."""
+
+    kind: Kind
+    size: int
+    modified: int  # nanoseconds
+    goal: str = ""  # of a link
+    inode: int = 0
+    changed: int = 0
+
+    def agrees(self, other: Seen) -> bool:
+        """Whether nobody has touched it, as far as sizes and times tell."""
+        if self.kind != other.kind or self.goal != other.goal:
+            return False
+        if self.kind != "file":
+            return True
+        if (self.size, self.modified) != (other.size, other.modified):
+            return False
+        # The time of change says nothing here: a further name, the clone's or an installer's, changes it as well.
+        return self.inode == other.inode or not (self.inode and other.inode)
+
+
+Tree = Mapping[str, Seen]
+
+
+class Difference(NamedTuple):
+    """Relative paths, in order."""
+
+    new: tuple[str, ...]
+    altered: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*self.new, *self.altered, *self.gone)
+
+
+def walk(root: Path, leave_out: Set[str] = frozenset()) -> dict[str, Seen]:
+    """Every entry below ``root`` but those named ``leave_out`` at its top. What goes meanwhile is not there.
+
+    40,000 files take 0.3 s. Raises OSError for a folder that cannot be read.
+    """
+    found: dict[str, Seen] = {}
+    stack = [""]
+    while stack:
+        where = stack.pop()
+        try:
+            entries = os.scandir(f"{root}/{where}")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        with entries:
+            for entry in entries:
+                if entry.name == "__pycache__":
+                    continue
+                if not where and (entry.name in leave_out or _ours(entry)):
+                    continue
+                path = f"{where}/{entry.name}" if where else entry.name
+                with contextlib.suppress(FileNotFoundError):
+                    seen = _look(entry)
+                    if seen is not None:
+                        found[path] = seen
+                        if seen.kind == "dir":
+                            stack.append(path)
+    return found
+
+
+def _look(entry: os.DirEntry[str]) -> Seen | None:
+    """One entry of a folder; None for sockets, pipes and devices, which are never cloned."""
+    if entry.is_symlink():
+        return Seen("link", 0, 0, os.readlink(entry.path))
+    if entry.is_dir():
+        return Seen("dir", 0, 0)
+    if not entry.is_file():
+        return None
+    status = entry.stat(follow_symlinks=False)
+    return Seen("file", status.st_size, status.st_mtime_ns, "", status.st_ino, status.st_ctime_ns)
+
+
+def difference(before: Tree, after: Tree) -> Difference:
+    """What was done between two looks."""
+    return Difference(
+        new=tuple(sorted(after.keys() - before.keys())),
+        altered=tuple(sorted(path for path in before.keys() & after.keys() if not before[path].agrees(after[path]))),
+        gone=tuple(sorted(before.keys() - after.keys())),
+    )
+
+
+def shown(paths: tuple[str, ...], most: int = 5) -> str:
+    """Some of these paths, the outermost of each branch only, and how many more there are."""
+    tops = tuple(_outermost(paths))
+    more = f" and {len(tops) - most} more" if len(tops) > most else ""
+    return ", ".join(tops[:most]) + more
+
+
+def _outermost(paths: tuple[str, ...]) -> Iterator[str]:
+    last = None
+    for path in sorted(paths):
+        if last is None or not path.startswith(last + "/"):
+            yield path
+            last = path
+
+
+def _ours(entry: os.DirEntry[str]) -> bool:
+    return entry.name == MARK or entry.name.startswith(KEPT_PREFIX) or (entry.name == ".gitignore" and is_hidden(entry))
+
+
+def is_hidden(path: os.PathLike[str]) -> bool:
+    """Whether a ``.gitignore`` is the one that hides a kept state."""
+    try:
+        return os.path.getsize(path) == len(HIDDEN) and Path(path).read_text(errors="replace") == HIDDEN
+    except OSError:
+        return False
+
+
+def hide(state: Path) -> None:
+    """Keep git off a state beside its environment. Never raises: it is no reason to stop."""
+    path = state / ".gitignore"
+    if state.is_dir() and not os.path.lexists(path):
+        try:
+            path.write_text(HIDDEN)
+        except OSError:
+            path.unlink(missing_ok=True)
+
+
+def reveal(state: Path) -> None:
+    """Take out what `hide` put there."""
+    if is_hidden(path := state / ".gitignore"):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Is the report from a container? Said in a sentence, in a docker command, or by keys that name an image."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.pasted import words
+from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
+from envdoctor.facts.pasted.page import Page, normal, pair
+
+_SENTENCE = re.compile(
+    r"\b(?:in(?:side)?|within) (?:an? |the )?(docker|podman|kubernetes|k8s|apptainer|singularity)"
+    r"\b(?: container| pod)?",
+    re.IGNORECASE,
+)
+_COMMAND = re.compile(r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b")
+_KEY = re.compile(r"(?:docker|container|image|base image|cuda image|docker image|container image)(?:\b|\.).*")
+_NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
+
+
+def read(page: Page, draft: Draft) -> None:
+    for number, text in page.left():
+        if sentence := _SENTENCE.search(text):
+            name = sentence[1].lower()
+            draft.claim("host.container", _NAMES.get(name, name), LISTED)
+            if len(text) < 60:
+                page.take(number)
+        elif command := _COMMAND.search(text):
+            draft.claim("host.container", _NAMES.get(command[1], command[1]), INFERRED)
+            _image(draft, text)
+            _shm(draft, text)
+            _cpus(draft, text)
+        elif (found := pair(text)) and _KEY.fullmatch(normal(found[0])) and not words.is_unknown(found[1]):
+            draft.claim("host.container", "docker", INFERRED)
+            _image(draft, found[1])
+            _shm(draft, found[1])
+            _cpus(draft, found[1])
+
+
+def _image(draft: Draft, text: str) -> None:
+    """Images of PyTorch say what is in them: "pytorch/pytorch:2.1.0-cuda12.1-cudnn8-runtime"."""
+    if found := re.search(r"\bpytorch/pytorch:(\d+\.\d+\.\d+)-cuda(\d{1,2}\.\d)\b", text):
+        draft.claim("torch.version", found[1], INFERRED)
+        draft.claim("torch.cuda", found[2], INFERRED)
+
+
+def _cpus(draft: Draft, text: str) -> None:
+    if found := re.search(r"--cpus[= ](\d{1,4}(?:\.\d{1,3})?)", text):
+        draft.claim("host.cpu_quota", float(found[1]), INFERRED)
+
+
+def _shm(draft: Draft, text: str) -> None:
+    if found := re.search(r"--shm-size[= ]([\d.]+\s?[kmgKMG][bB]?)", text):
+        draft.claim("host.shm", words.size(found[1]), INFERRED)

@@ -1,0 +1,62 @@
+"""What pip and uv say while they install: which Python they serve, what is there, and what they did not find."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.pasted import words
+from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
+from envdoctor.facts.pasted.page import Page
+
+FORMAT = "install-log"
+_NAME = r"[A-Za-z0-9](?:[\w.-]{0,78}[A-Za-z0-9])?"
+_DONE = re.compile(r"Successfully installed ((?:\S{3,120} ?){1,400})")
+_ONE = re.compile(rf"({_NAME})-({words.VERSION})")
+_THERE = re.compile(rf"Requirement already satisfied: ({_NAME})\S{{0,80}} in .{{1,300}}\(({words.VERSION})\)$")
+_BEFORE = re.compile(rf"Found existing installation: ({_NAME}) ({words.VERSION})")
+_PYTHON = re.compile(
+    r"Using (?:CPython|Python) (3\.\d{1,2}\.\d{1,2})|installed Python version: (3\.\d{1,2}\.\d{1,2})"
+    r"|[Ff]ound [`'\"]?cpython-(3\.\d{1,2}\.\d{1,2})"
+)
+_SYSTEM = re.compile(r"cpython-3\.[\d.]{1,8}-(?P<system>windows|linux|macos)-(?P<machine>x86_64|aarch64)")
+_WHEEL = re.compile(
+    r"-cp3(?P<minor>\d{1,2})-\w{1,20}-(?P<tag>win_amd64|win_arm64|manylinux\S{1,60}?|linux_\w{1,20}|macosx\w{1,40})\.whl"
+)
+_WANTED = re.compile(rf"(?:direct dependency: |\s)({_NAME})(?:>=|==)({words.VERSION})(?:, <\S{{1,40}})?(?=\s|$)")
+_ABSENT = re.compile(rf"No compatible version found for:? ({_NAME})")
+_LOG = re.compile(
+    r"(?:Collecting (?!environment|package metadata)|Requirement already satisfied: |Successfully installed "
+    r"|Looking in (?:indexes|links): |Installing collected packages: |Building wheels? for |Resolved \d|Prepared \d"
+    r"|Downloading \S{1,200}\.whl|DEBUG uv |Attempting uninstall: |Using cached \S{1,200}\.whl).*"
+)
+
+
+def read(page: Page, draft: Draft) -> None:
+    wanted: dict[str, str] = {}
+    for number, text in page.left():
+        if _LOG.match(text):
+            draft.format(FORMAT)
+        for found in _WANTED.finditer(text) if "==" in text or "direct dependency" in text else ():
+            wanted[found[1].lower()] = found[2]
+        if done := _DONE.match(text):
+            for part in done[1].split():
+                if one := _ONE.fullmatch(part):
+                    draft.package(one[1], one[2], LISTED)
+            page.take(number)
+        elif (there := _THERE.match(text)) or (there := _BEFORE.match(text)):
+            draft.package(there[1], there[2], INFERRED)
+            page.take(number)
+        elif python := _PYTHON.search(text):
+            draft.claim("interpreter.version", python[1] or python[2] or python[3], INFERRED)
+        elif (absent := _ABSENT.search(text)) and (version := wanted.get(absent[1].lower())):
+            draft.message(f"No matching distribution found for {absent[1]}=={version}")
+        if system := _SYSTEM.search(text):
+            names = {"windows": "Windows", "linux": "Linux", "macos": "Darwin"}
+            draft.claim("host.system", names[system["system"]], INFERRED)
+            draft.claim("host.machine", system["machine"], INFERRED)
+        elif wheel := _WHEEL.search(text):
+            draft.claim("interpreter.version", f"3.{wheel['minor']}", INFERRED)
+            tag = wheel["tag"]
+            draft.claim(
+                "host.system", "Windows" if tag[:3] == "win" else "Darwin" if tag[:3] == "mac" else "Linux", INFERRED
+            )

@@ -1,0 +1,152 @@
+"""Versions, GPUs and paths that are said in passing: in a sentence, a heading, a traceback, a program's banner.
+
+The weakest of claims: whatever a tool says of the same thing is better known, and where a text names several releases
+or several GPUs nobody can tell which one is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts.pasted.draft import INFERRED, STATED, TOLD, Draft
+from envdoctor.facts.pasted.page import Page
+from envdoctor.knowledge.gpus import capability_of
+
+_OTHER = re.compile(
+    r"require|need|upgrad|updat|downgrad|install|until|since|before|after|older|newer|later|earlier|expect|support"
+    r"|built (?:for|with|against)|compiled|compatible"
+    r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
+    r"|instead|than|previous"
+    r"|fixed|regress|tried|unlike|\brather\b|should|must|want|recommend|latest|minimum|at least|[<>]=?|~=|!=|\?",
+    re.IGNORECASE,
+)
+"""Words by which a release is another one than the installed one."""
+_TORCH = re.compile(
+    r"(?<![\w.-])(?:Py)?torch(?:\b|(?=\d))(?: version| build)?\W{0,4}v?(?P<version>\d\.\d{1,2}(?:\.\d{1,2})?)"
+    r"(?P<label>(?:\+| ?\+ ?| ?\(?)(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})\b)?(?![\w.]*\.whl)",
+    re.IGNORECASE,
+)
+_PACKAGE = re.compile(
+    r"(?<![\w.-])(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
+    r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:)? ?(?:==|=|v)? ?"
+    r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl)",
+    re.IGNORECASE,
+)
+_HAS = re.compile(r"PyTorch \d\S{0,40} with .{1,30}\(you have (\d[\w.+]{2,40})\)")
+"""xformers: what it was built for, and what is there."""
+_BAD = re.compile(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
+_COMPARED = re.compile(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
+_PYTHON = re.compile(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*\d)", re.IGNORECASE)
+_PATH = re.compile(
+    r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
+)
+_DRIVER = re.compile(
+    r"(?:driver|Driver|DRIVER)(?: version)?(?: is| was|:|=)? ?v?(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)(?![.\d])"
+)
+_GPU = re.compile(
+    r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
+    r"(?:(?:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
+    r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
+    r"|A5000|A4000|M40|K40)\b)|DGX Spark|Jetson (?:AGX )?(?:Orin|Thor|Xavier))"
+)
+_BARE_GPU = re.compile(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
+_WINDOWS = re.compile(
+    r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
+)
+_UNAVAILABLE = re.compile(
+    r"torch reports CUDA not available|cuda\.is_available(?:\(\))?\W{0,4}"
+    r"(?:returns?|is|gives?|shows?|says?|prints?|=|==|->|:)?\W{0,4}False",
+    re.IGNORECASE,
+)
+
+
+def read(page: Page, draft: Draft) -> None:
+    lines = [text for _, text in page.left() if len(text) < 600 and not re.match(r"host\b|host_", text, re.IGNORECASE)]
+    _torch(lines, draft)
+    _packages(lines, draft)
+    for name, pattern in (("interpreter.version", _PYTHON), ("driver.kernel_module", _DRIVER)):
+        found = {match["version"] for text in lines for match in pattern.finditer(text) if not _other(text, match)}
+        if len(found) == 1:
+            draft.claim(name, found.pop(), TOLD)
+    _paths(page, draft)
+    _gpu(lines, draft)
+    if any(_UNAVAILABLE.search(text) for text in lines):
+        draft.claim("torch.cuda_available", False, INFERRED)
+
+
+def _other(text: str, found: re.Match[str]) -> bool:
+    """Is the release that is named here another one than the installed one?"""
+    before, after = text[max(0, found.start() - 40) : found.start()], text[found.end() : found.end() + 16]
+    return bool(
+        _OTHER.search(before)
+        or "(you have" in text
+        or re.match(r" ?(?:or|and) (?:later|newer|older|above|up)|\+ |\+$|x\b", after)
+    )
+
+
+def _torch(lines: list[str], draft: Draft) -> None:
+    found: set[str] = set()
+    for text in lines:
+        if has := _HAS.search(text):
+            draft.claim("torch.version", has[1], STATED)
+            draft.message(text)
+        for match in _TORCH.finditer(text):
+            if not _other(text, match):
+                label = re.sub(r"[^\w.]", "", match["label"] or "")
+                found.add(match["version"] + (f"+{label}" if label else ""))
+    whole = {version for version in found if not any(other != version and other.startswith(version) for other in found)}
+    if len(whole) > 1 and lines and _BAD.search(lines[0]) and (first := _TORCH.search(lines[0])):
+        whole = {first["version"]}  # what a heading complains of
+    if len(whole) == 2 and any(_COMPARED.search(text) for text in lines):  # what got worse is the later one
+        whole = {max(whole, key=lambda version: [int(part) for part in re.findall(r"\d{1,9}", version)[:3]])}
+    if len(whole) == 1:
+        draft.claim("torch.version", whole.pop(), TOLD)
+
+
+def _packages(lines: list[str], draft: Draft) -> None:
+    told: dict[str, set[str]] = {}
+    for text in lines:
+        if "install" in text.lower() or "upgrad" in text.lower():
+            continue
+        for match in _PACKAGE.finditer(text):
+            if not _other(text, match):
+                told.setdefault(match["name"].lower().replace("_", "-"), set()).add(match["version"])
+    for name, versions in told.items():
+        if len(versions) == 1 and name not in draft.packages:
+            draft.package(name, versions.pop(), TOLD)
+
+
+def _paths(page: Page, draft: Draft) -> None:
+    pythons: set[str] = set()
+    windows = False
+    for text in page.lines:
+        if "python_embeded" in text:
+            draft.remark("embedded python", r"python_embeded\python.exe")
+        windows = windows or _WINDOWS.search(text) is not None
+        if re.search(r"GPU available: True.{0,20}, used: False", text):
+            draft.message(text.strip())
+        for match in _PATH.finditer(text):
+            pythons.add(match["dotted"] or f"{match['plain'][0]}.{match['plain'][1:]}")
+    if len(pythons) == 1:
+        draft.claim("interpreter.version", pythons.pop(), TOLD)
+    sayings = " ".join(text for text in page.lines if len(text) < 400)
+    if re.search(r"\bWindows 1[01]\b", sayings) and not re.search(r"\bWSL|docker|container", sayings, re.IGNORECASE):
+        windows = True
+    if windows:
+        draft.claim("host.system", "Windows", TOLD)
+
+
+def _gpu(lines: list[str], draft: Draft) -> None:
+    if draft.gpus or draft.said("torch.capabilities"):
+        return
+    named = dict.fromkeys(_names(lines))
+    capabilities = {capability_of(name) for name in named}
+    if named and len(capabilities) == 1 and None not in capabilities:
+        draft.gpu(0, name=max(named, key=len))
+
+
+def _names(lines: list[str]) -> Iterator[str]:
+    for text in lines:
+        yield from (match[0] for match in _GPU.finditer(text) if not _other(text, match))
+        yield from (f"RTX {match['model']}" for match in _BARE_GPU.finditer(text) if not _other(text, match))

@@ -1,0 +1,180 @@
+"""Error and warning lines, out of everything that no reader took; the rest with a key is a remark.
+
+A person's own prose is left out unless it reads like a message, so that rules only see what a program may have said.
+"""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
+from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.facts.pasted.wording import in_the_tools_words
+from envdoctor.facts.pasted.words import cuda_of, is_unknown
+
+_MESSAGE = re.compile(
+    r"times as long|takes .{0,20}longer|error\b|errors?:|exception"
+    r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
+    r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
+    r"|\bincompatible\b|not compatible|mismatch|unsupported|not supported|n[o']t support\b|no longer|does not"
+    r"|do not match|don't match|doesn't match|\brequires?\b|\brequired\b|\bneeds\b"
+    r"|\btoo (?:old|new|many|small|few|low)\b|\bkilled\b|bus error|out of (?:shared )?memory|\brefus|\babort"
+    r"|segmentation fault|core dumped|\bassert|\binvalid\b|not defined|\bundefined\b|no execution plan|deprecat"
+    r"|may crash|\bhas no\b"
+    r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
+    r"|\bunexpected\b|not available|unavailable|not (?:yet )?initiali[sz]ed|size changed|\bexceed|\bdisabled\b"
+    r"|\bhang|timed? ?out"
+    r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
+    r"|\bskipp?ing\b|falling back|\bfalls back\b|\bslow|insufficient|\bconflict|different versions?"
+    r"|\bdiffers?\b|instead of"
+    r"|\bignored\b|but (?:you have|got|found|is|detected)|\bexpected\b|unknown error|\blost\b|oversubscri|throttl"
+    r"|\blimit(?:ed)?\b|outside of what|supported by this|XID|NVRM: |rejected|\bcorrupt|\bnan\b|not enough"
+    r"|which is of (?:cuda|compute) capability|\bstuck\b|\bdeadlock|ancdata|\bmixed\b"
+    r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
+    r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
+    r"|\bMIG\b|\bold and new\b",
+    re.IGNORECASE,
+)
+_OWN_WORDS = re.compile(
+    r"(?:i|i'm|i've|we|my|hi|hello|thanks|thank|please|can (?:you|someone|anyone)|could (?:you|someone)|does anyone"
+    r"|how (?:do|can|to)|what (?:is|should)|is there|is it|when i|after i|if you|you (?:can|could|should|may)"
+    r"|expected behavior|describe the|steps to)\b.*",
+    re.IGNORECASE,
+)
+_FRAME = re.compile(
+    r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
+    r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
+    r"|The above exception was the direct cause.*)"
+)
+_KEY = re.compile(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
+_SENTENCE = re.compile(
+    r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
+    r"|minimum and maximum .*"
+)
+
+
+_FILE = re.compile(
+    r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
+)
+_EXCEPTION = re.compile(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
+
+
+_USED = re.compile(
+    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan|deepspeed|apex"
+    r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
+    r"|in _(?P<own>flash_attn)\w+"
+)
+_MODEL = re.compile(
+    r"\b(?:wan ?2\.\d|hunyuan\w{0,20}|qwen[\d.]{0,4}-?(?:vl|omni)\w{0,20}|cosmos\w{0,20}|conv3d|vae|video)\b",
+    re.IGNORECASE,
+)
+"""What tells that a run has layers of a kind that some releases are slow at."""
+_COMPLAINT = re.compile(
+    r"\b(?:stuck|hangs?|hung|freez(?:es|ing)|frozen|deadlock\w{0,3}|crash(?:es|ed|ing)?|segfaults?)\b", re.IGNORECASE
+)
+"""A person's own word for a failure without a message."""
+_NO_KERNEL = re.compile(r"no kernel image is available|device kernel image is invalid|invalid device function")
+
+
+def _raised_in(text: str, before: str) -> str:
+    """The module that the innermost frame of a traceback lies in; "" for code that is not installed."""
+    if not text.startswith(("File ", "[/", "/", "~/")) and not re.match(r"[A-Za-z]:\\", text):
+        return before
+    found = None
+    for found in _FILE.finditer(text):
+        if found["name"]:
+            break
+    return before if found is None else found["name"] or ""
+
+
+def read(page: Page, draft: Draft) -> None:
+    """Fill ``messages`` and ``remarks`` with what is left; must run last."""
+    previous = -2
+    joined = ""
+    raised = ""
+    kernel_of, since = "", 0
+    stopped = False
+    mentions: list[str] = []
+    for number, text in page.left():
+        raised = _raised_in(text, raised)
+        mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
+        if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
+            kernel_of, since = used["name"] or used["own"], number
+        stopped = stopped or text.startswith("Traceback (most recent call last)")
+        if _FRAME.fullmatch(text):
+            continue
+        if _OWN_WORDS.match(text) and _COMPLAINT.search(text):
+            draft.remark("complaint", text)
+        if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
+            text = f"{text} [raised in {kernel_of}]"
+        elif raised and _EXCEPTION.match(text):
+            text = f"{text} [raised in {raised}]"
+            raised = ""
+        found = pair(text)
+        named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
+        goes_on = not found and not re.match(r"\S*:\d", text) and _SENTENCE.fullmatch(text)
+        follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
+        if found and " " not in found[0] and is_unknown(found[1]):
+            draft.remark(*found)
+        elif _MESSAGE.search(text) and not _OWN_WORDS.match(text):
+            draft.message(text)
+            joined = f"{joined} {text}" if follows else text
+            if follows:
+                draft.message(joined)
+            previous = number
+        elif follows:
+            joined = f"{joined} {text}"
+            draft.message(joined)
+            previous = number
+        elif found and named and found[1]:
+            draft.remark(*found)
+    for _, text in page.left():
+        if not _OWN_WORDS.match(text) or "?" not in text:
+            for said in in_the_tools_words(text):
+                draft.message(said)
+    if mentions:
+        draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
+    if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        draft.message("Traceback (most recent call last): its last line is not in the report")
+    for message in tuple(draft.messages):
+        _facts(message, draft)
+    _built_for(page, draft)
+
+
+def _built_for(page: Page, draft: Draft) -> None:
+    """torch 2.9 and later list what they were built for, one capability a line (torch/cuda/__init__.py)."""
+    pattern = re.compile(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
+    found = [match for _, text in page.left() if (match := pattern.fullmatch(text))]
+    draft.claim("torch.arch_list", tuple(dict.fromkeys(f"sm_{match[1]}{match[2]}" for match in found)) or None)
+
+
+def _facts(message: str, draft: Draft) -> None:
+    """Numbers that some errors carry."""
+    if found := re.search(r"incompatible torch version (\d[\w.+]{2,40}) for torchao version (\d[\w.+]{2,40})", message):
+        draft.claim("torch.version", found[1], STATED)
+        draft.package("torchao", found[2], STATED)
+    if found := re.search(r"driver on your system is too old \(found version (\d{4,5})\)", message):
+        draft.claim("driver.cuda", cuda_of(found[1]), LISTED)
+        draft.claim("torch.cuda_available", False, LISTED)
+    if re.search(
+        r"CUDA initialization: (?!Error)\w|torch\.cuda\.is_available\(\) is False", message
+    ):  # the warning of is_available() before it says False
+        draft.claim("torch.cuda_available", False, INFERRED)
+    if re.search(r"Found no NVIDIA driver on your system", message):
+        draft.claim("torch.cuda_available", False, LISTED)
+        draft.claim("driver.kernel_module", "", LISTED)
+    if re.search(
+        r"cudaGetDeviceCount|CUDA initialization|driver on your system is too old|Found no NVIDIA driver", message
+    ):
+        draft.claim("torch.cuda_error", message)
+    if found := re.search(
+        r"(?:install supports|capabilities|supported architectures\S*)\D{0,30}((?:(?:sm|compute)_\d+[a-z]?[ ,]*){2,})",
+        message,
+    ):
+        draft.claim("torch.arch_list", tuple(re.findall(r"(?:sm|compute)_\d+[a-z]?", found[1])))
+    if found := re.search(
+        r"(?:(?P<name>[A-Z][\w ()./-]{3,60}?) )?with CUDA capability sm_(?P<major>\d{1,2})(?P<minor>\d) is not", message
+    ):
+        draft.claim("torch.capabilities", (f"{found['major']}.{found['minor']}",), LISTED)
+        if found["name"] and not draft.gpus:
+            draft.gpu(0, name=found["name"].strip())

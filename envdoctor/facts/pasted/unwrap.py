@@ -1,0 +1,137 @@
+"""Undo what the way of pasting did to a report: Markdown, quotes, HTML, colours, prompts, lost line breaks.
+
+Readers then see the lines as the tool printed them. Every step is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+LINE = 4_000
+"""Longer lines are cut before any expression sees them: no tool that is read here prints longer ones."""
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]{0,40}[@-~]"
+)
+_BARE_COLOUR = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m")  # the escape byte is often lost on the way
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\ufff9-\ufffd]")
+_SPACE = re.compile(r"[\u00a0\u2000-\u200a\u3000]")
+_TAG = re.compile(
+    r"</?(?:details|summary|pre|code|p|div|span|b|i|em|strong|br|hr|ul|ol|li|table|tbody|thead|tr|td|th|h[1-6]|a|font"
+    r"|blockquote|kbd|samp|tt|sub|sup|small|img)(?:\s[^<>\n]{0,400})?/?>",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"<br\s*/?>|</(?:li|tr|p|div|summary|h[1-6])>", re.IGNORECASE)
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:[\w+-]{1,40}\s*)?(?:\{[^{}\n]{0,80}\}\s*)?")
+_QUOTE = re.compile(r"(?:\s{0,200}>(?![>=]))+\s?")
+_NESTED_QUOTE = re.compile(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
+_BULLET = re.compile(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
+_BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
+_PREFIX = re.compile(
+    r"\s*(?:\[(?:rank|default)\d{1,5}\]:\s?|\((?:\w{1,40}\s+)?(?:\w+\s)?pid=\d{1,9}(?:,[^()\n]{0,80})?\)\s?)+"
+)
+_PROMPT = re.compile(r"\s*(?:>>>\s+|In\s?\[\d{0,5}\]:\s*)(?P<code>\S.*)")
+_BARE = re.compile(r"\s*(?P<code>print\(torch[\w.]*(?:\([^()]{0,40}\))?\)|torch\.[\w.]+(?:\([^()]{0,40}\))?)\s*")
+_VALUE = re.compile(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{0,400}\]")
+_ANSWER = re.compile(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
+
+
+def cut(text: str) -> str:
+    """The text with line breaks as they were meant, and no line longer than LINE characters; the rest of it is lost."""
+    text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
+    if text.count("\\n") > max(8, 4 * text.count("\n")):  # a JSON string of a report
+        text = text.replace("\\n", "\n").replace("\\t", "\t")
+    if "<" in text:
+        text = _BREAK.sub("\n", text)
+    return "\n".join(line[:LINE] for line in text.split("\n"))
+
+
+def unwrap(text: str) -> list[str]:
+    """The lines of a text that was `cut`, without their wrapping. Lost breaks of a flattened report are put back."""
+    text = _CONTROL.sub("", _BARE_COLOUR.sub("", _ANSI.sub("", text)))
+    text = _SPACE.sub(" ", text)
+    text = html.unescape(_TAG.sub("", text))
+    lines = []
+    for line in _CONTROL.sub("", text).split("\n"):
+        lines += _flattened(_line(line[:LINE]))
+    return _answered(lines)
+
+
+def _without_comments(text: str) -> str:
+    """The text without ``<!-- ... -->``; a comment that never ends is left alone."""
+    kept, position = [], 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start)) >= 0:
+        kept.append(text[position:start])
+        position = end + 3
+    return "".join([*kept, text[position:]])
+
+
+def _line(line: str) -> str:
+    if _FENCE.fullmatch(line):
+        return ""
+    line = _QUOTE.sub("", line, count=1) if _QUOTE.match(line) else _NESTED_QUOTE.sub("", line, count=1)
+    line = line[found.end() :] if (found := _PREFIX.match(line)) else line
+    if _FENCE.fullmatch(line):
+        return ""
+    while found := _BULLET.match(line):
+        line = found[1] + line[found.end() :]
+    line = _HEADING.sub("", line, count=1) if _HEADING.match(line) else line
+    if "**" in line or "__" in line:
+        line = _BOLD.sub(r"\2" if "**" in line else _keep_dunder, line)
+    return line.replace("`", "").expandtabs(8).rstrip()
+
+
+def _keep_dunder(found: re.Match[str]) -> str:
+    """``__version__`` is a name of Python, not bold text."""
+    return found[0] if re.fullmatch(r"\w+", found[2]) else found[2]
+
+
+_KEYS = (
+    "Is debug build:", "CUDA used to build PyTorch:", "ROCM used to build PyTorch:", "OS:", "GCC version:",
+    "Clang version:", "CMake version:", "Libc version:", "Python version:", "Python platform:", "Is CUDA available:",
+    "CUDA runtime version:", "CUDA_MODULE_LOADING set to:", "GPU models and configuration:", "Nvidia driver version:",
+    "cuDNN version:", "HIP runtime version:", "MIOpen runtime version:", "Is XNNPACK available:", "Is XPU available:",
+    "Caching allocator config:", "Versions of relevant libraries:", "PyTorch version:", "CPU:", "ROCM Version:",
+    "Neuron SDK Version:", "vLLM Version:", "vLLM Build Flags:", "GPU Topology:",
+)  # fmt: skip
+_GLUED = re.compile(
+    r"(?<=\S)\s*(?=(?:" + "|".join(re.escape(key) for key in _KEYS if key not in ("OS:", "CPU:")) + r")\s)"
+    r"|(?<=\S)\s+(?=(?:OS|CPU):\s)|(?<=\S)\s*(?=\[(?:pip3?|conda)\]\s)|(?<=[\w)])\s+(?=GPU \d{1,2}:\s)"
+)
+
+
+def _flattened(line: str) -> list[str]:
+    """A report whose line breaks were lost holds several known keys in one line: put the breaks back."""
+    if len(line) < 60 or (sum(key in line for key in _KEYS) < 3 and line.count("[pip3] ") + line.count("[conda] ") < 2):
+        return [line]
+    return [part.strip() for part in _GLUED.sub("\n", line).split("\n")]
+
+
+def _answered(lines: list[str]) -> list[str]:
+    """``>>> torch.version.cuda`` with its answer in the next line becomes ``torch.version.cuda: 12.1``."""
+    answered: list[str] = []
+    asked, plainly = "", True
+    for line in lines:
+        prompt, bare = _PROMPT.fullmatch(line), _BARE.fullmatch(line)
+        if prompt or bare:
+            asked = _asked((prompt or bare)["code"])  # type: ignore[index]
+            plainly = prompt is not None
+            if bare and not prompt:
+                answered.append(line)
+        elif asked and (answer := _ANSWER.fullmatch(line)) and (plainly or _VALUE.fullmatch(answer["value"])):
+            answered.append(f"{asked}: {answer['value'].strip(chr(39) + chr(34))}")
+            asked = ""
+        else:
+            answered.append(line)
+            asked = asked if plainly else ""
+    return answered
+
+
+def _asked(code: str) -> str:
+    """The expression whose value the next line shows, or "" for a statement that prints nothing."""
+    code = code.strip().rstrip(";")
+    found = re.fullmatch(r"print\((.*)\)", code)
+    code = (found[1] if found else code).strip()
+    return code if re.fullmatch(r"[\w.]{1,80}(?:\([\w., '\"]{0,60}\))?", code) and not code.startswith("import") else ""

@@ -1,0 +1,271 @@
+"""Compare installed files with what RECORD says of them: presence and size always, hashes and strangers when asked.
+
+RECORD is the package's own claim. It finds interrupted installations, full disks and edited files; it does not prove
+that nobody tampered.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .packages import Found, Problem, Reading
+from .places import Places
+
+TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+    Entry = Tuple[str, str, Optional[int]]  # path as RECORD writes it, hash, size
+    Record = Tuple[Found, Optional[List[Entry]]]
+
+DEBIAN = "/usr/lib/python3/dist-packages"  # Debian's own packages; pip's go elsewhere
+OTHERS = ("conda", "debian", "rpm")  # installers that keep a list of their own
+MOST = 20  # files of one kind told per distribution; the rest is counted
+SHARED = ", shared by hard link: the installer's cache may be damaged alike"
+NOT_IMPORTED = ("tests", "test", "docs", "doc", "examples", "benchmarks", "scripts")  # left at the top by mistake
+CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
+
+
+def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
+    """All damage. Changes the working directory: short relative paths halve the cost of each look."""
+    problems = list(reading.problems)
+    odd: List[Tuple[Found, Problem]] = []
+    files: List[Dict[str, Any]] = []
+    records: List[Record] = []
+    for found in reading.found:
+        if not found.folder.endswith(".dist-info"):
+            continue
+        entries = _parse(found, problems)
+        records.append((found, entries))
+        if entries is None:
+            continue
+        files.append({"location": found.location, "name": found.value["name"], "files": len(entries)})
+        if _trusted(found):
+            os.chdir(found.location)
+            entries[:] = _inside(found, entries, places, problems)
+            odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
+    if deep:
+        told = {(found.location, problem.path) for found, problem in odd}
+        for found, entries in records:
+            if entries and _trusted(found):
+                os.chdir(found.location)
+                rest = [entry for entry in entries if (found.location, entry[0]) not in told]
+                odd.extend((found, problem) for problem in _altered(found.value["name"], rest))
+        problems.extend(_strangers(places, records))
+    if deep:
+        problems.extend(_overwritten(records))
+    problems.extend(_unshared(odd, records))
+    return {"problems": _shortened(problems), "checked": "hashes" if deep else "sizes", "files": files}
+
+
+def _trusted(found: Found) -> bool:
+    """Is RECORD what the installer left? conda, Debian and rpm change files (prefixes, debug symbols) afterwards."""
+    return not found.value["editable"] and not _managed(found)
+
+
+def _managed(found: Found) -> bool:
+    return found.value["installer"] in OTHERS or found.location == DEBIAN
+
+
+def _parse(found: Found, problems: List[Problem]) -> Optional[List[Entry]]:
+    name, place = found.value["name"], found.folder + "/RECORD"
+    if found.record is None:
+        if not found.looked:
+            return None
+        if found.location.endswith("/dist-packages") or _managed(found):
+            return None  # the system's package manager keeps its own list
+        problems.append(Problem(name, "no-record", place))
+        return None
+    if not found.record.strip(b"\0 \r\n"):
+        problems.append(Problem(name, "empty-record", place, "%d bytes" % len(found.record)))
+        return None
+    try:
+        return _entries(found.record.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        problems.append(Problem(name, "broken-record", place, "not UTF-8 at byte %d" % error.start))
+    except ValueError as error:
+        problems.append(Problem(name, "broken-record", place, str(error)))
+    return None
+
+
+def _entries(text: str) -> List[Entry]:
+    """RECORD's entries without compiled .pyc files. ValueError names the line that is not one."""
+    text = text.replace("\r\n", "\n")
+    if '"' not in text and text.endswith("\n") and text.count(",") == 2 * text.count("\n") and "\n\n" not in text:
+        # Nearly all RECORDs. One split costs a fifth of one for each line, and there are 30,000 lines
+        fields = text.replace("\n", ",").split(",")
+        paths, hashes, sizes = fields[0:-1:3], fields[1::3], fields[2::3]
+        if text.count("=") == sum(map(bool, hashes)):  # the commas stand where they should
+            try:
+                found = list(zip(paths, hashes, [int(size) if size else None for size in sizes]))  # noqa: B905
+            except ValueError:
+                pass  # to be told with its place, below
+            else:
+                return [entry for entry in found if entry[0][-4:] != ".pyc"] if ".pyc," in text else found
+    if '"' in text:
+        import csv
+
+        rows = [row for row in csv.reader(text.splitlines()) if row]
+    else:
+        rows = [line.rsplit(",", 2) for line in text.split("\n") if line and ".pyc," not in line]
+    try:
+        # Compiled files are made anew by whoever runs the package, whatever RECORD says of them
+        return [(path, stated, int(size) if size else None) for path, stated, size in rows if path[-4:] != ".pyc"]
+    except ValueError:
+        number = next(number for number, row in enumerate(rows, 1) if len(row) != 3 or not row[2].isdigit())
+        raise ValueError("entry %d" % number) from None
+
+
+def _inside(found: Found, entries: List[Entry], places: Places, problems: List[Problem]) -> List[Entry]:
+    """Entries inside of the environment. Others are not looked at, and nobody must remove what they name."""
+    base = os.path.join(places.prefix, "")
+    if not os.path.join(found.location, "").startswith(base):
+        base = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(found.location))), "")
+    strange = ("", ".", "/", "\\")
+    outside = set()
+    for path in [
+        path for path, _, _ in entries if path[:1] in strange or "/../" in path or ":" in path or "\0" in path
+    ]:
+        target = os.path.normpath(os.path.join(found.location, path))
+        if not path or "\0" in path or not target.startswith(base):
+            problems.append(Problem(found.value["name"], "escaping-record", path.replace("\0", "?")))
+            outside.add(path)
+    return [entry for entry in entries if entry[0] not in outside] if outside else entries
+
+
+def _compare(name: str, entries: List[Entry]) -> Iterator[Problem]:
+    look = os.stat
+    try:
+        # Nearly always all is well, and this loop takes two thirds of the time of the one below
+        if [look(path).st_size for path, _, size in entries if size is not None] == [
+            size for _, _, size in entries if size is not None
+        ]:
+            entries = [entry for entry in entries if entry[2] is None]
+    except OSError:
+        pass
+    for path, _, size in entries:
+        try:
+            seen = look(path)
+        except (FileNotFoundError, NotADirectoryError):
+            yield Problem(name, "missing-file", path)
+        except OSError as error:
+            yield Problem(name, "unreadable", path, error.strerror or "")
+        else:
+            if size is not None and seen.st_size != size:
+                detail = "%d bytes, should have %d%s" % (seen.st_size, size, SHARED if seen.st_nlink > 1 else "")
+                yield Problem(name, "wrong-size", path, detail)
+
+
+def _unshared(odd: List[Tuple[Found, Problem]], records: List[Record]) -> Iterator[Problem]:
+    """Drop differences that another distribution's RECORD explains: some share a file, and the last one wins."""
+    stated: Dict[Tuple[str, str], Set[Any]] = {}
+    wanted = {(found.location, problem.path) for found, problem in odd if problem.kind in ("wrong-size", "wrong-hash")}
+    if wanted:
+        for found, entries in records:
+            for path, digest, size in entries or ():
+                if (found.location, path) in wanted:
+                    stated.setdefault((found.location, path), set()).update((size, digest.rstrip("=")))
+    for found, problem in odd:
+        path = os.path.join(found.location, problem.path)
+        known = stated.get((found.location, problem.path), set())
+        real: Any = os.stat(path).st_size if problem.kind == "wrong-size" else problem.detail
+        if real not in known and not _meant(path, problem, known):
+            yield problem
+
+
+def _overwritten(records: List[Record]) -> Iterator[Problem]:
+    """Code that two distributions list with different contents: the last one wins, and the others run its code."""
+    owners: Dict[str, List[Tuple[str, str, Found]]] = {}
+    for found, entries in records:
+        for path, stated, _ in entries or ():
+            if path.endswith(CODE) and stated and path.partition("/")[0] not in NOT_IMPORTED:
+                owners.setdefault(os.path.join(found.location, path), []).append((stated, path, found))
+    for place, several in sorted(owners.items()):
+        if len({stated.rstrip("=") for stated, _, _ in several}) < 2:
+            continue
+        from . import hashes
+
+        for stated, path, found in several:
+            if list(hashes.differing([(place, stated, None)])):
+                others = sorted({str(f.value["name"]) for _, _, f in several} - {found.value["name"]})
+                yield Problem(found.value["name"], "wrong-hash", path, "overwritten by %s" % ", ".join(others))
+
+
+def _meant(path: str, problem: Problem, known: Set[Any]) -> bool:
+    """Changes that people make on purpose: an environment moved with its scripts, a company's certificate added."""
+    if problem.kind not in ("wrong-size", "wrong-hash"):
+        return False
+    if path.endswith("/cacert.pem"):
+        return os.stat(path).st_size > max((size for size in known if isinstance(size, int)), default=0)
+    if not problem.path.startswith("../"):
+        return False
+    with open(path, "rb") as stream:
+        line = stream.readline(1024)
+    return line[:2] == b"#!" and os.path.exists(os.fsdecode(line[2:].split()[0] if line[2:].split() else b""))
+
+
+def _altered(name: str, entries: List[Entry]) -> Iterator[Problem]:
+    from . import hashes  # loads hashlib and a thread pool, which nobody else needs
+
+    for path, found in hashes.differing(entries):
+        kind = "wrong-hash" if found.startswith("sha") else "unreadable"
+        yield Problem(name, kind, path, found)
+
+
+def _strangers(places: Places, records: List[Record]) -> Iterator[Problem]:
+    """Code in directories that belong to packages, which no package lists: remains of older versions, or planted."""
+    for location in places.search:
+        listed: Set[str] = set()
+        owners: Dict[str, str] = {}
+        for found, entries in records:
+            if found.location != location or not entries:
+                continue
+            listed.update(path for path, _, _ in entries)
+            for path, _, _ in entries:
+                folder, slash, _ = path.rpartition("/")
+                if slash and folder[0] != "." and not folder.endswith(".dist-info"):
+                    owners.setdefault(folder, found.value["name"])
+        # A package without RECORD would make all of its files strangers
+        if any(found.location == location and (entries is None or _managed(found)) for found, entries in records):
+            continue
+        yield from _ownerless(location, listed)
+        for folder, owner in sorted(owners.items()):
+            try:
+                names = os.listdir(os.path.join(location, folder))
+            except OSError:
+                continue
+            for name in sorted(names):
+                path = folder + "/" + name
+                if name.startswith(".tmp"):
+                    yield Problem(owner, "partial-file", path)
+                elif name.endswith(CODE) and path not in listed:
+                    yield Problem(owner, "orphan-file", path)
+
+
+def _ownerless(location: str, listed: Set[str]) -> Iterator[Problem]:
+    """Importable modules beside the packages that belong to none: what a killed uninstallation leaves."""
+    known = {path.partition("/")[0] for path in listed}
+    with os.scandir(location) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name in known or entry.name[0] in "_.~-":  # virtualenv and hooks put _files.py here
+                continue
+            if entry.name.endswith(CODE) and not entry.name.endswith("customize.py"):
+                yield Problem("", "orphan-file", entry.name)
+            elif os.path.isfile(os.path.join(entry.path, "__init__.py")):
+                yield Problem("", "orphan-file", entry.name + "/")
+
+
+def _shortened(problems: List[Problem]) -> List[Dict[str, str]]:
+    counts: Dict[Tuple[str, str], int] = {}
+    told: List[Problem] = []
+    for problem in problems:
+        key = (problem.distribution, problem.kind)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= MOST:
+            told.append(problem)
+    for (distribution, kind), count in counts.items():
+        if count > MOST:
+            last = max(i for i, p in enumerate(told) if (p.distribution, p.kind) == (distribution, kind))
+            more = "and %d more" % (count - MOST)
+            told[last] = told[last]._replace(detail=", ".join(filter(None, (told[last].detail, more))))
+    return [problem._asdict() for problem in told]

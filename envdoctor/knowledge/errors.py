@@ -1,0 +1,47 @@
+"""Errors that say by their words alone what is wrong, whichever tool prints them."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Literal
+
+from envdoctor.knowledge.table import Rows, bundled
+from envdoctor.values.frozen import dataclass
+from envdoctor.values.pattern import Pattern
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownError:
+    """``said`` in one line of a report (and ``beside`` in any line, ``unless`` in none) means ``kind`` of ``subject``.
+
+    Texts may hold ``{name}`` and other groups of ``said``, ``{cuda}`` for torch's CUDA line.
+    """
+
+    said: str
+    kind: str
+    subject: str
+    meaning: str
+    remedy: str
+    source: str
+    beside: str = ""
+    unless: str = ""
+    commands: tuple[str, ...] = ()
+    windows: tuple[str, ...] = ()  # in place of ``commands`` on Windows
+    who: Literal["you", "image", "host"] = "you"
+    severity: Literal["error", "warning"] = "error"
+    weak: bool = False  # whatever is more specific explains it
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        return Pattern(self.said, re.IGNORECASE)
+
+    @cached_property
+    def besides(self) -> tuple[Pattern | None, Pattern | None]:
+        """The patterns of what must stand somewhere else in the report, and of what must not."""
+        both = (self.beside, self.unless)
+        one, other = (Pattern(source, re.IGNORECASE) if source else None for source in both)
+        return one, other
+
+
+ERRORS = Rows(bundled("errors"), "error", KnownError, by="kind")

@@ -1,0 +1,85 @@
+"""Names that packages dropped or brought along: who has to move when one is asked for in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.requirements import Wanted, read
+from envdoctor.knowledge.table import Rows, bundled
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """One name of ``package`` (or one ``argument`` of it) that is gone, or there, from ``release`` on."""
+
+    module: str
+    package: str
+    direction: Literal["removed", "added"]
+    release: str
+    source: str
+    name: str = ""
+    argument: str = ""
+    moved_to: str = ""
+    needed_by: tuple[str, ...] = ()
+    cured_in: tuple[str, ...] = ()
+    pin: str = ""
+    note: str = ""
+
+    def fits(self, version: str | None) -> bool:
+        """Is the name absent from this release of the package? Of an unknown one that is supposed."""
+        if version is None:
+            return True
+        there = versions.below(version, self.release)
+        return there if self.direction == "added" else not there
+
+    def caller(self, installed: dict[str, str], named: str | None) -> Wanted | None:
+        """The package that imports it: the one ``named`` in the traceback, else the one that is installed."""
+        wanted = [read(line) for line in self.needed_by]
+        found = [one for one in wanted if one is not None]
+        for one in found:
+            if one.name == named:
+                return one
+        return next((one for one in found if versions.within(installed.get(one.name, ""), one.specifier)), None)
+
+    def cure(self, caller: str) -> str | None:
+        """The release of this caller that does without the name."""
+        return next((line for line in self.cured_in if (one := read(line)) and one.name == caller), None)
+
+
+NAMES = Rows(bundled("names"), "name", Name)
+_MODULES = Rows(bundled("names"), "name", Name, by="module")
+
+
+def of_name(module: str, name: str) -> Iterator[Name]:
+    """Rows about ``from module import name``, those of the very module first; a name is also sought in the package's
+    other modules, since it is told of the place where somebody found it."""
+    top = module.partition(".")[0]
+    found = [row for row in NAMES.among({name}) if not row.argument and row.module.partition(".")[0] == top]
+    yield from sorted(found, key=lambda row: row.module != module)
+
+
+def of_module(module: str) -> Iterator[Name]:
+    """Rows about the module itself, or one above it."""
+    parts = module.split(".")
+    above = {".".join(parts[:end]) for end in range(2, len(parts) + 1)}
+    return (row for row in _MODULES.among(above) if not row.name and not row.argument)
+
+
+def of_argument(callee: str, argument: str) -> Iterator[Name]:
+    """Rows about an argument of a callable, named as Python names it in a TypeError ("Trainer.__init__")."""
+    callee = callee.removesuffix(".__init__")
+    names = {callee, callee.rpartition(".")[2], *([".".join(callee.split(".")[-2:])] if "." in callee else [])}
+    return (row for row in NAMES.among(names) if row.argument == argument)
+
+
+def overridden(callee: str, argument: str) -> Name | None:
+    """The row of a method that somebody overrides ("MyTrainer.compute_loss"), and to which the package passes more
+    than the override knows."""
+    method = callee.rpartition(".")[2]
+    owners = (f"{owner}.{method}" for owner in ("Trainer", "SFTTrainer", "Accelerator"))
+    return next(
+        (row for row in NAMES.among(set(owners)) if row.argument == argument and row.direction == "added"), None
+    )

@@ -1,0 +1,1 @@
+"""The one way to start something under the target's flags."""

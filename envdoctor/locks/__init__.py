@@ -1,0 +1,1 @@
+"""What is locked and wished for: stacks, targets, and the choice among them."""

@@ -1,0 +1,171 @@
+"""Stacks: PEP 751 lockfiles, and what they lock for one interpreter.
+
+Reading and selection are `packaging.pylock`'s; what else is demanded of a lock that is going to be installed stands in
+`locking.demands`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from pathlib import Path
+
+from packaging.markers import Environment
+from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
+from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
+from packaging.utils import parse_wheel_filename
+
+from envdoctor.errors import Trouble
+from envdoctor.facts.model import Interpreter, Unavailable
+from envdoctor.locks import demands
+from envdoctor.values import shell
+from envdoctor.values.document import line_of, read_toml
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """One wheel of a stack, chosen for one interpreter."""
+
+    name: str
+    version: str
+    wheel: str  # file name
+    sha256: str
+    size: int | None = None
+    also: tuple[str, ...] = ()  # sha256 of the lock's other wheels of this version that this interpreter can run: a
+    # mirror may hold only one of them, and any file that is in the lock will do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A validated lockfile. ``cuda`` is the CUDA line of its torch ("13.0", "" for a CPU build, None without torch)."""
+
+    name: str
+    path: Path
+    lock: Pylock
+    torch: str | None
+    cuda: str | None
+
+
+def load(path: Path) -> Stack:
+    """Read and validate ``pylock.<name>.toml``. Raises `Trouble` with the exact place of the first mistake."""
+    match = re.fullmatch(r"pylock\.([^.]+)\.toml", path.name)
+    if not match:
+        raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
+    data = read_toml(path)
+    again = f"Write it again: envdoctor lock {shell.word(match[1])}"
+    for where, problem in demands.of_document(data):
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
+    try:
+        lock = Pylock.from_dict(data)
+    except PylockUnsupportedVersionError as error:
+        raise Trouble(str(error), file=path, where="lock-version", remedy=again) from error
+    except PylockValidationError as error:
+        raise Trouble(error.message, file=path, where=line_of(path, error.context or ""), remedy=again) from error
+    for where, problem in demands.of_lock(lock):
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
+    torch = next((package for package in lock.packages if package.name == "torch"), None)
+    version = None if torch is None or torch.version is None else str(torch.version)
+    return Stack(name=match[1], path=path, lock=lock, torch=version, cuda=_cuda_line(lock, version))
+
+
+def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
+    """CUDA line of the locked torch: its local label, else the CUDA runtime wheels locked with it."""
+    if torch is None:
+        return None
+    label = torch.partition("+")[2]
+    if label == "cpu":
+        return ""
+    if match := re.fullmatch(r"cu(\d+)(\d)", label):
+        return f"{match[1]}.{match[2]}"
+    for package in lock.packages:
+        if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", package.name) and package.version is not None:
+            return f"{package.version.major}.{package.version.minor}"
+    return ""
+
+
+def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unavailable:
+    """The wheels that the stack locks for this interpreter, by name; or why it locks none for it."""
+    if not interpreter.markers:
+        return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
+    usable = tags(interpreter)
+    environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
+    try:
+        chosen = list(stack.lock.select(environment=environment, tags=usable))
+    except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
+        return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
+    return tuple(sorted(_locked(chosen, set(usable)), key=lambda pin: pin.name))
+
+
+def _locked(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
+    for package, file in chosen:
+        if isinstance(file, PackageWheel):
+            yield Locked(
+                name=str(package.name),
+                version=str(package.version),
+                wheel=file.filename,
+                sha256=file.hashes["sha256"],
+                size=file.size,
+                also=tuple(
+                    other.hashes["sha256"]
+                    for other in package.wheels or ()
+                    if other is not file and parse_wheel_filename(other.filename)[3] & usable
+                ),
+            )
+
+
+def tags(interpreter: Interpreter) -> list[Tag]:
+    """Wheel tags of an interpreter that is not ours, newest platform first.
+
+    `packaging.tags` asks the running interpreter; a lock may be judged for another one, so the platform list is made
+    from its facts: manylinux from its glibc down to 2.5 (x86-64) or 2.17, as PEP 600 orders them.
+    """
+    version = tuple(int(part) for part in interpreter.version.split(".")[:2])
+    platforms = list(_platforms(interpreter))
+    short = "".join(map(str, version))
+    threading = "t" if interpreter.free_threaded else ""
+    return [
+        *cpython_tags(version, abis=[f"cp{short}{threading}"], platforms=platforms),
+        *compatible_tags(version, interpreter=f"cp{short}", platforms=platforms),
+    ]
+
+
+def _platforms(interpreter: Interpreter) -> Iterator[str]:
+    if (interpreter.platform or "").startswith("macosx-"):
+        yield from mac_platforms((_macos(interpreter), 0), interpreter.markers.get("platform_machine", "arm64"))
+        return
+    platform = (interpreter.platform or "any").replace("-", "_").replace(".", "_")
+    machine = platform.partition("linux_")[2]
+    if machine and interpreter.libc and interpreter.libc.startswith("glibc "):
+        major, minor = (int(part) for part in interpreter.libc.removeprefix("glibc ").split(".")[:2])
+        oldest = 5 if machine in ("x86_64", "i686") else 17
+        legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+        if major == 2:
+            for number in range(minor, oldest - 1, -1):
+                yield f"manylinux_2_{number}_{machine}"
+                if number in legacy:
+                    yield f"{legacy[number]}_{machine}"
+    yield platform
+
+
+def _macos(interpreter: Interpreter) -> int:
+    """The major version of macOS, from its kernel's: Darwin 23 is macOS 14, Darwin 25 is macOS 26.
+
+    ``sysconfig.get_platform()`` names the macOS that Python was built for, often 11. Where a report says nothing of the
+    kernel it is 14, the oldest that current torch wheels accept.
+    """
+    darwin = interpreter.markers.get("platform_release", "").partition(".")[0]
+    if not darwin.isdigit():
+        return 14
+    return int(darwin) - 9 if int(darwin) < 25 else int(darwin) + 1
+
+
+def digest(pins: Sequence[Locked]) -> str:
+    """The identity of a set of pins: a baseline belongs to exactly these wheels."""
+    lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def by_name(pins: Sequence[Locked]) -> Mapping[str, Locked]:
+    return {pin.name: pin for pin in pins}

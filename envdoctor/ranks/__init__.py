@@ -1,0 +1,1 @@
+"""The processes of one distributed job, judged together before it starts."""

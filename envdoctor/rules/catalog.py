@@ -1,0 +1,80 @@
+"""The rules there are: one per file of `envdoctor.rules`, and those of plugins. A broken one ends nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from envdoctor.facts.model import Facts
+from envdoctor.locks.target import Target
+from envdoctor.rules.rule import Finding, Rule, Severity
+
+PLUGINS = "envdoctor.rules"
+_RULES = os.path.dirname(__file__)
+
+
+def load_rules(without: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """The rules of `envdoctor.rules`, one per file, and those of plugins, by name; not the families in ``without``.
+
+    A plugin is an entry point of the group ``envdoctor.rules`` that names a `Rule`. A file or plugin that cannot be
+    loaded, or does not hold exactly one rule, becomes a rule that crashes when it is run: it is reported, and the
+    others go on.
+    """
+    families = [entry for entry in os.scandir(_RULES) if entry.is_dir() and entry.name not in without]
+    files = [(family.name, name) for family in families for name in sorted(os.listdir(family))]
+    rules = [_from_file(family, name[:-3]) for family, name in files if name.endswith(".py") and name[0] != "_"]
+    return tuple(sorted([*rules, *_plugins()], key=lambda rule: rule.name))
+
+
+def _from_file(family: str, name: str) -> Rule:
+    """The file's one rule; rules that it imports from other files are theirs."""
+    module, expected = f"envdoctor.rules.{family}.{name}", f"{family}/{name.replace('_', '-')}"
+    file = f"envdoctor/rules/{family}/{name}.py"
+    try:
+        own = vars(importlib.import_module(module))
+    except Exception as error:  # noqa: BLE001 - one broken file must not end every command
+        return _broken(expected, f"{file} cannot be imported: {type(error).__name__}: {error}")
+    rules = {label: value for label, value in own.items() if isinstance(value, Rule) and value.name == expected}
+    if not rules:
+        return _broken(expected, f"{file} holds no rule: it needs one function under @rule(...)")
+    if len(rules) > 1:
+        return _broken(expected, f"{file} holds {len(rules)} rules ({', '.join(rules)}): each needs a file of its own")
+    return next(iter(rules.values()))
+
+
+def _plugins() -> Iterator[Rule]:
+    """Rules of other distributions. `importlib.metadata` takes long to import, so it is asked only if there are any."""
+    wanted = f"[{PLUGINS}]"
+    if not any(wanted in file.read_text("utf-8", errors="replace") for file in _entry_point_files()):
+        return
+    from importlib import metadata
+
+    for point in metadata.entry_points(group=PLUGINS):
+        name = f"plugin/{point.name}"
+        try:
+            loaded = point.load()
+            if not isinstance(loaded, Rule):
+                raise TypeError(f"it is a {type(loaded).__name__}, not a rule made by @rule")
+        except Exception as error:  # noqa: BLE001 - somebody else's code: its failure is reported, never ours
+            yield _broken(name, f"plugin {point.value} cannot be loaded: {type(error).__name__}: {error}")
+        else:
+            yield replace(loaded, name=name)
+
+
+def _entry_point_files() -> Iterator[Path]:
+    for folder in dict.fromkeys(sys.path):
+        if folder and os.path.isdir(folder):
+            with os.scandir(folder) as entries:
+                found = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
+            yield from (file for path in found if (file := Path(path, "entry_points.txt")).is_file())
+
+
+def _broken(name: str, problem: str) -> Rule:
+    def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
+        raise ImportError(problem)
+
+    return Rule(name=name, severity=Severity.ERROR, judge=broken, doc=f"{name} could not be loaded")

@@ -1,0 +1,53 @@
+"""What is asked of an environment, and what came of it: the values between the doctor and the renderers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envdoctor.facts.model import Facts
+from envdoctor.locks.target import Target
+from envdoctor.rules.diagnose import Diagnosis
+from envdoctor.rules.plan import Plan
+from envdoctor.rules.rule import Rule
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions:
+    """What is to be examined, and against what."""
+
+    target: str = "auto"
+    stack: str | None = None
+    torch: bool = True
+    deep: bool = False
+    torch_deadline: float = 60.0
+    scripts: tuple[Path, ...] = ()
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    recorded: bool = False  # facts from a file, which may hold scripts of their own
+
+    @property
+    def with_scripts(self) -> bool:
+        return bool(self.scripts) or self.recorded or any(name.startswith("script") for name in self.select)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """The facts of an environment, and the target they are to be held against, with the reason of that choice."""
+
+    facts: Facts
+    target: Target
+    target_reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """A case, judged: by which rules, what they found, and what a change could do about it."""
+
+    facts: Facts
+    target: Target
+    target_reason: str
+    diagnosis: Diagnosis
+    plan: Plan
+    rules: tuple[Rule, ...] = ()
+    seconds: float = 0.0

@@ -1,0 +1,175 @@
+"""Facts + target -> diagnosis: every rule is run, none can take the others down, and one root cause is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from envdoctor.facts.model import Facts
+from envdoctor.knowledge.machine import platform_of
+from envdoctor.locks.target import Target
+from envdoctor.rules.causes import KINDS, rank
+from envdoctor.rules.rule import Finding, Remedy, Rule, Severity, Skip
+from envdoctor.rules.unexplained import Unexplained, unexplained
+from envdoctor.rules.unseen import Unseen, unseen
+from envdoctor.values import shell
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crashed:
+    """A rule that raised: its own fault, reported as such; the other rules went on."""
+
+    rule: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What the rules found, in stable order: errors first, then by rule and subject."""
+
+    findings: tuple[Finding, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    crashed: tuple[Crashed, ...] = ()
+    root_cause: Finding | None = None
+    judged: int = 0
+    unseen: tuple[Unseen, ...] = ()
+    unexplained: Unexplained | None = None
+
+    @property
+    def blind(self) -> bool:
+        """Is something missing without which whatever else was judged is no answer?"""
+        return any(missing.blind for missing in self.unseen)
+
+    @property
+    def trainable(self) -> bool:
+        """Is there any use in training here? Not where nothing was seen, nor with an error of the environment's own."""
+        mine = (found for found in self.findings if found.who == "you")
+        return not self.blind and not any(found.severity is Severity.ERROR for found in mine)
+
+    @property
+    def certain(self) -> bool:
+        """Was everything judged that a clean bill needs? If not, no exit code may say so, whatever was found."""
+        return bool(self.judged) and not self.crashed and not self.unseen and self.unexplained is None
+
+    @property
+    def outcome(self) -> Literal["healthy", "findings", "unexplained", "unknown"]:
+        """Unknown is never healthy: nothing judged, a rule crashed, an essential section unseen: no clean bill.
+
+        An error that nothing found explains comes before what was found beside it.
+        """
+        if self.blind:
+            return "unknown"
+        if self.unexplained is not None:
+            return "unexplained"
+        if any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings):
+            return "findings"
+        return "healthy" if self.certain else "unknown"
+
+    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity is not None and f.severity >= severity)
+
+
+def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
+    """Run the rules. Pure: equal facts and target give an equal diagnosis."""
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    crashed: list[Crashed] = []
+    judged = 0
+    for rule in rules:
+        try:
+            found = [_completed(finding, rule, facts) for finding in rule(facts, target)]
+        except Skip as skip:
+            skipped.append(Skipped(rule=rule.name, reason=str(skip)))
+        except Exception as error:  # noqa: BLE001 - a broken rule is an outcome of its own, never the doctor's end
+            crashed.append(Crashed(rule=rule.name, error=f"{type(error).__name__}: {error}"))
+        else:
+            judged += 1
+            findings += found
+    findings.sort(key=lambda f: (-(f.severity or 0), f.rule, f.subject, f.message))
+    linked = tuple(_linked(finding, findings) for finding in findings)
+    why = unexplained(facts, linked)
+    return Diagnosis(
+        findings=linked,
+        skipped=tuple(skipped),
+        crashed=tuple(crashed),
+        root_cause=None if why is not None else _root(linked),
+        judged=judged,
+        unseen=unseen(facts, target),
+        unexplained=why,
+    )
+
+
+def _completed(finding: Finding, rule: Rule, facts: Facts) -> Finding:
+    """The finding with what it leaves to its rule."""
+    kind = finding.kind or rule.kind
+    if kind not in KINDS:
+        raise ValueError(f"{rule.name} yields the unknown kind {kind!r}")
+    return replace(
+        finding,
+        rule=rule.name,
+        kind=kind,
+        subject=finding.subject or rule.subject,
+        expected=finding.expected or rule.expected,
+        who=finding.who or rule.who,
+        severity=finding.severity or rule.severity,
+        source=finding.source or rule.sections.get("Source", ""),
+        remedy=_aimed(finding.remedy, facts),
+    )
+
+
+def _aimed(remedy: Remedy, facts: Facts) -> Remedy:
+    """Our own commands in a remedy, aimed at the environment that was examined: pasted elsewhere they must not miss.
+
+    A command that is empty or more than one line is left out, whoever made it; for a report from Windows each is
+    written as its shell reads it, for the interpreter that the report names.
+    """
+    commands = tuple(filter(shell.harmless, remedy.commands))
+    if facts.origin.kind == "pasted" and platform_of(facts).startswith("win"):
+        python = facts.remarks.get("embedded python", "python")
+        commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
+    place = facts.origin.environment if facts.origin.kind == "probe" else None
+    if place is None or not place.isprintable():
+        return replace(remedy, commands=commands) if commands != remedy.commands else remedy
+    quoted = shell.word(place)
+
+    def aimed(command: str) -> str:
+        ours = command.startswith(("envdoctor fix", "envdoctor undo", "envdoctor check"))
+        return f"{command} --env {quoted}" if ours and "--env" not in command else command
+
+    return replace(remedy, commands=tuple(aimed(command) for command in commands))
+
+
+def _nearness(finding: Finding) -> tuple[bool, bool, int]:
+    """How near to the root: a note explains no more than notes, and weak evidence nothing that is certain."""
+    return (finding.severity or 0) > Severity.NOTE, finding.certain, rank(finding.kind, finding.rule)
+
+
+def _linked(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    """Point a symptom to the finding nearest to the root that says it explains it."""
+    causes = [
+        cause
+        for cause in findings
+        if cause is not finding
+        and _nearness(cause) > _nearness(finding)
+        and any(
+            name in (finding.rule, finding.identity) or (name.endswith("/") and finding.rule.startswith(name))
+            for name in cause.explains
+        )
+    ]
+    if not causes:
+        return finding
+    return replace(finding, symptom_of=max(causes, key=_nearness).identity)
+
+
+def _root(findings: Sequence[Finding]) -> Finding | None:
+    """What to fix first: the error or warning nearest to the root that is nobody's symptom."""
+    candidates = [f for f in findings if f.symptom_of is None and f.severity in (Severity.ERROR, Severity.WARNING)]
+    return max(candidates, key=lambda f: (f.severity or 0, _nearness(f)), default=None)

@@ -1,0 +1,138 @@
+"""What a rule finds: what is wrong, how bad that is, whose matter it is, and what helps."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from envdoctor.rules.causes import Kind
+from envdoctor.values.frozen import dataclass
+
+Who = Literal["you", "image", "host"]
+
+
+class Severity(enum.IntEnum):
+    """ERROR: training fails or gives wrong results. WARNING: it is slower than it should be. NOTE: worth knowing."""
+
+    NOTE = 1
+    WARNING = 2
+    ERROR = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
+
+FAIL_ON: Mapping[str, Severity | None] = {**{severity.word: severity for severity in Severity}, "never": None}
+"""``--fail-on`` -> the severity from which on a check fails."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """Repair: install exactly this version (it is in the target's stack)."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetFlag:
+    """Repair: let the startup hook set this row of the flags table."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetVariable:
+    """Repair: let the startup hook set an environment variable before torch is imported; None removes it."""
+
+    name: str
+    value: str | None
+
+
+Repair = Pin | SetFlag | SetVariable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What a person can do: a sentence, and commands that can be pasted."""
+
+    text: str
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of a finding about many things alike: a table, where forty findings would say the same."""
+
+    subject: str
+    actual: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be. What is left empty is filled in from the rule that yields it."""
+
+    kind: Kind | Literal[""] = ""
+    subject: str = ""
+    actual: str
+    expected: str = ""
+    message: str
+    remedy: Remedy
+    who: Who | Literal[""] = "you"
+    severity: Severity | None = None
+    rule: str = ""
+    symptom_of: str | None = None  # identity ("rule subject") of the finding that causes this one
+    explains: tuple[str, ...] = ()  # rules, families ("torch/") or identities whose findings follow from this one
+    certain: bool = True  # False: as a cause it comes after all that are certain (see `envdoctor.rules.causes`)
+    source: str = ""
+    repair: tuple[Repair, ...] = ()
+    rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
+
+    @property
+    def identity(self) -> str:
+        return f"{self.rule} {self.subject}"
+
+
+Findings: TypeAlias = Iterator[Finding]
+
+
+def finding(
+    *,
+    actual: str,
+    message: str,
+    fix: str | Remedy,
+    run: str | tuple[str, ...] = (),
+    kind: Kind | Literal[""] = "",
+    subject: str = "",
+    expected: str = "",
+    who: Who | Literal[""] = "",
+    severity: Severity | None = None,
+    explains: tuple[str, ...] = (),
+    certain: bool = True,
+    source: str = "",
+    repair: tuple[Repair, ...] = (),
+    rows: tuple[Row, ...] = (),
+) -> Finding:
+    """A `Finding` as rules write it: ``fix`` says what helps, ``run`` how to do it, and the rule itself the rest."""
+    commands = (run,) if isinstance(run, str) else run
+    return Finding(
+        kind=kind,
+        subject=subject,
+        actual=actual,
+        expected=expected,
+        message=message,
+        remedy=Remedy(text=fix, commands=commands) if isinstance(fix, str) else fix,
+        who=who,
+        severity=severity,
+        explains=explains,
+        certain=certain,
+        source=source,
+        repair=repair,
+        rows=rows if len(rows) > 1 else (),
+    )

@@ -1,0 +1,50 @@
+"""What facts and target together say of the hardware that training will run on."""
+
+from __future__ import annotations
+
+from envdoctor.facts.model import Facts
+from envdoctor.facts.need import known
+from envdoctor.knowledge.gpus import capability_of
+from envdoctor.knowledge.numbers import capability
+from envdoctor.locks.target import Target
+
+Capability = tuple[int, int]
+
+
+def likely_capabilities(facts: Facts, target: Target) -> frozenset[Capability]:
+    """Compute capabilities of the GPUs found; of the target's GPU when none could be read; empty when unknown."""
+    gpus, torch = known(facts.gpus), known(facts.torch)
+    texts = [gpu.capability or capability_of(gpu.name) for gpu in gpus.devices] if gpus else []
+    texts += torch.capabilities if torch else ()
+    found = frozenset(pair for text in texts if (pair := capability(text)) is not None)
+    wanted = capability(target.capability)
+    return found or (frozenset() if wanted is None else frozenset((wanted,)))
+
+
+def trains_on_gpu(facts: Facts, target: Target) -> bool | None:
+    """Will CUDA be used? True when the target or anything seen says so, False on a CPU target, None when unknown."""
+    if not target.is_cpu:
+        return True
+    torch, gpus, driver = known(facts.torch), known(facts.gpus), known(facts.driver)
+    if (gpus and (gpus.devices or gpus.count)) or (torch and torch.cuda_available):
+        return True
+    if target.name != "none" or (torch and torch.cuda == "") or (driver and not driver.nvidia_present):
+        return False
+    return None
+
+
+FRAMEWORKS = {"jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow", "mlx": "MLX", "paddlepaddle-gpu": "Paddle"}
+"""Distributions of frameworks that are not judged -> their names."""
+
+
+def other_framework(facts: Facts) -> str | None:
+    """The framework, not judged here, of an environment that has no torch beside it; None in every other."""
+    packages = known(facts.packages)
+    if packages is None or packages.version("torch") is not None or "pytorch" in packages.conda:
+        return None
+    return next((FRAMEWORKS[each.name] for each in packages.distributions if each.name in FRAMEWORKS), None)
+
+
+def on_cpu(target: Target) -> bool:
+    """Was the CPU asked for? Then a GPU that cannot be used is nobody's concern. No target at all is not a wish."""
+    return target.is_cpu and (target.name == "cpu" or bool(target.stacks))

@@ -1,0 +1,117 @@
+"""From a row of the defects' tables to a finding: one shape for broken and for slow releases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from envdoctor.facts.model import Facts, Packages
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.broken import Release, releases
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.torch_builds import line_of
+from envdoctor.locks.target import Target
+from envdoctor.rules import remedies
+from envdoctor.rules.hardware import likely_capabilities
+from envdoctor.rules.rule import Finding, Severity, known
+from envdoctor.values.pattern import Pattern
+
+_SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
+
+
+def found(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iterator[Finding]:
+    """One finding for each row whose release is installed; its severity says whether the rest holds too."""
+    packages, torch = known(facts.packages), known(facts.torch)
+    present = {each.name: each.version for each in packages.distributions} if packages else {}
+    if torch:
+        present["torch"] = torch.version
+    if (interpreter := known(facts.interpreter)) is not None:
+        present["python"] = interpreter.version
+    for row in releases(kind, present):
+        version = present[row.package]
+        if not _concerned(row, version, facts):
+            continue
+        fits = _so_built(row, facts, target)
+        if fits is False:
+            continue
+        full = (fits or bool(row.symptom)) and _together(row, packages) and _hinted(row, facts)
+        if kind == "slow" and row.otherwise != "none" and _complains(facts):
+            full = True
+        word = row.severity if full else row.otherwise
+        if word == "none":
+            continue
+        locked = remedies.locked(target, packages, row.package)
+        yield Finding(
+            kind="known-broken-version" if kind == "broken" else "known-slow-version",
+            subject=row.package,
+            actual=version,
+            expected=row.instead,
+            message=f"{row.package} {version}: {row.what}.",
+            remedy=remedies.choose(target, locked, row.advice, _command(row)),
+            severity=Severity[word.upper()],
+            source=row.source,
+            repair=locked,
+        )
+
+
+def _concerned(row: Release, version: str, facts: Facts) -> bool:
+    """Released versions only: a nightly of 2.9 was not 2.9.0 yet."""
+    torch = known(facts.torch)
+    if versions.prerelease(version) and row.package != "python":
+        return False
+    if row.where.os == "windows" and not platform_of(facts).startswith("win"):
+        return False
+    if row.where.build in ("rocm", "xpu"):
+        return torch is not None and bool(torch.hip if row.where.build == "rocm" else torch.xpu)
+    return row.where.build is None or line_of(version, torch.cuda if torch else None) != ""
+
+
+def _together(row: Release, packages: Packages | None) -> bool:
+    for wanted in row.beside:
+        version = packages.version(wanted.name) if packages else None
+        if version is None or (wanted.specifier and not versions.within(version, wanted.specifier)):
+            return False
+    return True
+
+
+def _so_built(row: Release, facts: Facts, target: Target) -> bool | None:
+    """GPU, Python, CUDA line and cuDNN, as far as the row asks for them; None when something of it is not known."""
+    where, interpreter = row.where, known(facts.interpreter)
+    fits: list[bool | None] = []
+    if where.capability is not None:
+        found = likely_capabilities(facts, target)
+        fits.append(any(row.on_gpu(f"{major}.{minor}") for major, minor in found) if found else None)
+    older = where.build.removeprefix("cuda") if where.build and "<" in where.build else None
+    for version, specifier in (
+        (interpreter.version if interpreter else None, where.python),
+        (torch_cuda(facts) if older else None, older),
+        (_cudnn(facts), where.cudnn),
+    ):
+        if specifier is not None:
+            fits.append(versions.within(version, specifier) if version else None)
+    return False if False in fits else None if None in fits else True
+
+
+def _cudnn(facts: Facts) -> str | None:
+    """The cuDNN that torch loads: as it says, else the wheel beside it."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    wheels = [packages.version(f"nvidia-cudnn-cu{major}") for major in (13, 12)] if packages else []
+    return next((version for version in (torch.cudnn if torch else None, *wheels) if version), None)
+
+
+def _command(row: Release) -> str:
+    return "" if row.package == "python" else remedies.install(row.instead)
+
+
+def _complains(facts: Facts) -> bool:
+    """Does the report itself say that training is slow? Then a release that is known for it needs no other hint."""
+    return any(_SLOW.search(line) for line in facts.messages)
+
+
+def _hinted(row: Release, facts: Facts) -> bool:
+    if row.said is None:
+        return True
+    texts = (*facts.messages, *facts.remarks.values(), *(script.source for script in facts.scripts))
+    return any(row.said.search(text) for text in texts)

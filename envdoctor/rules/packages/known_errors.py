@@ -1,0 +1,77 @@
+import re
+from collections.abc import Iterable
+from typing import cast
+
+from envdoctor.knowledge.errors import ERRORS, KnownError
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.requirements import normal
+from envdoctor.rules import remedies
+from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Kind, Severity, Skip, Target, finding, known, rule
+
+
+@rule(ERROR, kind="package-conflict")
+def known_errors(facts: Facts, target: Target) -> Findings:
+    """An error whose words alone say what is wrong.
+
+    Why: compilers, installers and libraries stop with sentences of their own. What each of them means, and what helps,
+    is kept in a table with its source; where a rule knows more of the machine, its finding comes first.
+    Fix: depends on the error.
+    Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
+    https://docs.astral.sh/uv/reference/troubleshooting/build-failures/
+    https://docs.pytorch.org/docs/stable/cpp_extension.html
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    everything = (*facts.messages, *facts.remarks.values())
+    told: set[tuple[str, str]] = set()
+    for row in ERRORS:
+        found = _first(row, facts.messages, everything)
+        if found is None:
+            continue
+        one = _finding(facts, target, row, found)
+        if (one.kind, one.subject) not in told:
+            told.add((one.kind, one.subject))
+            yield one
+
+
+def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> re.Match[str] | None:
+    found = next((match for line in lines if (match := row.pattern.search(line))), None)
+    if found is None:
+        return None
+    beside, unless = row.besides
+    if beside is not None and not any(beside.search(line) for line in everything):
+        return None
+    return None if unless is not None and any(unless.search(line) for line in everything) else found
+
+
+def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
+    names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
+    plain = normal(names["name"]) if re.fullmatch(r"[\w.-]+", names.get("name", "")) else ""
+    words = {"name": plain or "the package", "cuda": torch_cuda(facts) or "the line that torch is built for", **names}
+    words["name"] = plain or words["name"]
+
+    def filled(text: str) -> str:
+        return re.sub(r"\{(\w+)\}", lambda hole: words.get(hole[1], ""), text)
+
+    packages = known(facts.packages)
+    version = packages.version(plain) if packages and plain else None
+    windows = platform_of(facts).startswith("win")
+    commands = row.windows if windows and row.windows else row.commands
+    usable = all("{name}" not in command for command in commands) or bool(plain)
+    locked = remedies.locked(target, packages, plain) if plain else ()
+    return finding(
+        kind=cast(Kind, row.kind),
+        subject=filled(row.subject),
+        actual=version or CALLER.sub("", found.string)[:300],
+        expected="",
+        message=f"{filled(row.meaning)}: {CALLER.sub('', found.string)}",
+        fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
+        who=row.who,
+        severity=Severity[row.severity.upper()],
+        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
+        certain=not row.weak,
+        source=row.source,
+        repair=locked,
+    )

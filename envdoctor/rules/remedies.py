@@ -1,0 +1,80 @@
+"""Remedies that several rules share: what `envdoctor fix` repairs is named the same way everywhere."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.model import Packages
+from envdoctor.knowledge import versions
+from envdoctor.locks.stack import by_name
+from envdoctor.locks.target import Target
+from envdoctor.rules.rule import Pin, Remedy
+from envdoctor.values import shell
+
+TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
+
+
+def repair(target: Target, text: str, *by_hand: str) -> Remedy:
+    """`envdoctor fix` for this target; the commands by hand where there is no stack to repair from."""
+    if target.choice is not None:
+        return Remedy(text=text, commands=(_fix(target),))
+    return Remedy(text=text, commands=tuple(filter(None, by_hand)))
+
+
+def locked(target: Target, packages: Packages | None, *names: str) -> tuple[Pin, ...]:
+    """Pins of those packages that the stack locks at another version than the installed one."""
+    pins = by_name(target.choice.pins) if target.choice else {}
+    return tuple(
+        Pin(name=name, version=pins[name].version)
+        for name in names
+        if name in pins and not versions.same((packages.version(name) if packages else None) or "", pins[name].version)
+    )
+
+
+def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str) -> Remedy:
+    """`envdoctor fix` where it repairs this, else the commands by hand."""
+    return repair(target, text, *by_hand) if repair_ else Remedy(text=text, commands=tuple(filter(None, by_hand)))
+
+
+def setting(target: Target, text: str, *by_hand: str) -> Remedy:
+    """`envdoctor fix` for a flag or variable, which it sets at start-up; and how to set it by hand."""
+    fix = () if target.name == "none" else (_fix(target),)
+    return Remedy(text=text, commands=(*fix, *filter(None, by_hand)))
+
+
+def _fix(target: Target) -> str:
+    return f"envdoctor fix --target {shell.word(target.name)}"
+
+
+def install(*requirements: str, options: str = "") -> str:
+    """One command line for exact requirements, quoted for the shell; "" where one of them is no requirement.
+
+    Torch builds with a local label come from torch's own indexes, which uv knows by the name of the backend
+    (https://docs.astral.sh/uv/guides/integration/pytorch/).
+    """
+    tail = f" {options}" if options else ""
+    for requirement in requirements:
+        name, _, version = requirement.partition("==")
+        backend = versions.label(version) or ""
+        if name in TORCH_FAMILY and re.fullmatch(r"cpu|cu\d{3}", backend):
+            return _ended(shell.with_requirements(f"uv pip install --torch-backend={backend}", *requirements), tail)
+    return _ended(shell.with_requirements("python -m pip install", *requirements), tail)
+
+
+def _ended(command: str, tail: str) -> str:
+    return command and command + tail
+
+
+def again(requirement: str, options: str) -> str:
+    """pip's command to install this once more with these options; "" where it is no requirement."""
+    return shell.with_requirements(f"python -m pip install --force-reinstall {options}".rstrip(), requirement)
+
+
+def upgrade(*names: str) -> str:
+    """pip's command to upgrade distributions; "" where one is no name."""
+    return shell.with_names("python -m pip install --upgrade", *names)
+
+
+def uninstall(*names: str) -> str:
+    """pip's command to remove distributions; "" where one is no name."""
+    return shell.with_names("python -m pip uninstall -y", *names)

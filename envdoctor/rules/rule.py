@@ -1,0 +1,145 @@
+"""What a rule is: one pure function per file, whose docstring is its documentation.
+
+A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Literal, TypeAlias, cast
+
+from envdoctor.facts.model import Facts
+from envdoctor.facts.need import Skip, known, need
+from envdoctor.locks.target import Target
+from envdoctor.rules.causes import Kind
+from envdoctor.rules.finding import (
+    ERROR,
+    FAIL_ON,
+    NOTE,
+    WARNING,
+    Finding,
+    Findings,
+    Pin,
+    Remedy,
+    Repair,
+    Row,
+    SetFlag,
+    SetVariable,
+    Severity,
+    Who,
+    finding,
+)
+from envdoctor.values.frozen import dataclass
+from envdoctor.values.pattern import Pattern
+
+__all__ = [
+    "ERROR",
+    "FAIL_ON",
+    "NOTE",
+    "WARNING",
+    "Facts",
+    "Finding",
+    "Findings",
+    "Kind",
+    "Pattern",
+    "Pin",
+    "Remedy",
+    "Repair",
+    "Row",
+    "Rule",
+    "SetFlag",
+    "SetVariable",
+    "Severity",
+    "Skip",
+    "Target",
+    "Who",
+    "finding",
+    "known",
+    "need",
+    "rule",
+]
+
+Judge: TypeAlias = Callable[[Facts, Target], Findings]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A judge with its identity (``family/name`` from its file), severity and documentation.
+
+    ``kind``, ``subject``, ``expected`` and ``who`` hold for each finding that does not say otherwise.
+    """
+
+    name: str
+    severity: Severity
+    judge: Judge
+    doc: str = field(repr=False)
+    kind: Kind | Literal[""] = ""
+    subject: str = ""
+    expected: str = ""
+    who: Who = "you"
+
+    @property
+    def family(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def title(self) -> str:
+        return self.doc.strip().partition("\n")[0].rstrip(".")
+
+    @property
+    def sections(self) -> Mapping[str, str]:
+        """The docstring's Why, Fix and Source paragraphs."""
+        return _sections(self.doc)
+
+    def __call__(self, facts: Facts, target: Target) -> Findings:
+        return self.judge(facts, target)
+
+
+def rule(
+    severity: Severity, *, kind: Kind | Literal[""] = "", subject: str = "", expected: str = "", who: Who = "you"
+) -> Callable[[Judge | Callable[[Facts], Findings]], Rule]:
+    """Make a rule of a judge, which takes the facts, and the target where it looks at that.
+
+    What is given here is said of every finding that leaves it out. The rule is a value, and nothing is registered:
+    rules are found by their files.
+    """
+
+    def make(judge: Judge | Callable[[Facts], Findings]) -> Rule:
+        family, _, name = judge.__module__.removeprefix("envdoctor.rules.").rpartition(".")
+        return Rule(
+            name=f"{family or 'user'}/{name.replace('_', '-')}",
+            severity=severity,
+            judge=_of_both(judge),
+            doc=judge.__doc__ or "",
+            kind=kind,
+            subject=subject,
+            expected=expected,
+            who=who,
+        )
+
+    return make
+
+
+def _of_both(judge: Judge | Callable[[Facts], Findings]) -> Judge:
+    """A judge of facts alone, called with the target as well."""
+    if judge.__code__.co_argcount > 1:
+        return cast(Judge, judge)
+    of_facts = cast(Callable[[Facts], Findings], judge)
+    return lambda facts, _target: of_facts(facts)
+
+
+@functools.cache
+def _sections(doc: str) -> Mapping[str, str]:
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in doc.splitlines()[1:]:
+        text = line.strip()
+        head, colon, rest = text.partition(":")
+        if colon and head in ("Why", "Fix", "Source"):
+            current = found.setdefault(head, [])
+            text = rest.strip()
+        if current is not None and text:
+            current.append(text)
+    return {head: " ".join(lines) for head, lines in found.items()}

@@ -1,0 +1,65 @@
+"""An error text that no finding explains: said as such, never passed over, and never called healthy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.knowledge.messages import errors
+from envdoctor.rules.causes import ONLY_SLOW
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unexplained:
+    """The line that nothing explains, and what would help to explain it."""
+
+    line: str
+    help: str
+
+    @property
+    def sentence(self) -> str:
+        """For every format alike."""
+        return f'This error is not explained by what envdoctor knows: "{self.line}". {self.help}'
+
+
+def unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained | None:
+    """The last error of a pasted report, where no finding can be its cause. Pure.
+
+    What only slows a run down (`ONLY_SLOW`) ends none, and a note explains nothing. Of a machine that was looked at
+    itself, errors are no part.
+    """
+    if facts.origin.kind != "pasted" or any(_explains(found) for found in findings):
+        return None
+    said = errors(facts)
+    if any(found.severity is Severity.WARNING and found.actual in said for found in findings):
+        return None  # it is about this very line
+    if said and all("out of memory" in text.lower() or "OutOfMemory" in text for text in said):
+        greedy = (found for found in findings if found.kind == "known-slow-version")
+        if any(found.severity is Severity.WARNING for found in greedy):
+            return None  # a slow way that takes several times the memory as well
+    return Unexplained(line=said[-1][:300], help=_help(facts, said[-1])) if said else None
+
+
+def _explains(found: Finding) -> bool:
+    if found.severity is Severity.ERROR:
+        return True
+    return found.severity is Severity.WARNING and found.kind not in ONLY_SLOW
+
+
+def _help(facts: Facts, said: str) -> str:
+    wanted = []
+    if "Traceback" in said:
+        wanted.append("the last lines of the traceback")
+    elif not any("Traceback" in text or "File " in text for text in facts.messages):
+        wanted.append("the whole traceback")
+    if isinstance(facts.torch, Unavailable) or isinstance(facts.gpus, Unavailable):
+        wanted.append("the output of python -m torch.utils.collect_env")
+    if isinstance(facts.packages, Unavailable) or not facts.packages.complete:
+        wanted.append("pip list")
+    return f"It would help to paste {_and(wanted)} too." if wanted else "The fault may lie in the code or its data."
+
+
+def _and(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,116 @@
+"""What was not seen, or is beyond what is judged here: without it nothing may be called healthy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.facts.need import known
+from envdoctor.knowledge import versions
+from envdoctor.locks.target import Target
+from envdoctor.rules.hardware import other_framework
+from envdoctor.values.frozen import dataclass
+from envdoctor.values.pattern import Pattern
+
+# Names, and PCI ids of AMD's Instinct (74xx, 75a0 on) and Intel's Max (0bdx): https://pci-ids.ucw.cz
+_TRAINS = Pattern(r"Instinct|MI\d{3}|Gaudi|Data Center GPU Max|1002:7(?:4|5a)|8086:0bd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """A section of the facts that is missing, or what envdoctor does not judge.
+
+    ``blind``: without it nothing else that was judged is an answer.
+    """
+
+    section: str
+    reason: str
+    blind: bool = False
+    word: Literal["seen", "judged", "compared"] = "seen"
+
+    @property
+    def text(self) -> str:
+        """For people: "torch could not be seen"."""
+        return f"{self.section} could not be {self.word}"
+
+
+def unseen(facts: Facts, target: Target) -> tuple[Unseen, ...]:
+    """The essential sections that are missing, and why. Pure.
+
+    Of an environment that was looked at, also in a recorded file: its interpreter, its packages, and torch unless
+    nobody asked for it. A torch that is known not to be installed was looked for; one that could not be imported was
+    not seen (`torch/import-fails` says what to do about it).
+
+    A pasted report leaves out what it likes, and what it shows may be wrong all the same; only a clean bill needs the
+    packages, and a Python where a target was asked for.
+    """
+    pasted = facts.origin.kind == "pasted"
+    return tuple(_of_report(facts, target) if pasted else (*_of_environment(facts), *_beyond(facts, target)))
+
+
+def _of_environment(facts: Facts) -> Iterator[Unseen]:
+    if isinstance(facts.interpreter, Unavailable):
+        yield Unseen(section="interpreter", reason=_why(facts.interpreter), blind=True)
+    if isinstance(facts.packages, Unavailable):
+        yield Unseen(section="packages", reason=_why(facts.packages), blind=True)
+    if isinstance(facts.torch, Unavailable) and not _rightly_absent(facts, facts.torch):
+        yield Unseen(section="torch", reason=_why(facts.torch))
+
+
+def _beyond(facts: Facts, target: Target) -> Iterator[Unseen]:
+    """What envdoctor knows nothing of: other vendors' builds and accelerators, other frameworks, a Python without lock.
+
+    Who named a target asked for its judgement, and hears from `packages/no-stack` where there is none.
+    """
+    if (build := _other_build(facts)) is not None:
+        yield Unseen(section=f"a {build} build of torch", reason="only NVIDIA GPUs and CPUs are judged", word="judged")
+    elif target.is_cpu and not target.asked and (accelerator := _other_accelerator(facts)) is not None:
+        yield Unseen(section=accelerator, reason="only NVIDIA GPUs and CPUs are judged", word="judged")
+    if target.asked:
+        return
+    if (framework := other_framework(facts)) is not None:
+        yield Unseen(section=framework, reason="there is no torch here, and only that is judged", word="judged")
+    elif target.name != "none" and target.choice is None and (target.stacks or not target.is_cpu) and not _blind(facts):
+        yield Unseen(section="the packages", reason=target.no_choice or "no lock is for this machine", word="compared")
+
+
+def _blind(facts: Facts) -> bool:
+    return isinstance(facts.interpreter, Unavailable) or isinstance(facts.packages, Unavailable)
+
+
+def _other_build(facts: Facts) -> str | None:
+    torch, packages = known(facts.torch), known(facts.packages)
+    if torch is not None and (torch.hip or torch.xpu):
+        return "ROCm" if torch.hip else "XPU"
+    label = (versions.label((packages.version("torch") if packages else None) or "") or "").lower()
+    return next((name for word, name in (("rocm", "ROCm"), ("xpu", "XPU")) if word in label), None)
+
+
+def _other_accelerator(facts: Facts) -> str | None:
+    """An accelerator that somebody rented for training. The graphics of a processor are no reason to doubt."""
+    driver = known(facts.driver)
+    if driver is None or driver.nvidia_present:
+        return None
+    return next((name for name in driver.other_accelerators if _TRAINS.search(name)), None)
+
+
+def _rightly_absent(facts: Facts, torch: Unavailable) -> bool:
+    """Did nobody ask for torch, or is it known that there is none? Import and list of packages must agree on it."""
+    if torch.why != "absent":
+        return torch.why == "not-asked"
+    return not isinstance(facts.packages, Unavailable) and facts.packages.version("torch") is None
+
+
+def _of_report(facts: Facts, target: Target) -> Iterator[Unseen]:
+    packages = facts.packages
+    if isinstance(packages, Unavailable):
+        yield Unseen(section="packages", reason=_why(packages))
+    elif not packages.distributions and not packages.conda:
+        yield Unseen(section="packages", reason="the report lists none")
+    if target.asked and target.choice is None and isinstance(facts.interpreter, Unavailable):
+        yield Unseen(section="interpreter", reason=_why(facts.interpreter))
+
+
+def _why(section: Unavailable) -> str:
+    return section.reason or "nothing was said of it"

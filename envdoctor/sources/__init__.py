@@ -1,0 +1,1 @@
+"""Where packages may come from: pip's and uv's own configuration."""

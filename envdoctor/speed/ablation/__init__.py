@@ -1,0 +1,1 @@
+"""What a setting is worth: runs with it and without it, in turns."""

@@ -1,0 +1,1 @@
+"""Recorded speeds: written, read, shown, translated to other machines."""

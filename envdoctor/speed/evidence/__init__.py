@@ -1,0 +1,1 @@
+"""What a difference of speed may come from, each with what it explains."""

@@ -1,0 +1,54 @@
+"""What is judged, and what is known beside it: every supplier of evidence gets these two and the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from envdoctor.facts.model import Facts
+from envdoctor.locks.target import Baseline, Target
+from envdoctor.speed.breakdown import Breakdown
+from envdoctor.speed.evidence.card import Card
+from envdoctor.speed.evidence.evidence import Evidence
+from envdoctor.speed.evidence.machine import MachineSpeed
+from envdoctor.speed.evidence.pace_model import AtOnePace
+from envdoctor.speed.evidence.relation import Relation
+from envdoctor.speed.report import Report
+from envdoctor.speed.statistics import Process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """The reports of fresh processes. ``processes``: one for each timed report, at the baseline's pace where known.
+
+    ``steps_per_second``: by the clock, whatever the pace; None when nothing was timed.
+    """
+
+    reports: tuple[Report, ...]
+    timed: tuple[Report, ...]
+    processes: tuple[Process, ...]
+    breakdown: Breakdown
+    steps_per_second: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """``comparable``: there is something to compare with, and a way to compare the machines.
+
+    ``recorded``: the baseline's processes, at one pace where the run's are. ``clock_spread``: log-sd of the GPU's clock
+    while it worked. ``machine`` and ``relation`` are None where nothing was timed or nothing is recorded.
+    ``card``: the GPU against its kind; None for a CPU or an unknown one.
+    """
+
+    target: Target | None
+    facts: Facts | None
+    clock_spread: float | None
+    recorded: tuple[Process, ...] = ()
+    relation: Relation | None = None
+    pace: AtOnePace | None = None
+    machine: MachineSpeed | None = None
+    card: Card | None = None
+    comparable: bool = False
+
+
+Supplier = Callable[[Run, Baseline | None, Context], Iterator[Evidence]]

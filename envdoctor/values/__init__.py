@@ -1,0 +1,1 @@
+"""How values are made, matched, read and written: the ground every other wing stands on."""

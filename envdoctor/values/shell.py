@@ -1,0 +1,69 @@
+"""Words of commands that are shown to be pasted: the one place where they are quoted.
+
+What stands in them often came from outside: names and versions from metadata that anybody may write, paths, lines of a
+pasted report. Whatever it is, a shell must read it as one word; and what cannot be the name of a distribution does not
+get into a command at all.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
+_CLAUSE = r"(?:===?|[<>!~]=|[<>])\s?[A-Za-z0-9][A-Za-z0-9.*+!_-]{0,98}"
+_DISTRIBUTION = re.compile(_NAME)
+_REQUIREMENT = re.compile(
+    rf"({_NAME})(?:\[{_NAME}(?:,\s?{_NAME}){{0,9}}\])?(?:\s?{_CLAUSE}(?:\s?,\s?{_CLAUSE}){{0,9}})?"
+)
+"""PEP 508: a name, extras and versions; no address and no marker, which nobody needs to be told to type."""
+
+
+def word(text: str) -> str:
+    """One word for a POSIX shell. The ``~`` of a shortened home stays outside the quotes, where the shell reads it."""
+    if text == "~":
+        return text
+    return f"~/{shlex.quote(text[2:])}" if text.startswith("~/") and text != "~/" else shlex.quote(text)
+
+
+def is_name(text: str) -> bool:
+    """Can this be the name of a distribution (PEP 508)?"""
+    return _DISTRIBUTION.fullmatch(text) is not None
+
+
+def with_names(command: str, *names: str) -> str:
+    """The command with these distributions; "" (no command) when one of the names is none."""
+    return " ".join((command, *names)) if names and all(map(is_name, names)) else ""
+
+
+def with_requirements(command: str, *requirements: str) -> str:
+    """The command with these requirements, each in quotes; "" (no command) when one of them is none (PEP 508)."""
+    if not requirements or not all(_REQUIREMENT.fullmatch(text) for text in requirements):
+        return ""
+    quoted = (shlex.quote(text) for text in requirements)  # which leaves simple ones bare; ours always stand in quotes
+    return " ".join((command, *(text if text.startswith("'") else f"'{text}'" for text in quoted)))
+
+
+_POSIX_ONLY = re.compile(
+    r"(?:sudo|apt-get|env|ldconfig|ulimit|mount|dmesg|ls|lspci|systemctl|journalctl|dpkg|echo|grep|curl|sysctl|modprobe|chmod"
+    r"|chown|docker run|[A-Z_]+=)\b|.*[|<>&] ?\w"
+)
+_SETTING = re.compile(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
+
+
+def for_windows(command: str, python: str = "python") -> str:
+    """The command as cmd.exe reads it, for this interpreter; "" where Windows has nothing like it."""
+    if setting := _SETTING.fullmatch(command):
+        return f"set {setting[1]}={setting[2]}" if setting[1] else f"set {setting[3]}="
+    quoted = re.sub(r"'([^'\"]*)'", r'"\1"', command)
+    if _POSIX_ONLY.match(re.sub(r'"[^"]*"', "", quoted)):
+        return ""
+    if python != "python":
+        quoted = re.sub(r"^python(?= )", lambda _: python, quoted)
+        quoted = re.sub(r"^uv pip (\w+)", lambda found: f"uv pip {found[1]} --python {python}", quoted)
+    return quoted
+
+
+def harmless(command: str) -> bool:
+    """Is it one line that is not empty? A line break in a command that is pasted runs what stands before it."""
+    return bool(command) and command.isprintable()

@@ -1,0 +1,162 @@
+"""How long do `fix` and `undo` take beside a bare ``uv pip install`` of the same packages? Interleaved rounds, medians.
+
+    python tests/benchmarks/bench_change.py --env OLD [--target cpu] [--rounds 5]
+
+OLD is an environment with older packages than the target's lock asks for; it is only read. Each round starts from two
+fresh clones of it beside it (hard links): one is repaired with `fix`, then undone, the other one gets the very packages
+that `fix` has changed from uv alone, from the same sources. Which of the two goes first alternates. Beside them uv puts
+all packages of the lock into an empty environment, and the result imports torch once: what a person would type to get
+the same and to see that it works. A first round, which fills uv's cache, is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from envdoctor import doctor, process  # noqa: E402
+from envdoctor.change.clone import clone  # noqa: E402
+from envdoctor.change.installers import find_uv  # noqa: E402
+from envdoctor.facts.environment import locate  # noqa: E402
+from envdoctor.process import Outcome  # noqa: E402
+from envdoctor.rules.checkup import CheckOptions  # noqa: E402
+from envdoctor.sources import sources  # noqa: E402
+
+# What the design promises: a change within three times uv's own time and six seconds, an undo within a fifth of one.
+GOAL_RATIO, GOAL_FIX, GOAL_UNDO = 3.0, 6.0, 0.2
+
+
+def envdoctor(*words: str | Path) -> Outcome:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    outcome = process.run([sys.executable, "-m", "envdoctor", *words], deadline=600, cwd=ROOT, env=clean)
+    if outcome.code not in (0, 1):
+        raise SystemExit(f"envdoctor {' '.join(map(str, words))}: {outcome.ending}\n{outcome.err}")
+    return outcome
+
+
+@contextmanager
+def copy_of(environment: Path, folder: Path, name: str) -> Iterator[Path]:
+    """A clone that knows itself by its own path; deleted afterwards, with what `fix` keeps beside it."""
+    target = folder / name
+    clone(environment, target)
+    for script in (target / "bin").iterdir():
+        if script.is_file() and not script.is_symlink() and script.stat().st_size < 100_000:
+            data = script.read_bytes()
+            if os.fsencode(environment) in data:  # scripts are copies in a clone, never links
+                script.write_bytes(data.replace(os.fsencode(environment), os.fsencode(target)))
+    try:
+        yield target
+    finally:
+        for path in (target, *folder.glob(f".envdoctor-{name}*")):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def repaired(environment: Path, target: str) -> tuple[float, float, float, list[str]]:
+    """Seconds of a `fix` and of two undos (the whole command, and the exchange alone), and what was installed."""
+    fixed = envdoctor("fix", "--target", target, "--env", environment, "--yes", "--format", "json")
+    change = json.loads(fixed.out)["change"]
+    if not change["changed"]:
+        raise SystemExit(f"{environment}: nothing to change for target {target}; name an older environment")
+    undone = envdoctor("undo", "--env", environment, "--format", "json")
+    pins = [f"{package['name']}=={package['after']}" for package in change["packages"]]
+    return fixed.seconds, undone.seconds, json.loads(undone.out)["seconds"], pins
+
+
+def by_uv(environment: Path, pins: Sequence[str]) -> float:
+    found = sources.read(environment, variables=os.environ, folder=Path.cwd())
+    words = ("--quiet", "--no-deps", "--no-config", "--python", environment / "bin" / "python")
+    outcome = process.run([find_uv() or "uv", "pip", "install", *words, *pins], deadline=600, env=found.uv)
+    if not outcome.ok:
+        raise SystemExit(f"uv pip install: {outcome.ending}\n{outcome.err}")
+    return outcome.seconds
+
+
+def anew_by_uv(base: Path, folder: Path, pins: Sequence[str]) -> tuple[float, float]:
+    """Seconds of an installation of everything into an empty environment, and of one import of torch in it."""
+    environment = folder / "anew"
+    uv = find_uv() or "uv"
+    made = process.run(
+        [uv, "venv", "--quiet", "--no-config", "--python", base / "bin" / "python", environment], deadline=60
+    )
+    if not made.ok:
+        raise SystemExit(f"uv venv: {made.ending}\n{made.err}")
+    try:
+        seconds = by_uv(environment, pins)
+        imported = process.run([environment / "bin" / "python", "-c", "import torch"], deadline=600)
+        if not imported.ok:
+            raise SystemExit(f"import torch: {imported.ending}\n{imported.err}")
+        return seconds, imported.seconds
+    finally:
+        shutil.rmtree(environment, ignore_errors=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--env", type=Path, required=True)
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    old = arguments.env.resolve()
+
+    def pressure() -> str:
+        return Path("/proc/pressure/cpu").read_text().splitlines()[0]
+
+    print(f"{arguments.env} -> {arguments.target}, {arguments.rounds} rounds; {pressure()}")
+    rows: list[tuple[float, float, float, float, float, float]] = []
+    pins: list[str] = []
+    choice = doctor.examine(locate(old), CheckOptions(target=arguments.target, torch=False)).target.choice
+    every = [f"{pin.name}=={pin.version}" for pin in choice.pins] if choice else []
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="bench-change-", dir=old.parent) as name:
+        folder = Path(name)
+        for number in range(arguments.rounds + 1):
+            uv = 0.0
+            if number % 2 == 0 and pins:
+                with copy_of(old, folder, "plain") as environment:
+                    uv = by_uv(environment, pins)
+            with copy_of(old, folder, "repaired") as environment:
+                fix, undo, exchange, pins = repaired(environment, arguments.target)
+            if not uv:
+                with copy_of(old, folder, "plain") as environment:
+                    uv = by_uv(environment, pins)
+            whole, imported = anew_by_uv(old, folder, every)
+            what = "not counted" if number == 0 else f"ratio {fix / uv:.2f}"
+            print(
+                f"  fix {fix:6.2f} s  uv {uv:6.2f} s  uv anew {whole:6.2f} s + import {imported:.2f} s  "
+                f"undo {undo:.3f} s (exchange {exchange:.3f} s)  {what}",
+                flush=True,
+            )
+            if number:
+                rows.append((fix, uv, undo, exchange, whole, imported))
+    print(f"{len(pins)} packages: {', '.join(pins)}")
+    fixes, uvs, undos, exchanges, wholes, imports = zip(*rows, strict=True)
+    ratio = statistics.median(fix / uv for fix, uv in zip(fixes, uvs, strict=True))
+    print(f"fix / uv pip install: median {ratio:.2f} (goal: at most {GOAL_RATIO:g})")
+    anew = statistics.median(fix / one for fix, one in zip(fixes, wholes, strict=True))
+    print(
+        f"fix / uv pip install of all {len(every)} packages into an empty environment "
+        f"({statistics.median(wholes):.2f} s, and {statistics.median(imports):.2f} s for torch): median {anew:.2f}"
+    )
+    print(f"fix: median {statistics.median(fixes):.2f} s, best {min(fixes):.2f} s (goal: under {GOAL_FIX:g} s)")
+    print(f"uv pip install: median {statistics.median(uvs):.2f} s, best {min(uvs):.2f} s")
+    print(
+        f"undo: median {statistics.median(undos):.3f} s with its Python's start, "
+        f"{statistics.median(exchanges):.3f} s by itself (goal: under {GOAL_UNDO:g} s)"
+    )
+    print(f"{pressure()}; {time.monotonic() - started:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

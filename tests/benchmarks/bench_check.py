@@ -1,0 +1,133 @@
+"""How much longer than a bare ``import torch`` does a check take? Interleaved runs, medians.
+
+    python tests/benchmarks/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300] [--command PATH]
+
+Times from a busy machine mean little on their own, which is why only ratios of interleaved runs are judged, and the
+pressure on the processors is printed beside them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from envdoctor import process  # noqa: E402
+
+from tests.facts.probe.venvs import Venv  # noqa: E402
+
+ENVDOCTOR = [sys.executable, "-m", "envdoctor"]
+COLLECT = """
+import sys
+from pathlib import Path
+from envdoctor.facts import collect
+from envdoctor.facts.environment import locate
+collect.begin(locate(Path(sys.argv[1])), flags_table=Path("trainer/flags.py")).finish()
+"""
+
+
+def timed(argv: Sequence[str | Path], codes: tuple[int, ...] = (0,)) -> float:
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    outcome = process.run(argv, deadline=300, cwd=ROOT, env=clean)
+    if outcome.code not in codes:
+        raise SystemExit(f"{argv}: {outcome.ending}\n{outcome.err}")
+    return outcome.seconds
+
+
+def compare(runs: dict[str, Callable[[], float]], rounds: int) -> None:
+    """One of each per round, so that whatever else the machine does falls on all of them."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for name in runs:
+        runs[name]()  # disk caches and byte code
+    for _ in range(rounds):
+        for name, run in runs.items():
+            seconds[name].append(run())
+    first = next(iter(runs))
+    for name, values in seconds.items():
+        ratios = [value / base for value, base in zip(values, seconds[first], strict=True)]
+        quartiles = statistics.quantiles(ratios, n=4)
+        print(
+            f"  {name:34} median {statistics.median(values):6.3f} s  best {min(values):6.3f} s  "
+            f"ratio {statistics.median(ratios):5.3f} (quartiles {quartiles[0]:.3f} to {quartiles[2]:.3f})"
+        )
+
+
+def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
+    """The two probes that read files, without torch."""
+    (folder / "request.json").write_text(json.dumps({"cwd": str(folder), "prefix": str(prefix)}))
+    main = ROOT / "envdoctor" / "probe" / "__main__.py"
+
+    def probe(program: str, interpreter: Path | str) -> float:
+        return timed([interpreter, "-I", "-S", main, program, folder / "request.json", folder / "answer.json"])
+
+    compare(
+        {
+            "python -I -S -c pass": lambda: timed([python, "-I", "-S", "-c", "pass"]),
+            "environment probe": lambda: probe("environment", python),
+            "machine probe": lambda: probe("machine", sys.executable),
+            "envdoctor check --no-torch": lambda: timed([*ENVDOCTOR, "check", "--no-torch", "--env", prefix], (0, 1)),
+        },
+        rounds,
+    )
+    probe("environment", python)
+    lines = [json.loads(line) for line in (folder / "answer.json").read_text().splitlines()]
+    listed = sum(entry["files"] for entry in lines[-1]["value"]["files"])
+    print(f"  {len(lines[-1]['value']['files'])} packages, {listed} files;", end=" ")
+    print(", ".join(f"{line['section']} {line['seconds']} s" for line in lines))
+
+
+def synthetic(folder: Path, count: int) -> Venv:
+    """An environment of small packages of 40 files each, which is what packages without torch have at the median."""
+    venv = Venv(folder / f"env{count}")
+    requires = "".join(f"Requires-Dist: package-{number}>=1; extra == 'x'\n" for number in range(12))
+    for number in range(count):
+        contents = {f"package_{number}/m{index}.py": "x = 1\n" * 20 for index in range(40)}
+        venv.package(f"package-{number}", files=contents, metadata=requires)
+    return venv
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--command", help="an installed envdoctor to time, instead of this checkout's")
+    parser.add_argument("--env", type=Path, default=Path(sys.prefix))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--packages", type=int, nargs="*", default=[60, 300])
+    arguments = parser.parse_args()
+    python = arguments.env / "bin" / "python"
+    if arguments.command:
+        ENVDOCTOR[:] = [arguments.command]
+
+    def pressure() -> str:
+        return Path("/proc/pressure/cpu").read_text().splitlines()[0]
+
+    started = time.monotonic()
+    print(f"{arguments.env}, {arguments.rounds} rounds; {pressure()}")
+    check = [*ENVDOCTOR, "check", "--env", arguments.env]
+    compare(
+        {
+            "python -c 'import torch'": lambda: timed([python, "-c", "import torch"]),
+            "collect.begin ... finish": lambda: timed([sys.executable, "-c", COLLECT, arguments.env]),
+            "envdoctor check": lambda: timed(check, codes=(0, 1)),
+        },
+        arguments.rounds,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        files(python, arguments.env, Path(folder), arguments.rounds)
+        for count in arguments.packages:
+            print(f"{count} packages of 40 files")
+            venv = synthetic(Path(folder), count)
+            files(venv.python, venv.path, Path(folder), arguments.rounds)
+    print(f"{pressure()}; {time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What write-ups claim of training speed, beside what each claim comes to."""

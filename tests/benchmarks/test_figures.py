@@ -1,0 +1,136 @@
+"""Speeds, ratios and curves from slices whose answers are known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from trainer.settings import from_mapping
+
+from tests.benchmarks import figures, peertables
+from tests.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of
+from tests.benchmarks.seedtable import SEEDS, Seed
+
+
+def side(name: str, *slices: tuple, losses: tuple = (), tokens: tuple = ()) -> SimpleNamespace:
+    """A side whose slices are (wall, cpu, real tokens)."""
+    pieces = [
+        {"wall": wall, "cpu": cpu, "steps": 1, "real": real, "slots": 2.0 * real, "trained": real / 2, "squares": 0.0}
+        for wall, cpu, real in slices
+    ]
+    return SimpleNamespace(name=name, slices=pieces, facts={"losses": list(losses), "tokens": list(tokens)})
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([4.0], (4.0, 4.0, 4.0)), ([1.0, 3.0], (1.5, 2.0, 2.5)), ([5.0, 1.0, 2.0, 4.0, 3.0], (2.0, 3.0, 4.0))],
+)
+def test_spread_is_quartiles(values: list, expected: tuple) -> None:
+    assert figures.spread(values) == expected
+
+
+def test_ratios_pair_the_slices_of_a_round() -> None:
+    # The machine halves its speed in the second round: the ratio does not see it.
+    ours, other = side("a", (1.0, 2.0, 300.0), (2.0, 4.0, 300.0)), side("b", (1.0, 1.0, 100.0), (2.0, 2.0, 100.0))
+    assert figures.ratios(ours, other, "wall", "real") == (3.0, 3.0, 3.0)
+    assert figures.ratios(ours, other, "cpu", "real") == (1.5, 1.5, 1.5)
+
+
+def test_whole_weighs_slices_by_their_time() -> None:
+    assert figures.whole(side("a", (1.0, 1.0, 100.0), (3.0, 3.0, 100.0)), "wall", "real") == 50.0
+
+
+def test_padding_and_arithmetic() -> None:
+    one = side("a", (2.0, 2.0, 10.0))
+    assert figures.padding(one) == 0.5
+    assert figures.flops(one, [6.0, 4.0, 1.0]) == (6 * 10 + 4 * 5) / 2
+
+
+def test_curve_weighs_losses_by_tokens_and_stops_where_the_shortest_run_did() -> None:
+    run = side("a", losses=(4.0, 2.0, 1.0, 9.0), tokens=(10.0, 30.0, 40.0, 10.0))
+    assert figures.curve(run, 80.0, parts=2) == [(4 * 10 + 2 * 30) / 40, 1.0]
+
+
+def test_distances_are_relative_to_the_first_side() -> None:
+    assert peertables.same_distance({"ours": [2.0, 1.0], "b": [2.0, 1.1]}) == pytest.approx(0.1)
+    assert peertables.curve_distance({"ours": [9.0, 2.0], "b": [5.0, 2.5]}) == pytest.approx(0.25)
+
+
+def test_goals_say_met_and_missed() -> None:
+    ratio = {"wall": {"quartiles": [1.0, 1.5, 2.0]}}
+    curves = {"ours": [7.0, 5.0], "HF defaults": [7.0, 5.0], "TRL packed": [7.0, 5.0]}
+    sizes = {"30m": {"ratios": {"HF defaults": {"wall": {"quartiles": [5.0, 6.0, 7.0]}}, "TRL packed": ratio},
+                     "curves": curves,
+                     "share": {"ours": 0.71}, "overhead": {"wall": [0.0, 0.03, 0.04]}}}  # fmt: skip
+    verdicts = [line.rsplit(None, 1)[-1] for line in peertables.goals_text(sizes).splitlines()[2:]]
+    assert verdicts == ["met", "missed", "met", "missed"]
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
+def test_every_run_of_the_seeds_table_has_valid_settings(seed: Seed) -> None:
+    from_mapping(dict(seed.before), "test", seed.preset, seed.task)
+    for step in seed.steps:
+        assert key(step.on) != key(step.off), step.name
+        for values in (step.on, step.off):
+            from_mapping({n: v for n, v in {**seed.both, **values}.items() if n != "flags"}, "test", task=seed.task)
+
+
+def test_runs_with_equal_settings_are_one() -> None:
+    assert key({}) == "after"
+    assert key({"a": 1, "b": 2}) == key({"b": 2, "a": 1}) == json.dumps({"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.number)
+def test_few_runs_live_side_by_side_and_every_comparison_is_among_them(seed: Seed) -> None:
+    steps = list(seed.steps)
+    pairs = [("after", "before"), (AGAIN, "after"), *((key(step.on), key(step.off)) for step in steps)]
+    groups = groups_of(pairs)
+    assert sorted(pair for group in groups for pair in group) == sorted(pairs)
+    runs = runs_of(seed, steps)
+    for group in groups:
+        names = {name for pair in group for name in pair}
+        assert len(names) <= LIVE
+        assert names <= set(runs)
+    assert {"before", "after"} <= {name for pair in groups[0] for name in pair}
+
+
+def test_only_what_learns_alike_counts_as_a_rival() -> None:
+    """Batches sorted by length are fast, and are other steps."""
+    curves = {
+        "ours": [7.0, 6.0, 5.0, 4.4], "HF defaults": [7.0, 5.9, 5.0, 4.3], "TRL packed": [7.0, 5.9, 4.9, 4.2],
+        "TRL padded": [7.0, 5.9, 5.0, 4.4], "TRL by length": [7.6, 6.9, 6.2, 5.4],
+    }  # fmt: skip
+    speeds = {"HF defaults": 5.0, "TRL packed": 2.2, "TRL padded": 3.6, "TRL by length": 1.5}
+    ratios = {side: {"wall": {"quartiles": [ratio, ratio, ratio]}} for side, ratio in speeds.items()}
+    assert peertables.rivals(ratios, curves) == [("hf", "HF defaults"), ("trl", "TRL packed")]
+
+
+def test_the_readme_says_what_was_recorded() -> None:
+    root = Path(__file__).parents[2]
+    found = json.loads((Path(__file__).parent / "recorded" / "peers.json").read_text())["sizes"]
+    readme = (root / "README.md").read_text()
+
+    def times(size: dict, side: str) -> str:
+        low, middle, high = size["ratios"][side]["wall"]["quartiles"]
+        return f"{middle:.1f} ({low:.1f}-{high:.1f})"
+
+    rows = {
+        "transformers' Trainer as it comes": [times(size, "HF defaults") for size in found.values()],
+        "fused loss": [times(size, "TRL packed") for size in found.values()],
+        "useful arithmetic only": [f"{100 * size['share']['ours']:.0f} %" for size in found.values()],
+    }
+    for name, cells in rows.items():
+        assert f"{name} | {' | '.join(cells)} |" in readme
+
+
+def test_the_readme_says_what_the_write_ups_came_to() -> None:
+    found = json.loads((Path(__file__).parent / "recorded" / "seeds.json").read_text())["seeds"]
+    readme = Path(__file__).with_name("README.md").read_text()
+    assert [seed["seed"] for seed in found] == [seed.number for seed in SEEDS]
+    for seed in found:
+        low, middle, high = seed["ratio"]["wall"]
+        same = seed["nothing"]["wall"][1]
+        row = f"| {seed['seed']} {seed['title']} | {seed['claim']} | {middle:.1f} ({low:.1f}-{high:.1f}) | {same:.2f} |"
+        assert row in readme

@@ -1,0 +1,228 @@
+"""The trainer's modules, as the suite uses them: all imports of them are here. Runs in the child.
+
+A run is the trainer's own `execute`, from settings to the last checkpoint. What it would need a device's numbers for is
+answered as `watch` says, and nothing is written of tensors that have no content.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+from tests.cuda.watch import Watch
+from trainer import loop, run
+from trainer.checkpoints import save
+from trainer.compute import flops, parallel
+from trainer.data.counts import Counts
+from trainer.data.prepare import prepare
+from trainer.data.workloads import DATA
+from trainer.measure import progress
+from trainer.model import fitting, losses, memory
+from trainer.report import RunReport
+from trainer.settings import from_mapping
+from trainer.tasks import rft
+
+TOKENIZER, SUMS = str(DATA / "tokenizer"), str(DATA / "sums.jsonl")
+CHUNK_BYTES = losses.CHUNK_BYTES
+
+
+def lines_of_chats(count: int) -> list[str]:
+    """The first bundled chats."""
+    return (DATA / "chat.jsonl").read_text("utf-8").splitlines()[:count]
+
+
+def shards(texts: str, folder: Path) -> None:
+    """Token shards of a file of texts."""
+    values = {"data": [texts], "tokenizer": TOKENIZER, "output": str(folder)}
+    prepare(from_mapping(values, "set-up"), lambda _: None)
+
+
+def chunk_bytes(size: int) -> None:
+    """The loss is computed in pieces of so many bytes of logits."""
+    losses.CHUNK_BYTES = size
+
+
+class Trial:
+    """One run of the trainer under a `watch`. `estimates`: by step, what the trainer thinks its peak is, bytes."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.report: Any = None
+        self.estimates: list[float] = []
+        self.formula: list[float] = []
+        self.need: Any = None
+        # Bytes: the most while the model was made, what the run starts from, and the most after its last step.
+        self.built = self.held = self.ended = 0
+        self.checkpoint = {"cuda": 0, "cpu": 0}
+
+    def execute(self, task: str, values: dict[str, Any]) -> None:
+        """Run it; the trainer's own errors pass."""
+        settings = from_mapping(values, "set-up", "default", task)
+        self.report = RunReport(task, None)
+        with self._replaced():
+            run.execute(task, settings, {}, None, self.report, lambda text: None)
+        self.ended = self.watch.peak
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What the trainer decided by itself."""
+        return {choice.what: choice.value for choice in self.report.choices}
+
+    @contextmanager
+    def _replaced(self) -> Iterator[None]:
+        replaced = [
+            (run, "train", self._train(run.train)),
+            (loop, "checkpoint", self._in_phase("checkpoint", loop.checkpoint)),
+            (progress.Progress, "__call__", self._in_phase("log", progress.Progress.__call__)),
+            (progress.Reader, "__call__", self._in_phase("log", progress.Reader.__call__)),
+            (save.Saver, "save", lambda saver, name, tensors, state: self._saved(tensors)),
+            (fitting, "fit", self._fit(fitting.fit)),
+            (parallel.Group, "exchange", lambda group, values: [value * group.world for value in values]),
+            (parallel.Group, "gathered", lambda group, item: [item] * group.world),
+            (rft, "Sampler", RightAnswers),
+        ]
+        before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]
+        for owner, name, value in replaced:
+            setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            for owner, name, value in before:
+                setattr(owner, name, value)
+
+    def _in_phase(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            before, self.watch.phase = self.watch.phase, phase
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.watch.phase = before
+
+        return called
+
+    def _fit(self, fit: Callable[..., Any]) -> Callable[..., Any]:
+        def fitted(trainee: Any, prepared: Any, settings: Any, group: Any, *rest: Any) -> Any:
+            prepared.source.step = _with_numbers(prepared.source.step)
+            address = torch.UntypedStorage.data_ptr
+            # Storages without content have no address; these are as different.
+            torch.UntypedStorage.data_ptr = lambda storage: storage._cdata  # type: ignore[method-assign]
+            self.built = self.watch.peak
+            try:
+                self.need = self._estimated(trainee, group)
+                return fit(trainee, prepared, settings, group, *rest)
+            finally:
+                torch.UntypedStorage.data_ptr = address  # type: ignore[method-assign]
+
+        return fitted
+
+    def _train(self, train: Callable[..., None]) -> Callable[..., None]:
+        def watched(current: Any, observers: list[Any], partial: Any = None) -> None:
+            self.held = self.watch.live
+            work, position = flops.work_of(current.trainee.model), [current.position]
+
+            def edge(counts: Any, now: Any) -> bool:
+                self.watch.edge()
+                batches = now.prepared.source.step(position[0].epoch, position[0].index)
+                position[0] = now.position
+                share = counts.trained / max(1, counts.slots) if now.settings.head == "trained" else 1.0
+                slots = max(batch.slots for batch in batches)
+                self.estimates.append(self.need.peak(now.settings.recompute, slots, int(slots * share)))
+                self.formula.append(work.of(Counts.of(batches)))
+                if now.position.step == now.settings.max_steps:
+                    self.watch.phase = "end"
+                return False
+
+            self.watch.packed_attention = _packed_attention(current.trainee)
+            self.watch.phase = "begin"
+            self._begins_with_data(current.stopwatch)
+            train(current, [*observers, edge], partial)
+
+        return watched
+
+    def _begins_with_data(self, stopwatch: Any) -> None:
+        """The phase is that of steps from the first batch on."""
+        mark = stopwatch.mark
+
+        def marked(part: str) -> None:
+            if part == "data" and self.watch.phase == "begin":
+                self.watch.begin()
+            mark(part)
+
+        stopwatch.mark = marked
+
+    def _estimated(self, trainee: Any, group: Any) -> Any:
+        """The trainer's footprint of the model, taken without recomputation, as it does itself."""
+        phase, self.watch.phase = self.watch.phase, "estimate"
+        layers = [layer for layer in trainee.model.get_decoder().layers if hasattr(layer, "gradient_checkpointing")]
+        before = [layer.gradient_checkpointing for layer in layers]
+        hooks = torch.autograd.graph.saved_tensors_hooks
+        torch.autograd.graph.saved_tensors_hooks = _forgetful(hooks)  # type: ignore[misc]
+        try:
+            for layer in layers:
+                layer.gradient_checkpointing = False
+            return memory.footprint(trainee, group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp"))
+        finally:
+            torch.autograd.graph.saved_tensors_hooks = hooks  # type: ignore[misc]
+            for layer, value in zip(layers, before, strict=True):
+                layer.gradient_checkpointing = value
+            self.watch.phase = phase
+
+    def _saved(self, tensors: Any) -> None:
+        """What a checkpoint is made of, and where it lies when it is handed over."""
+        for group in tensors.values():
+            for tensor in group.values():
+                self.checkpoint[tensor.device.type] += tensor.numel() * tensor.element_size()
+
+
+def _forgetful(hooks: Any) -> Any:
+    """Hooks that let go of a graph with the last of its tensors. A run with a given recomputation makes no estimate,
+    so ours must not leave a graph behind, as a hook does that returns the tensor which its node has made.
+    """
+
+    def made(pack: Any, unpack: Any) -> Any:
+        return hooks(lambda tensor: pack(tensor).detach(), unpack)
+
+    return made
+
+
+def _packed_attention(trainee: Any) -> Callable[[bool], float]:
+    """FLOPs of attention over the documents of the row in work, forward or backward (five products for two)."""
+    config, attention = trainee.model.config, trainee.attention
+
+    def flops_of(backward: bool) -> float:
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        squares = sum(length * length for length in attention.lengths)
+        products = (5 if backward else 2) / (2 if attention.causal else 1)
+        return float(2 * products * config.num_attention_heads * width * squares)
+
+    return flops_of
+
+
+def _with_numbers(step: Callable[..., Any]) -> Callable[..., Any]:
+    """Batches keep their content, also where the training thread makes one."""
+
+    def real(epoch: int, index: int) -> Any:
+        with unset_fake_temporarily():
+            return step(epoch, index)
+
+    return real
+
+
+class RightAnswers:
+    """In the place of rft's sampler: every answer is right. Sampling has tests of its own; here it is trained."""
+
+    longest = None
+
+    def __init__(self, settings: Any, workload: Any, tokenizer: Any) -> None:
+        rows = [json.loads(line) for line in Path(settings.data[0]).read_text("utf-8").splitlines()]
+        self.right = [str(row[settings.answer_field]) for row in rows]
+
+    def answers(self, batch: Any) -> list[Any]:
+        """As Sampler.answers."""
+        return [rft.Answer(wanted.prompt, wanted.sample, self.right[wanted.prompt], 4, True) for wanted in batch]

@@ -1,0 +1,129 @@
+"""The child: reads set-ups as JSON lines, runs each on the device that is not there, answers with a JSON line.
+
+python -m tests.cuda.steps FOLDER < set-ups > answers
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from tests.cuda.chips import CHIPS
+from tests.cuda.device import Device, PretendMode
+from tests.cuda.setups import SHAPES, SetUp
+from tests.cuda.watch import Watch
+
+STEPS = 3  # the second ends in a log, the third follows one
+CHATS = 600
+
+
+def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
+    """What the run did, or why it could not."""
+    from tests.cuda import adapter
+    from tests.cuda.processes import of_several
+
+    begun = time.perf_counter()
+    watch = Watch()
+    watch.tolerant = set_up.tolerant
+    device.waits = watch.waited
+    device.appear(CHIPS[set_up.chip])
+    trial = adapter.Trial(watch)
+    answer: dict[str, Any] = {"error": None}
+    adapter.chunk_bytes(set_up.loss_chunk or adapter.CHUNK_BYTES)
+    values = settings_of(set_up, folder)
+    try:
+        with of_several(set_up.rank, set_up.world), PretendMode(), watch:
+            trial.execute(set_up.task, values)
+    except Exception as error:  # noqa: BLE001 - the parent decides what it means
+        answer["error"] = {"type": type(error).__name__, "text": str(error)[:2000], "at": traceback.format_exc()}
+    finally:
+        adapter.chunk_bytes(adapter.CHUNK_BYTES)
+    return {
+        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "held": trial.held,
+        "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
+        "seconds": time.perf_counter() - begun,
+    }  # fmt: skip
+
+
+def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
+    """The trainer's settings: what all set-ups share, the task's data, and what the set-up says."""
+    config = folder / (set_up.shape + ".json")
+    config.write_text(json.dumps(SHAPES[set_up.shape]), "utf-8")
+    rows = set_up.values.get("tokens_per_row", 1024)
+    values: dict[str, Any] = {
+        "model_config": str(config), "output": str(folder / "run"), "cache": str(folder / "tokens"), "device": "cuda",
+        "resume": "never", "save_model": False, "tokens_per_row": rows, "max_steps": STEPS, "epochs": 100,
+        "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1, "over_long": "skip",
+        "compile": "off", "recompute": "none", "pairs_per_batch": 4,
+    }  # fmt: skip
+    return {**values, **data_of(set_up.task, rows, folder), **set_up.values}
+
+
+def data_of(task: str, rows: int, folder: Path) -> dict[str, Any]:
+    """The settings that name a task's data, which is made of the bundled chats and sums."""
+    from tests.cuda import adapter
+
+    lines = adapter.lines_of_chats(CHATS)
+    chats = _written(folder / "chats.jsonl", lines)
+    found: dict[str, Any] = {"tokenizer": adapter.TOKENIZER, "data": [chats]}
+    if task == "gritlm":
+        found["data"] = [_written(folder / "pairs.jsonl", map(json.dumps, _pairs(lines))), chats]
+    elif task == "rft":
+        found.update(data=[adapter.SUMS], checker="numeric", samples_per_prompt=1)
+    elif task == "pretrain":
+        found["data"] = [_shards(lines, rows, folder)]
+    return found
+
+
+def _pairs(lines: list[str]) -> list[dict[str, Any]]:
+    """Each chat's first question and answer, with the next chats' answers as hard negatives."""
+    turns = [[turn for turn in json.loads(line)["messages"] if turn["role"] != "system"] for line in lines]
+    answers = [turn[1]["content"] for turn in turns]
+    return [
+        {
+            "query": ["Find the answer", turn[0]["content"]], "positives": [answers[place]],
+            "negatives": [answers[(place + step) % len(answers)] for step in range(1, 5)],
+        }
+        for place, turn in enumerate(turns)
+    ]  # fmt: skip
+
+
+def _shards(lines: list[str], rows: int, folder: Path) -> str:
+    """Documents as long as four rows, so that attention spans whole rows."""
+    from tests.cuda import adapter
+
+    place = folder / f"shards-{rows}"
+    if not place.exists():
+        place.mkdir()
+        text = "\n".join(turn["content"] for line in lines for turn in json.loads(line)["messages"])
+        size = 16 * rows  # characters: the bundled tokenizer makes a token of about four
+        texts = [json.dumps({"text": text[start : start + size]}) for start in range(0, len(text), size)]
+        adapter.shards(_written(place / "texts.jsonl", texts), place / "shards")
+    return str(place / "shards")
+
+
+def _written(path: Path, lines: Any) -> str:
+    if not path.exists():
+        path.write_text("".join(line + "\n" for line in lines), "utf-8")
+    return str(path)
+
+
+def main() -> None:
+    """Answer until there are no more questions; what the trainer prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    folder = Path(sys.argv[1])
+    device = Device(lambda what: None)
+    for line in sys.stdin:
+        answer = answered(SetUp(**json.loads(line)), device, folder)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,493 @@
+"""Facts of real environments, whole, sick and in strange places; and facts in files, sound and hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from envdoctor import __version__, process
+from envdoctor.errors import Trouble
+from envdoctor.facts import answers, assembly, collect, torch_section
+from envdoctor.facts.environment import Environment, locate
+from envdoctor.facts.model import (
+    SCHEMA,
+    Driver,
+    Facts,
+    Gpus,
+    Host,
+    Interpreter,
+    Launcher,
+    Network,
+    Packages,
+    Torch,
+    Unavailable,
+)
+from tests.facts.probe.venvs import Venv
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = sorted((Path(__file__).parent / "machines").glob("*.json"))
+TORCH = "__version__ = '2.9.0'\nclass version:\n    cuda = None; git_version = 'abc'; debug = False\n"
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Venv:
+    return Venv(tmp_path / "env")
+
+
+def facts(venv: Venv, **more: Any) -> Facts:
+    return collect.begin(Environment(path=venv.path, python=venv.python), **more).finish()
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int]]:
+    return {str(path): (path.lstat().st_mtime_ns, path.lstat().st_size) for path in folder.rglob("*")}
+
+
+@pytest.fixture(scope="module")
+def ours() -> Facts:
+    """Facts of the environment that runs the tests, with its real torch."""
+    return collect.begin(locate(Path(sys.prefix)), flags_table=ROOT / "trainer" / "flags.py").finish()
+
+
+def test_every_section_of_a_healthy_environment(ours: Facts) -> None:
+    assert isinstance(ours.interpreter, Interpreter)
+    assert ours.interpreter.version == ".".join(map(str, sys.version_info[:3]))
+    assert isinstance(ours.packages, Packages)
+    assert ours.packages.complete
+    assert ours.packages.damage_checked == "sizes"
+    assert isinstance(ours.host, Host)
+    assert {"temporary", "triton-cache", "environment"} <= {each.purpose for each in ours.host.storage}
+    assert ours.host.compiler is not None
+    assert isinstance(ours.driver, Driver)
+    assert isinstance(ours.network, Network)
+    assert isinstance(ours.launcher, Launcher | Unavailable)
+    assert isinstance(ours.torch, Torch)
+    assert ours.torch.version == ours.packages.version("torch")
+    assert ours.torch.flags["float32-matmul-precision"].value == "highest"
+    assert not isinstance(ours.extensions, Unavailable)
+    assert ours.origin.kind == "probe"
+    assert ours.origin.tool == f"envdoctor {__version__}"
+    assert {"torch", "packages", "host"} <= set(ours.seconds)
+
+
+def test_no_temporary_file_stays(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "tmp"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    collection = collect.begin(Environment(path=venv.path, python=venv.python))
+    (folder,) = place.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    collection.finish()
+    assert list(place.iterdir()) == []
+    collection.abandon()  # a second time does no harm
+    collect.begin(Environment(path=venv.path, python=venv.python)).abandon()
+    assert list(place.iterdir()) == []
+
+
+def test_the_examined_environment_is_not_changed(venv: Venv) -> None:
+    venv.torch(TORCH)
+    before = tree(venv.path)
+    told = facts(venv, deep=True)
+    assert isinstance(told.torch, Torch)
+    assert tree(venv.path) == before
+
+
+def test_torch_is_not_asked_when_not_wanted(venv: Venv) -> None:
+    venv.torch("raise SystemExit(9)")
+    told = facts(venv, torch=False)
+    assert isinstance(told.torch, Unavailable)
+    assert told.torch.why == "not-asked"
+    assert isinstance(told.packages, Packages)
+
+
+@pytest.mark.parametrize(
+    ("source", "why", "reason"),
+    [
+        (None, "absent", "torch is not installed in this environment"),
+        ("import os; os.abort()", "crashed", "import torch: SIGABRT"),
+        ("import os; os._exit(0)", "crashed", "import torch: the process ended itself (exit code 0) without an answer"),
+        ("import time; time.sleep(600)", "timed-out", "import torch: no answer within 2 s"),
+    ],
+)
+def test_a_sick_torch_costs_only_its_own_section(venv: Venv, source: str | None, why: str, reason: str) -> None:
+    if source is not None:
+        venv.torch(source)
+    told = facts(venv, torch_deadline=2.0 if why == "timed-out" else 60.0)
+    assert isinstance(told.torch, Unavailable)
+    assert told.torch.why == why
+    assert told.torch.reason.startswith(reason)
+    for section in (told.interpreter, told.packages, told.host, told.driver, told.network, told.extensions):
+        assert not isinstance(section, Unavailable)
+
+
+def test_an_interpreter_that_does_not_start(tmp_path: Path) -> None:
+    python = tmp_path / "env" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho 'error while loading shared libraries: libpython3.11.so.1.0' >&2\nexit 127\n")
+    python.chmod(0o755)
+    (tmp_path / "env" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    told = collect.begin(locate(tmp_path / "env")).finish()
+    for section in (told.interpreter, told.packages, told.torch, told.extensions):
+        assert isinstance(section, Unavailable)
+        assert "exit code 127: error while loading shared libraries" in section.reason
+    assert isinstance(told.host, Host)
+
+
+def test_an_interpreter_that_vanishes(venv: Venv) -> None:
+    environment = locate(venv.path)
+    for path in (venv.path / "bin").iterdir():
+        path.unlink()
+    told = collect.begin(environment).finish()
+    assert isinstance(told.interpreter, Unavailable)
+    assert "No such file or directory" in told.interpreter.reason
+    assert isinstance(told.host, Host)
+
+
+@pytest.mark.parametrize("name", ["environment", "machine", "torch"])
+def test_a_probe_killed_from_outside(venv: Venv, name: str) -> None:
+    venv.torch("import time; time.sleep(600)")
+    collection = collect.begin(Environment(path=venv.path, python=venv.python))
+    for victim in {name, "torch"}:
+        popen = collection._children[victim]._popen
+        assert popen is not None
+        os.kill(popen.pid, signal.SIGKILL)
+    told = collection.finish()
+    assert isinstance(told.torch, Unavailable)
+    assert "SIGKILL (killed from outside" in told.torch.reason
+    if name == "machine" and isinstance(told.host, Unavailable):
+        assert "the machine probe: SIGKILL" in told.host.reason
+    if name == "environment" and isinstance(told.packages, Unavailable):
+        assert "the environment probe: SIGKILL" in told.packages.reason
+
+
+def test_children_are_gone_after_an_interrupt(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv.torch("import time; time.sleep(600)")
+    collection = collect.begin(Environment(path=venv.path, python=venv.python))
+    popen = collection._children["torch"]._popen
+    assert popen is not None
+
+    def interrupted(self: process.Child, on_line: object = None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(process.Child, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collection.finish()
+    assert popen.poll() is not None
+
+
+def test_a_place_that_is_no_environment_yet(tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match="no such environment"):
+        collect.begin(locate(tmp_path / "new"))
+
+
+def test_variables_that_take_over_children_are_taken_from_them_and_reported(
+    venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    for module in ("json", "torch", "sitecustomize", "pynvml"):
+        (evil / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(evil)
+    monkeypatch.setenv("PYTHONPATH", str(evil))
+    monkeypatch.setenv("PYTHONSTARTUP", str(evil / "json.py"))
+    monkeypatch.setenv("LD_PRELOAD", "/no/such/libtcmalloc.so")
+    told = facts(venv)
+    assert not (tmp_path / "ran").exists()
+    assert isinstance(told.variables, dict)
+    assert told.variables["LD_PRELOAD"] == "/no/such/libtcmalloc.so"
+    assert "PYTHONPATH" in told.variables
+    assert isinstance(told.interpreter, Interpreter)
+    assert str(evil / "json.py") in told.interpreter.shadowed
+    assert isinstance(told.torch, Unavailable)
+    assert told.torch.why == "absent"
+
+
+def test_variables_that_the_environment_sets_at_its_start(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv.torch(TORCH)
+    line = "import os; os.environ.update(NCCL_DEBUG='WARN', X='y'); os.environ.pop('CUDA_LAUNCH_BLOCKING', 0)\n"
+    (venv.site / "start.pth").write_text(line)
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    told = facts(venv)
+    assert isinstance(told.variables, dict)
+    assert told.variables.get("NCCL_DEBUG") == "WARN"
+    assert "CUDA_LAUNCH_BLOCKING" not in told.variables
+    assert "X" not in told.variables
+    assert facts(venv, extra_variables=["X"]).variables["X"] == "y"  # type: ignore[index]
+
+
+def test_the_startup_hook_is_seen(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    from envdoctor.launch import hook
+
+    venv.torch(TORCH)
+    monkeypatch.delenv("NCCL_DEBUG", raising=False)
+    hook.write(venv.site, hook.render({}, {"NCCL_DEBUG": "WARN"}))
+    told = facts(venv)
+    assert isinstance(told.torch, Torch)
+    assert told.torch.hook
+    assert told.variables["NCCL_DEBUG"] == "WARN"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", ["with blank", "ünïcödé", "new\nline", "x" * 200, "$(touch pwned);'\""])
+def test_environments_in_strange_places(tmp_path: Path, name: str) -> None:
+    venv = Venv(tmp_path / name)
+    venv.package("sample")
+    venv.torch(TORCH)
+    told = facts(venv, deep=True)
+    assert isinstance(told.packages, Packages)
+    assert told.packages.damaged == ()
+    assert told.packages.version("sample") == "1.0"
+    assert isinstance(told.torch, Torch)
+
+
+def test_without_home(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    told = facts(venv, torch=False)
+    assert isinstance(told.host, Host)
+    monkeypatch.setenv("HOME", "/no/such/home")
+    assert isinstance(facts(venv, torch=False).host, Host)
+
+
+def test_from_a_directory_that_was_removed(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    told = facts(venv, torch=False)
+    assert isinstance(told.interpreter, Interpreter)
+    assert isinstance(told.host, Host)
+
+
+def test_a_temporary_directory_that_takes_nothing(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "not-there"))
+    assert isinstance(facts(venv, torch=False).interpreter, Interpreter)
+    monkeypatch.setattr(answers, "PLACES", ())
+    monkeypatch.setattr(answers, "_cache", lambda: "/proc/nowhere")
+    with pytest.raises(Trouble, match="no place for temporary files") as caught:
+        facts(venv)
+    assert "TMPDIR" in caught.value.remedy
+
+
+def test_scripts_travel_as_text(venv: Venv, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch\n")
+    (tmp_path / "job.sh").write_text("torchrun x\n")
+    told = facts(venv, torch=False, scripts=(tmp_path / "train.py", tmp_path / "job.sh"))
+    assert [(script.language, script.source) for script in told.scripts] == [
+        ("python", "import torch\n"),
+        ("shell", "torchrun x\n"),
+    ]
+    with pytest.raises(Trouble, match="no such file"):
+        facts(venv, scripts=(tmp_path / "gone.py",))
+    (tmp_path / "binary.py").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Trouble, match="not UTF-8"):
+        facts(venv, torch=False, scripts=(tmp_path / "binary.py",))
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_answer_of_the_examined_python_is_survived(data: st.DataObject) -> None:
+    names = [
+        "section",
+        "result",
+        "value",
+        "error",
+        "stage",
+        "fields",
+        "environ",
+        "seconds",
+        "absent",
+        "version",
+        "flags",
+    ]
+    words = ["interpreter", "packages", "damage", "extensions", "success", "error", "done"]
+    leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(words)
+    values = leaves | st.lists(leaves, max_size=2) | st.dictionaries(st.sampled_from(names), leaves, max_size=3)
+    lines = data.draw(st.lists(st.dictionaries(st.sampled_from(names), values, max_size=6), max_size=4))
+    outcome = process.Outcome(argv=("python",), code=1, out="", err="", seconds=0.1)
+    machine = [{"section": "storage", "result": "error", "error": "x"}]
+    environment = Environment(path=Path("/env"), python=Path("/env/bin/python"))
+    outcomes = {"environment": outcome, "machine": outcome}
+    told = assembly.quick(environment, outcomes, {"environment": lines, "machine": machine})
+    assert isinstance(torch_section.added(told, outcome, lines), Facts)
+
+
+@pytest.mark.parametrize("told", range(10))
+def test_what_was_told_before_a_dead_disk_blocked_is_kept(told: int, venv: Venv, tmp_path: Path) -> None:
+    """A dead network share stops the probe of the machine for good; every line it has written counts."""
+    (tmp_path / "request").write_text("{}")
+    main = collect.PROBES / "__main__.py"
+    argv = [sys.executable, "-I", "-S", main, "machine", tmp_path / "request", tmp_path / "answer"]
+    sound = process.run(argv, deadline=30)
+    lines = answers.read(tmp_path / "answer")[:told]
+    late = process.Outcome(argv=("python",), code=None, out="", err="", seconds=20.0, timed_out=True)
+    found = assembly.quick(
+        Environment(path=venv.path, python=venv.python),
+        {"environment": sound, "machine": late},
+        {"environment": [], "machine": lines},
+    )
+    names = [line["section"] for line in lines]
+    assert isinstance(found.driver, Driver) == ("driver" in names)
+    assert isinstance(found.host, Host) == ("host" in names)
+    if isinstance(found.host, Host):
+        assert len(found.host.storage) == names.count("storage")
+    else:
+        assert found.host == Unavailable(reason="the machine probe: no answer within 20 s", why="timed-out")
+
+
+def test_the_user_site_is_left_out_where_the_shell_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = Path(sys.base_prefix) / "bin" / "python3"
+    folder = tmp_path / f".local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/torch"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(TORCH)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    system = locate(python)
+    told = collect.begin(system).finish()
+    assert isinstance(told.torch, Torch)
+    assert told.torch.version == "2.9.0"
+    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
+    told = collect.begin(system).finish()
+    assert not isinstance(told.torch, Torch) or told.torch.version != "2.9.0"
+
+
+def test_answers_of_a_lying_probe(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment's Python is examined because it may be sick; what it answers is not believed blindly."""
+    lies: list[dict[str, Any]] = [
+        {"section": "interpreter", "result": "success", "value": {"version": 3}},
+        {"section": "packages", "result": "success", "value": {"distributions": [{"name": "a"}]}},
+        {"section": "extensions", "result": "success", "value": [{"nonsense": 1}]},
+        {"section": "damage", "result": "success", "value": {"problems": [{}], "checked": "x", "files": []}},
+        {"section": "host", "result": "error", "error": "OSError: \x1b[31mno"},
+        {"fields": {"version": 5}, "stage": "done", "environ": []},
+        {"result": "success"},
+    ]
+    monkeypatch.setattr(answers, "read", lambda path: answers.clean(lies))
+    told = facts(venv)
+    for section in (told.interpreter, told.packages, told.extensions, told.host, told.torch):
+        assert isinstance(section, Unavailable)
+    assert told.host == Unavailable(reason="host: OSError: no")
+
+
+def test_beginning_imports_little() -> None:
+    """Whatever is imported before the child that imports torch is started delays the whole check."""
+    code = "import sys, envdoctor.facts.collect; print(sorted(m for m in sys.modules if m.split('.')[0] in %r))"
+    heavy = [
+        "asyncio",
+        "click",
+        "email",
+        "importlib.metadata",
+        "packaging",
+        "rich",
+        "torch",
+        "tempfile",
+        "uuid",
+    ]
+    outcome = process.run([sys.executable, "-c", code % (heavy,)], deadline=30, cwd=ROOT)
+    assert outcome.out.strip() == "[]", outcome.err
+    code = "import sys, envdoctor.facts.collect as _; print(*(f'envdoctor.{m}' in sys.modules for m in {!r}))"
+    code = code.replace("{!r}", "('facts.model', 'facts.wire')")
+    assert process.run([sys.executable, "-c", code], deadline=30, cwd=ROOT).out.strip() == "False False"
+
+
+def test_finishing_waits_no_longer_than_the_deadlines(venv: Venv) -> None:
+    venv.torch("import signal, time\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(600)")
+    started = time.monotonic()
+    facts(venv, torch_deadline=1.0)
+    assert time.monotonic() - started < 30
+
+
+def test_facts_survive_the_file(ours: Facts, tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    collect.write(ours, path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    read = collect.read(path)
+    assert read.origin.kind == "recorded"
+    collect.write(read, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == path.read_text().replace(
+        '"tool": "envdoctor', '"kind": "recorded",\n   "tool": "envdoctor'
+    )
+    assert [path.name for path in tmp_path.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_written_facts_name_nobody(ours: Facts, tmp_path: Path) -> None:
+    collect.write(ours, tmp_path / "facts.json")
+    text = (tmp_path / "facts.json").read_text()
+    assert os.path.expanduser("~") + "/" not in text
+    assert os.uname().nodename not in text or len(os.uname().nodename) < 4
+
+
+def test_writing_where_one_may_not(ours: Facts, tmp_path: Path) -> None:
+    with pytest.raises(Trouble) as caught:
+        collect.write(ours, tmp_path / "no" / "folder" / "facts.json")
+    assert "facts.json" in str(caught.value)
+    link = tmp_path / "link.json"
+    link.symlink_to(tmp_path / "target.json")
+    collect.write(Facts(), link)
+    assert not link.is_symlink()  # replaced, not followed
+    assert not (tmp_path / "target.json").exists()
+    collect.write(Facts(), Path("/dev/null"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def document(**more: Any) -> str:
+    return json.dumps({"schema": SCHEMA, "facts": {}, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "problem"),
+    [
+        ("", "line 1, column 1", "not valid JSON"),
+        ('{"schema": 1,\n "facts": {', "line 2", "not valid JSON"),
+        ("[]", "", "not a file of recorded facts"),
+        ("null", "", "not a file of recorded facts"),
+        ('{"facts": {}}', "schema", "schema is None, not a number"),
+        (document(schema="1"), "schema", "schema is '1', not a number"),
+        (document(schema=True), "schema", "schema is True, not a number"),
+        (document(schema=SCHEMA + 1), "schema", "written by a newer envdoctor (schema 2; this one reads 1)"),
+        (document(facts={"gpus": {"devices": [{"index": 0}]}}), "facts.gpus.devices[0].name", "missing"),
+        (document(facts={"new": 1}), "facts.new", "unknown field"),
+        (document(facts={"seconds": {"a": float("inf")}}), "facts.seconds.a", "expected a finite number"),
+        ("[" * 100_000, "", "not readable as JSON (RecursionError)"),
+        ('{"schema": ' + "9" * 5000 + "}", "", "not readable as JSON (ValueError)"),
+        (document(facts={"messages": ["x" * (17 * 1024 * 1024)]}), "", "larger than 16 MiB"),
+    ],
+    ids=range(14),
+)
+def test_hostile_files(text: str, where: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "facts.json"
+    path.write_text(text)
+    with pytest.raises(Trouble) as caught:
+        collect.read(path)
+    assert caught.value.file == str(path)
+    assert caught.value.where.startswith(where)
+    assert problem in caught.value.problem
+    assert caught.value.remedy
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(Trouble, match="No such file"):
+        collect.read(tmp_path / "gone.json")
+    with pytest.raises(Trouble, match="directory"):
+        collect.read(tmp_path)
+    (tmp_path / "binary.json").write_bytes(b"\x80\x81")
+    with pytest.raises(Trouble, match="not UTF-8"):
+        collect.read(tmp_path / "binary.json")
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_machines_are_readable(path: Path) -> None:
+    told = collect.read(path)
+    assert isinstance(told.packages, Packages)
+    assert isinstance(told.gpus, Gpus)
+    assert told.origin.kind == "recorded"
+
+
+def test_machines_are_recorded() -> None:
+    assert RECORDED

@@ -1,0 +1,73 @@
+"""No process outlives its command: told to stop, or killed without a warning, envdoctor takes its children along."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.facts.probe.venvs import Venv
+
+ROOT = Path(__file__).resolve().parents[1]
+SLEEPS = "import os, time; open(os.environ['MARK'], 'w').write(str(os.getpid())); time.sleep(300)"
+HANGS = f"__version__ = '2.9.0'\n{SLEEPS}\n"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "zombie" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def _ended(pid: int) -> bool:
+    last = time.monotonic() + 30
+    while _alive(pid) and time.monotonic() < last:
+        time.sleep(0.05)
+    return not _alive(pid)
+
+
+def _started(mark: Path) -> int:
+    last = time.monotonic() + 60
+    while time.monotonic() < last:
+        if mark.is_file() and (text := mark.read_text()):
+            return int(text)
+        time.sleep(0.05)
+    raise AssertionError("the child was not started")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent's death is told by Linux alone")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_nothing_is_left_running(tmp_path: Path, command: str, number: signal.Signals) -> None:
+    venv = Venv(tmp_path / "env")
+    venv.torch(HANGS)
+    mark = tmp_path / "mark"
+    words = {"check": ["check"], "run": ["run", "--target", "cpu"]}[command]
+    argv = [sys.executable, "-m", "envdoctor", *words, "--env", str(venv.path)]
+    if command == "run":
+        argv += ["--", str(venv.python), "-c", SLEEPS]
+    variables = {**os.environ, "MARK": str(mark), "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    child = subprocess.Popen(
+        argv, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,
+    )  # fmt: skip
+    grandchild = _started(mark)
+    child.send_signal(number)
+    if command == "run" and number == signal.SIGINT:
+        os.kill(grandchild, signal.SIGINT)  # as a terminal does: the whole group gets it
+    _, errors = child.communicate(timeout=60)
+    assert _ended(grandchild), f"process {grandchild} is still there"
+    if number == signal.SIGKILL:
+        assert child.returncode == -9
+    elif command == "check":
+        assert child.returncode == 128 + number
+        assert "nothing was left half done" in errors
+        assert not list(tmp_path.glob("envdoctor-*")), "temporary folders are removed"
+    else:
+        assert child.returncode in (128 + number, 1), errors

@@ -1,0 +1,168 @@
+"""Rows as people have them give the same tokens as the same chat in our own columns; every kind of file is read."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.trainer.conftest import chat, write_lines
+from tests.trainer.running import prepare_run
+from trainer.data import show
+from trainer.data.dialogue import encode_rows
+from trainer.data.examples import read_rows
+from trainer.data.formats import described
+from trainer.data.located import located
+from trainer.data.mixture import Joined, Mixture
+from trainer.data.tokenizer import load_tokenizer
+from trainer.errors import TrainerError
+from trainer.settings import from_mapping
+
+
+def tokens(row: dict, tiny: dict, **more: object) -> tuple:
+    settings = from_mapping({**tiny, **more}, "test")
+    ((ids, trained),) = encode_rows([("here", row)], load_tokenizer(settings, None), settings)
+    return ids, trained
+
+
+def messages(*turns: tuple[str, str]) -> dict:
+    return {"messages": [{"role": role, "content": text} for role, text in turns]}
+
+
+ASKED = messages(("system", "be brief"), ("user", "what?\n\nthis"), ("assistant", "that"))
+SAME = {
+    "sharegpt": {
+        "conversations": [
+            {"from": "system", "value": "be brief"}, {"from": "human", "value": "what?\n\nthis"},
+            {"from": "gpt", "value": "that"},
+        ],
+    },
+    "sharegpt with its system beside it": {
+        "system": "be brief",
+        "conversations": [{"from": "human", "value": "what?\n\nthis"}, {"from": "gpt", "value": "that"}],
+    },
+    "alpaca": {"instruction": "what?", "input": "this", "output": "that", "system": "be brief"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_other_forms_of_a_chat_are_that_chat(tiny: dict, name: str) -> None:
+    assert tokens(SAME[name], tiny) == tokens(ASKED, tiny)
+
+
+def test_an_empty_input_is_none_and_text_is_trained_whole(tiny: dict) -> None:
+    row = {"instruction": "what?", "input": "", "output": "that"}
+    assert tokens(row, tiny) == tokens(messages(("user", "what?"), ("assistant", "that")), tiny)
+    ids, trained = tokens({"text": "the cost of order"}, tiny)
+    assert len(ids) > 3
+    assert all(trained)
+    ids, trained = tokens({"body": "the cost"}, tiny, data_format="text", text_field="body")
+    assert all(trained)
+
+
+def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
+    both = {**ASKED, "text": "the cost"}
+    assert tokens(both, tiny) == tokens(ASKED, tiny)
+    assert tokens(both, tiny, data_format="text") == tokens({"text": "the cost"}, tiny)
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"conversations": [{"from": "alien", "value": "x"}]}, "conversations must be a list of {from, value}"),
+        ({"conversations": "x"}, "conversations must be"), ({"instruction": 3, "output": "x"}, "must be texts"),
+        ({"text": 3}, "text must be a text"), ({"question": "x"}, "it has 'question'"),
+    ],
+)  # fmt: skip
+def test_a_bad_row_is_told(tiny: dict, row: dict, said: str) -> None:
+    with pytest.raises(TrainerError) as caught:
+        tokens(row, tiny)
+    assert said in caught.value.message
+
+
+def test_a_template_by_name(tiny: dict) -> None:
+    settings = from_mapping({**tiny, "chat_template": "plain"}, "test")
+    tokenizer = load_tokenizer(settings, None)
+    ((ids, trained),) = encode_rows([("here", ASKED)], tokenizer, settings)
+    assert tokenizer.decode([i for i, t in zip(ids, trained, strict=True) if t]).strip().startswith("that")
+    with pytest.raises(TrainerError, match="nothere"):
+        load_tokenizer(from_mapping({**tiny, "chat_template": "nothere"}, "test"), None)
+
+
+def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path) -> None:
+    import datasets
+    import pyarrow
+    import pyarrow.parquet as parquet
+
+    rows = [{"prompt": f"a {n}", "completion": 'b, "c"\n'} for n in range(5)]
+    write_lines(tmp_path / "a.jsonl", rows)
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (tmp_path / "lines.json").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
+    for name, mark in (("a.csv", ","), ("a.tsv", "\t")):
+        with (tmp_path / name).open("w", newline="") as stream:
+            writer = csv.DictWriter(stream, ["prompt", "completion"], delimiter=mark)
+            writer.writeheader()
+            writer.writerows(rows)
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
+    settings = from_mapping({"data": [str(tmp_path / "saved")]}, "test")
+    (arrow,) = located(settings, "sft", print)[0].data
+    for path in [*tmp_path.glob("*.*"), Path(arrow)]:
+        assert [row for _, row in read_rows([path])] == rows, path.name
+    (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
+    with pytest.raises(TrainerError, match="line 2: not as many values"):
+        list(read_rows([tmp_path / "bad.csv"]))
+
+
+def test_folders_patterns_and_near_names(tmp_path: Path) -> None:
+    for name in ("b.jsonl", "a.jsonl", "notes.md"):
+        write_lines(tmp_path / name, [chat(2, 3)])
+
+    def names(item: str) -> list[str]:
+        found, fetched = located(from_mapping({"data": [item]}, "test"), "sft", print)
+        assert fetched == {}
+        return [Path(name).name for name in found.data]
+
+    assert names(str(tmp_path)) == names(str(tmp_path / "*.jsonl")) == ["a.jsonl", "b.jsonl"]
+    for item, said in (("*.csv", "no file matches"), ("aa.jsonl", "no such file")):
+        with pytest.raises(TrainerError, match=said):
+            names(str(tmp_path / item))
+    with pytest.raises(TrainerError) as caught:
+        names(str(tmp_path / "b.jsnl"))
+    assert f"Did you mean {tmp_path / 'b.jsonl'}?" in caught.value.remedy
+
+
+def test_each_data_set_has_its_weight(tiny: dict, tmp_path: Path) -> None:
+    paths = [str(write_lines(tmp_path / f"{k}.jsonl", [chat(2, 4, n + 100 * k) for n in range(8)])) for k in range(3)]
+    run = prepare_run({**tiny, "data": paths, "data_weights": ["1", "0.5", "2"]})
+    source = run.prepared.source
+    counts = np.zeros((2, 24), int)
+    for epoch in range(2):
+        for row in source.rows(epoch):
+            for index in row:
+                counts[epoch, index] += 1
+    assert counts.sum(0).tolist() == [2] * 8 + [1] * 8 + [4] * 8
+    assert counts[0, 8:16].sum() == 4
+    with pytest.raises(TrainerError, match="3 numbers above 0"):
+        located(from_mapping({"data": paths, "data_weights": ["1", "0"]}, "test"), "sft", print)
+    assert Joined([source.tokens, source.tokens]).example(25)[0].tolist() == source.tokens.example(1)[0].tolist()
+    assert len(Mixture([8], [0.25], 0)(3)) == 2
+
+
+def test_examples_are_shown_as_tokens_with_what_is_trained(tiny: dict, tmp_path: Path) -> None:
+    settings = from_mapping(tiny, "test")
+    tokenizer = load_tokenizer(settings, None)
+    path = write_lines(tmp_path / "a.jsonl", [SAME["alpaca"], SAME["sharegpt"]])
+    lines = list(show.shown([path], tokenizer, settings, 1, colour=False))
+    assert len(lines) == 2
+    ids, trained = tokens(SAME["alpaca"], tiny)
+    assert f"{len(ids)} tokens, {sum(trained)} of them trained" in lines[0]
+    assert lines[1].count("▸") == sum(trained)
+    coloured = list(show.shown([path], tokenizer, settings, 1, colour=True))[1]
+    assert coloured.count(show.TRAINED) == sum(trained)
+    assert described([path], settings) == {"alpaca (instruction, input, output, system)": [str(path)]}

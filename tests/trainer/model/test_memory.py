@@ -1,0 +1,133 @@
+"""The memory estimate against what a process really needs, and the ladder that follows from it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trainer
+from tests.trainer.running import gradients, prepare_run
+from tests.trainer.test_equivalence import close
+from trainer.model import memory
+from trainer.model.memory import Footprint, footprint, plan
+
+NEED = Footprint(fixed=1e9, inside=4e6, outside=1e5, entry=1e5, logit=4e4, layers=10)
+
+
+def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
+    sizes = [NEED.peak(rung, 1000, 500) for rung in memory.RUNGS]
+    assert sizes == sorted(sizes, reverse=True)
+    for rung, need in zip(memory.RUNGS, sizes, strict=True):
+        found = plan(NEED, need + 1, 1000, 0.5, 100)
+        assert (found.rung, found.slots_limit) == (rung, 0)
+        assert "GB free for 1000 tokens at once" in found.reason
+    less = plan(NEED, NEED.peak("full", 300, 150), 1000, 0.5, 100)
+    assert (less.rung, less.slots_limit) == ("full", 250)
+    least = plan(NEED, 1e6, 1000, 0.5, 100)
+    assert (least.rung, least.slots_limit) == ("full", 125)
+    assert "may not fit" in least.reason
+
+
+def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
+    run = prepare_run(tiny)
+    count = sum(p.numel() for p in run.trainee.model.parameters())
+    assert footprint(run.trainee).fixed == 16 * count
+    assert footprint(run.trainee, shards=2).fixed == 8 * count
+    assert footprint(run.trainee, copies=1).fixed == 20 * count
+    lora = prepare_run({**tiny, "lora_rank": 4})
+    whole = sum(p.numel() for p in lora.trainee.model.parameters())
+    trained = sum(p.numel() for p in lora.trainee.model.parameters() if p.requires_grad)
+    assert footprint(lora.trainee).fixed == 4 * whole + 12 * trained
+
+
+def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:
+    import torch
+
+    run = prepare_run(tiny)
+    before = torch.get_rng_state()
+    first, second = footprint(run.trainee), footprint(run.trainee)
+    assert first == second
+    assert torch.equal(torch.get_rng_state(), before)
+    assert first.entry == 2 * 32 * 4  # two layers, a width of 32, float32
+    assert first.inside > 10 * first.entry
+    assert not run.trainee.model.model.layers[0]._forward_hooks
+
+
+@pytest.mark.parametrize("rung", ["alternate", "full"])
+def test_every_rung_computes_the_same(tiny: dict, rung: str) -> None:
+    plain, run = prepare_run(tiny), prepare_run({**tiny, "recompute": rung})
+    layers = run.trainee.model.get_decoder().layers
+    assert [layer.gradient_checkpointing for layer in layers] == [True, rung == "full"]
+    batches = plain.prepared.source.step(0, 0)
+    assert close(gradients(plain, batches)[1], gradients(run, batches)[1], 1e-7)
+
+
+PROGRAM = """
+import json, sys, torch
+from trainer.model import memory
+from trainer.data.batches import packed
+from trainer.model.build import build, recompute
+from trainer.compute.optimizer import Stepper
+from trainer.settings import from_mapping
+from trainer.tasks.sft import Sft
+
+values, tokens, rung = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+
+def status(name):
+    with open("/proc/self/status") as stream:
+        return next(int(line.split()[1]) * 1024 for line in stream if line.startswith(name))
+
+settings = from_mapping({**values, "threads": 1, "device": "cpu", "precision": "float32"}, "test")
+import transformers.models.llama.modeling_llama
+torch.mm(torch.ones(64, 64), torch.ones(64, 64))  # the libraries' own workspace
+with open("/proc/self/clear_refs", "w") as stream:
+    stream.write("5")  # the peak starts anew
+before = status("VmRSS")
+trainee = build(settings, None)
+need = memory.footprint(trainee)
+if rung != "none":
+    recompute(trainee.model, rung, True)
+stepper = Stepper(trainee.model, trainee.device, settings)
+documents = [([7] * (tokens // 4), [0, *[1] * (tokens // 4 - 1)])] * 4
+for _ in range(2):
+    batch = packed(documents)
+    loss = Sft().loss(trainee, batch, settings, 1.0 / batch.trained)
+    loss.backward()
+    stepper.step(1e-3)
+estimate = need.peak(rung, tokens, batch.trained)
+print(json.dumps({"measured": status("VmHWM") - before, "estimate": estimate}))
+"""
+WIDE = {"hidden_size": 384, "num_hidden_layers": 6, "intermediate_size": 1024}
+DEEP = {"hidden_size": 192, "num_hidden_layers": 16, "intermediate_size": 512}
+SHAPES = {
+    "wide": (WIDE, 2048, "none"),
+    "wide, recomputed": (WIDE, 2048, "full"),
+    "deep, every other layer recomputed": (DEEP, 2048, "alternate"),
+    "deep, recomputed": (DEEP, 4096, "full"),
+}
+# Measured / estimated by this test: 1.19, 0.89, 1.10, 1.04. Without `hostmemory` it was 1.8 where all layers
+# are recomputed: the rest lay free in malloc's heap, in holes too small for what came next.
+FACTOR = 1.35
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_estimate_is_near_what_is_measured(tmp_path: Path, shape: str) -> None:
+    sizes, tokens, rung = SHAPES[shape]
+    config = tmp_path / "config.json"
+    heads = {"num_attention_heads": 6, "num_key_value_heads": 3, "max_position_embeddings": 8192}
+    config.write_text(json.dumps({"model_type": "llama", "vocab_size": 4096, **heads, **sizes}))
+    root = Path(trainer.__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps({"model_config": str(config)}), str(tokens), rung],
+        cwd=root, capture_output=True, text=True, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(shape, found)
+    assert found["measured"] > 1e8
+    assert 1 / FACTOR < found["estimate"] / found["measured"] < FACTOR, found

@@ -1,0 +1,67 @@
+"""After the training: the card, the push to a Hub on loopback, and the chat with what came out."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.trainer.conftest import chat, write_lines
+from tests.trainer.data.test_hub import make_model, runs
+from tests.trainer.loopbackhub import serving
+from trainer.__main__ import main
+from trainer.data.workloads import DATA
+
+
+def learnt(tiny: dict, tmp_path: Path) -> Path:
+    """A run that has learnt one answer by heart."""
+    rows = [{"instruction": "what is it", "output": "the cost of order"}] * 8
+    values = {**tiny, "data": [str(write_lines(tmp_path / "d.jsonl", rows))], "learning_rate": 2e-2, "epochs": 40}
+    (tmp_path / "s.json").write_text(json.dumps({**values, "eval_share": 0.2, "keep_best": False}))
+    assert main(["sft", "--config", str(tmp_path / "s.json"), "--report", str(tmp_path / "report.json")]) == 0
+    return tmp_path / "run" / "model"
+
+
+def test_a_chat_answers_as_it_was_taught(tiny: dict, tmp_path: Path, capsys, monkeypatch) -> None:
+    folder = learnt(tiny, tmp_path)
+    capsys.readouterr()
+    assert main(["chat", str(folder), "--prompt", "what is it", "--max_new_tokens", "16", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.strip() == "the cost of order"
+    monkeypatch.setattr("sys.stdin", io.StringIO("what is it\n\nwhat is it\n/end\n"))
+    assert main(["chat", str(folder), "--max_new_tokens", "16", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == ["the cost of order"] * 2
+    assert main(["chat", str(folder.parent / "modle")]) == 1
+    assert f"Did you mean {folder}?" in capsys.readouterr().err
+    header, _, card = (folder / "README.md").read_text().partition("---\n")[2].partition("---\n")
+    assert yaml.safe_load(header)["library_name"] == "transformers"
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert f"| loss | {report['first_loss']:.4g} → {report['last_loss']:.4g} |" in card
+    for word in ("torch ", "tokens/s", "- learning_rate: 0.02", "alpaca", "validation loss"):
+        assert word in card
+
+
+@pytest.mark.slow
+def test_a_trained_model_is_pushed_and_a_refusal_is_no_success(tmp_path: Path) -> None:
+    root, home = tmp_path / "hub", tmp_path / "home"
+    home.mkdir()
+    make_model(root / "models" / "lab" / "m")
+    for extra in (DATA / "tokenizer").iterdir():
+        (root / "models" / "lab" / "m" / extra.name).write_bytes(extra.read_bytes())
+    data = write_lines(home / "d.jsonl", [chat(2, 5, n) for n in range(4)])
+    line = f"sft --model lab/m --data {data} --max_steps 2 --tokens_per_row 128 --threads 1 --output run --push_to "
+    with serving(root) as hub:
+        (code, said), (away, _) = runs(
+            hub, home, shlex.split(line + "me/mine"), shlex.split(line.replace("run ", "two ") + "gated/mine"),
+            HF_TOKEN="hf_test",
+        )  # fmt: skip
+        assert code == 0, said
+        assert f"pushed: {hub.url}/me/mine" in said
+        sent = {name.partition("me/mine/")[2]: content for name, content in hub.uploaded.items()}
+        assert set(sent) >= {"config.json", "model.safetensors", "tokenizer.json", "README.md"}
+        assert sent["model.safetensors"] == (home / "run" / "model" / "model.safetensors").read_bytes()
+        assert b'base_model: "lab/m"' in sent["README.md"]
+        assert away == 1

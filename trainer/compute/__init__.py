@@ -1,0 +1,1 @@
+"""Devices, memory, processes and the optimizer."""

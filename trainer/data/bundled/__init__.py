@@ -1,0 +1,1 @@
+"""The data that every installation carries, and the scripts that made it."""

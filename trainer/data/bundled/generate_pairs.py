@@ -1,0 +1,44 @@
+"""Writes pairs.jsonl and texts.jsonl from chat.jsonl: a question with its answer and another's, and plain texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAIRS, TEXTS = 96, 80
+
+
+def rows() -> list[list[dict[str, str]]]:
+    """The turns of each chat."""
+    return [json.loads(line)["messages"] for line in (HERE / "chat.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def said(turns: list[dict[str, str]], role: str) -> str:
+    """The first thing that `role` says, at most 300 characters of it."""
+    return next(turn["content"] for turn in turns if turn["role"] == role)[:300]
+
+
+def pairs() -> list[dict[str, object]]:
+    """Queries with the passage that answers, and one that does not."""
+    chats = rows()
+    return [
+        {
+            "query": said(chats[n], "user"),
+            "positives": [said(chats[n], "assistant")],
+            "negatives": [said(chats[-1 - n], "assistant")],
+        }
+        for n in range(PAIRS)
+    ]
+
+
+def texts() -> list[dict[str, object]]:
+    """Everything that is said in a chat, as one text."""
+    return [{"text": "\n".join(turn["content"] for turn in turns)} for turns in rows()[:TEXTS]]
+
+
+if __name__ == "__main__":
+    for name, found in (("pairs.jsonl", pairs()), ("texts.jsonl", texts())):
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
+        (HERE / name).write_text(text, encoding="utf-8")
+        print(name, len(found))

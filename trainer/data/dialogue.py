@@ -1,0 +1,146 @@
+"""From a row to token ids and the mask of trained tokens: prompt/completion pairs, chat messages, plain text.
+
+A token is trained when any of its characters lies in an assistant turn (its end-of-turn mark included) or in a
+completion. For chats the text is rendered up to the start and to the end of each assistant turn; the difference is
+the turn. Templates that rewrite earlier turns defeat that, unless they mark the assistant's text with {% generation
+%}, which is then used instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from trainer.data.examples import Row
+from trainer.data.formats import as_dialogue
+from trainer.data.tokens import Encoded
+from trainer.errors import TrainerError
+from trainer.settings import Settings
+
+Span = tuple[int, int]  # characters, half-open
+BATCH = 512  # rows per call of the tokenizer, which spreads a batch over the cores
+
+
+def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+    """Ids and trained marks of each row, in order; TrainerError names the row at fault."""
+    waiting: list[tuple[str, str, list[Span]]] = []
+    for place, row in rows:
+        row = as_dialogue(place, row, tokenizer, settings)
+        if "messages" in row and "{% generation" in (tokenizer.chat_template or ""):
+            yield from _encode_texts(waiting, tokenizer, settings)
+            waiting = []
+            yield from _checked(place, _marked_by_template(place, row["messages"], tokenizer), settings)
+            continue
+        waiting.append((place, *_text_and_spans(place, row, tokenizer)))
+        if len(waiting) == BATCH:
+            yield from _encode_texts(waiting, tokenizer, settings)
+            waiting = []
+    yield from _encode_texts(waiting, tokenizer, settings)
+
+
+def prompt_text(place: str, prompt: Any, tokenizer: Any) -> str:
+    """The text a model is to answer: a prompt as training sees it, or a chat up to where the assistant speaks."""
+    if isinstance(prompt, str):
+        return (tokenizer.bos_token or "") + prompt
+    turns = _messages(place, prompt, tokenizer)
+    text: str = _render(place, turns, tokenizer, tokenize=False, add_generation_prompt=True)
+    return text
+
+
+def _encode_texts(items: list[tuple[str, str, list[Span]]], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+    if not items:
+        return
+    batch = tokenizer([text for _, text, _ in items], add_special_tokens=False, return_offsets_mapping=True)
+    for (place, _, spans), ids, offsets in zip(items, batch["input_ids"], batch["offset_mapping"]):
+        trained = [0] * len(ids)
+        for low, high in spans:
+            for index, (start, end) in enumerate(offsets):
+                if start < high and end > low:
+                    trained[index] = 1
+        yield from _checked(place, (list(ids), trained), settings)
+
+
+def _checked(place: str, encoded: Encoded, settings: Settings) -> Iterator[Encoded]:
+    ids, trained = encoded
+    if not any(trained[1:]):  # the first token of a document has nothing before it to be predicted from
+        raise TrainerError(
+            "nothing-to-train", f"{place}: no trained token", "Give it a non-empty answer, or remove it."
+        )
+    if len(ids) <= settings.tokens_per_row:
+        yield encoded
+    elif settings.over_long == "error":
+        raise TrainerError(
+            "example-too-long",
+            f"{place}: {len(ids)} tokens, more than tokens_per_row ({settings.tokens_per_row})",
+            f"Raise tokens_per_row to at least {len(ids)}, or set over_long=skip to leave such examples out.",
+        )
+
+
+def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[str, list[Span]]:
+    if "messages" in row:
+        return _chat(place, row["messages"], tokenizer)
+    begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
+    if "text" in row:
+        if not isinstance(row["text"], str):
+            raise TrainerError("bad-column", f"{place}: text must be a text", "Correct that row.")
+        whole = begin + row["text"] + end
+        return whole, [(len(begin), len(whole))]
+    prompt, completion = row["prompt"], row["completion"]
+    if isinstance(prompt, list) and isinstance(completion, list):
+        return _chat(place, prompt + completion, tokenizer)
+    if not isinstance(prompt, str) or not isinstance(completion, str):
+        raise TrainerError("bad-column", f"{place}: prompt and completion must be texts", "Correct that row.")
+    text = begin + prompt + completion + end
+    return text, [(len(begin) + len(prompt), len(text))]
+
+
+def _messages(place: str, messages: Any, tokenizer: Any) -> list[dict[str, Any]]:
+    good = isinstance(messages, list) and all(
+        isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages
+    )
+    if not good:
+        raise TrainerError(
+            "bad-column", f"{place}: messages must be a list of {{role, content}} texts", "Correct that row."
+        )
+    if not tokenizer.chat_template:
+        raise TrainerError(
+            "no-chat-template",
+            f"{place}: a chat, but the tokenizer has no chat template",
+            "Give one with chat_template=FILE.",
+        )
+    return list(messages)
+
+
+def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **options: Any) -> Any:
+    try:
+        return tokenizer.apply_chat_template(messages, **options)
+    except Exception as error:  # noqa: BLE001 - a template is a program and may raise anything
+        raise TrainerError(
+            "chat-template-failed", f"{place}: {error}", "Correct the row or the chat template."
+        ) from None
+
+
+def _chat(place: str, messages: Any, tokenizer: Any) -> tuple[str, list[Span]]:
+    turns = _messages(place, messages, tokenizer)
+    text = _render(place, turns, tokenizer, tokenize=False)
+    spans = []
+    for index, turn in enumerate(turns):
+        if turn["role"] != "assistant":
+            continue
+        before = _render(place, turns[:index], tokenizer, tokenize=False, add_generation_prompt=True) if index else ""
+        after = _render(place, turns[: index + 1], tokenizer, tokenize=False)
+        if not text.startswith(after) or not after.startswith(before):
+            raise TrainerError(
+                "chat-template-rewrites",
+                f"{place}: the chat template changes earlier text as turns are added, so the assistant's cannot be "
+                "told apart",
+                "Give a template that marks them with {% generation %}, through chat_template=FILE.",
+            )
+        spans.append((len(before), len(after)))
+    return text, spans
+
+
+def _marked_by_template(place: str, messages: Any, tokenizer: Any) -> Encoded:
+    turns = _messages(place, messages, tokenizer)
+    result = _render(place, turns, tokenizer, tokenize=True, return_dict=True, return_assistant_tokens_mask=True)
+    return list(result["input_ids"]), list(result["assistant_masks"])

@@ -1,0 +1,164 @@
+"""Rows of data files: JSON lines, JSON, CSV, parquet or Arrow, each row a mapping, with the place of every fault."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+from trainer.errors import TrainerError
+
+Row = tuple[str, dict[str, Any]]  # where it stands ("file, line 3"), and its columns
+
+
+def existing(names: Sequence[str]) -> list[Path]:
+    """The data files of the settings; TrainerError when there are none or one is not there."""
+    missing = [name for name in names if not Path(name).is_file()]
+    if missing or not names:
+        message = f"no such file: {', '.join(missing)}" if missing else "no data"
+        raise TrainerError("no-data", message, "Set data to JSON lines or parquet files.")
+    return [Path(name) for name in names]
+
+
+def read_rows(files: list[Path]) -> Iterator[Row]:
+    """Every row of every file in order. TrainerError names the file and the line of what cannot be read."""
+    for path in files:
+        count = 0
+        for row in SUFFIXES.get(path.suffix, _json_lines)(path):
+            count += 1
+            yield row
+        if not count:
+            raise TrainerError("empty-data", f"{path}: no examples", "Give a file with at least one example.")
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.strip():
+                    continue
+                place = f"{path}, line {number}"
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    raise TrainerError(
+                        "broken-line", f"{place}: not JSON ({error})", "Correct or remove that line."
+                    ) from None
+                if not isinstance(row, dict):
+                    raise TrainerError(
+                        "broken-line", f"{place}: not an object", 'Each line must be {"column": value, ...}.'
+                    )
+                yield place, row
+    except OSError as error:
+        raise TrainerError(
+            "unreadable-file", f"{path}: {error.strerror}", "Check the path and its permissions."
+        ) from None
+
+
+def _json(path: Path) -> Iterator[Row]:
+    """A list of rows, or JSON lines under this ending."""
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(256).lstrip()[:1]
+        if first != b"[":
+            yield from _json_lines(path)
+            return
+        rows = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from None
+    except (ValueError, RecursionError) as error:
+        raise TrainerError("broken-line", f"{path}: not JSON ({error})", "Correct the file at that place.") from None
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise TrainerError(
+                "broken-line", f"{path}, row {number}: not an object", 'Each row must be {"column": value, ...}.'
+            )
+        yield f"{path}, row {number}", row
+
+
+def _text(path: Path) -> Iterator[Row]:
+    """The whole file as one text."""
+    try:
+        yield str(path), {"text": path.read_text(encoding="utf-8")}
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from None
+    except UnicodeDecodeError as error:
+        raise TrainerError("unreadable-file", f"{path}: not UTF-8 at byte {error.start}", "Convert it.") from None
+
+
+def _csv(path: Path) -> Iterator[Row]:
+    """Rows under a line of column names; every value is a text."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
+            for row in reader:
+                place = f"{path}, line {reader.line_num}"
+                if None in row or None in row.values():
+                    raise TrainerError(
+                        "broken-line", f"{place}: not as many values as the {len(reader.fieldnames or [])} columns",
+                        "Correct that line; a value with a separator in it stands in quotes.",
+                    )  # fmt: skip
+                yield place, dict(row)
+    except OSError as error:
+        raise _unreadable(path, error.strerror) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TrainerError("unreadable-file", f"{path}: {error}", "Give a CSV file in UTF-8.") from None
+
+
+def _parquet(path: Path) -> Iterator[Row]:
+    yield from _arrow_batches(path, "parquet", lambda _: _parquet_batches(path))
+
+
+def _arrow(path: Path) -> Iterator[Row]:
+    """Arrow's stream format, as Dataset.save_to_disk writes it, or its file format."""
+
+    def batches(pyarrow: Any) -> Iterator[Any]:
+        with pyarrow.memory_map(str(path)) as source:
+            try:
+                reader = pyarrow.ipc.open_stream(source)
+            except pyarrow.ArrowInvalid:
+                found = pyarrow.ipc.open_file(source)
+                yield from (found.get_batch(number) for number in range(found.num_record_batches))
+            else:
+                yield from reader
+
+    yield from _arrow_batches(path, "Arrow", batches)
+
+
+def _parquet_batches(path: Path) -> Iterator[Any]:
+    import pyarrow.parquet as parquet
+
+    yield from parquet.ParquetFile(path).iter_batches()
+
+
+def _arrow_batches(path: Path, kind: str, batches: Callable[[Any], Iterator[Any]]) -> Iterator[Row]:
+    try:
+        import pyarrow
+    except ImportError:
+        raise TrainerError(
+            "no-parquet", f"{path}: pyarrow is not installed", "Install pyarrow, or convert to JSON lines."
+        ) from None
+    number = 0
+    try:
+        for batch in batches(pyarrow):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", row
+    except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
+        first, _, _ = str(error).partition("\n")
+        article = "an" if kind == "Arrow" else "a"
+        raise TrainerError("unreadable-file", f"{path}: {first}", f"Give {article} {kind} file.") from None
+
+
+def _unreadable(path: Path, why: str | None) -> TrainerError:
+    return TrainerError("unreadable-file", f"{path}: {why}", "Check the path and its permissions.")
+
+
+# How a file is read, by its ending; any other is taken for JSON lines.
+SUFFIXES: dict[str, Callable[[Path], Iterator[Row]]] = {
+    ".jsonl": _json_lines, ".jsonl.gz": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet,
+    ".arrow": _arrow, ".txt": _text,
+}  # fmt: skip

@@ -1,0 +1,36 @@
+"""Examples as the model gets them: each token for itself, what is trained in colour."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trainer.data.dialogue import encode_rows
+from trainer.data.examples import read_rows
+from trainer.settings import Settings
+
+TRAINED, READ, OFF = "\x1b[32m", "\x1b[2m", "\x1b[0m"
+
+
+def shown(files: Sequence[Path], tokenizer: Any, settings: Settings, count: int, colour: bool) -> Iterator[str]:
+    """Lines for people about the first `count` examples; without colour, ▸ stands before a token that is trained."""
+    rows = list(itertools.islice(read_rows(list(files)), count))
+    for (place, _), (ids, trained) in zip(rows, encode_rows(rows, tokenizer, settings)):
+        yield f"{place}: {len(ids)} tokens, {sum(trained)} of them trained"
+        yield "".join(
+            piece(text, bool(mark), colour) for text, mark in zip(tokenizer.convert_ids_to_tokens(ids), _marks(trained))
+        )
+
+
+def piece(token: str, trained: bool, colour: bool) -> str:
+    """One token between bars, spaces and line ends made visible."""
+    text = token.replace("Ġ", "·").replace("▁", "·").replace("Ċ", "⏎\n").replace("\n", "⏎\n")
+    if colour:
+        return f"{TRAINED if trained else READ}{text}{OFF}|"
+    return f"{'▸' if trained else ''}{text}|"
+
+
+def _marks(trained: Sequence[int]) -> list[int]:
+    return [0, *trained[1:]]  # the first token of a document has nothing before it to be predicted from

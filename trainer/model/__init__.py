@@ -1,0 +1,1 @@
+"""The model: built, attended, adapted, and its losses."""

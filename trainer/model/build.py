@@ -1,0 +1,235 @@
+"""The model in training: built or loaded, with its attention, its precision and a check that packed documents do not
+leak.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.compute import hostmemory
+from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
+from trainer.data.batches import Batch, packed
+from trainer.data.workloads import Workload
+from trainer.errors import TrainerError
+from trainer.model import attention as attentions
+from trainer.model import kernels
+from trainer.report import Choice, Model
+from trainer.settings import Settings
+
+# Largest relative difference between a document computed alone and in a packed row that rounding explains, by
+# precision.
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 6e-2, torch.float16: 1e-2}
+TF32_TOLERANCE = 1e-2  # TF32 keeps as many bits of a factor as float16
+
+
+@dataclass
+class Trainee:
+    """A causal language model and how it is computed. `held` is closed at the end of the run."""
+
+    model: Any
+    device: torch.device
+    dtype: torch.dtype
+    attention: attentions.DocumentAttention | None
+    choices: list[Choice]
+    held: ExitStack = field(default_factory=ExitStack)
+    own_logits: bool = False  # the model does more to its logits than one matrix product
+    implementation: str = ""  # the name under which the model finds its attention
+    adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
+
+    def computing(self) -> Any:
+        """Context of a forward pass: autocast, unless everything is float32."""
+        return nullcontext() if self.dtype == torch.float32 else torch.autocast(self.device.type, dtype=self.dtype)
+
+    def hidden(self, batch: Batch, causal: bool = True) -> torch.Tensor:
+        """Last hidden states as (rows x tokens, width).
+
+        Packed rows attend within documents, fully when `causal` is off.
+        """
+        if self.attention is not None and "position_ids" in batch.inputs:
+            self.attention.enter(batch.lengths, batch.borders, causal)
+        output = self.model.get_decoder()(**batch.inputs, use_cache=False)
+        return output.last_hidden_state.flatten(0, 1)
+
+    def logits(self, batch: Batch) -> torch.Tensor:
+        """The model's own logits at every position as (rows x tokens, vocabulary)."""
+        if self.attention is not None and "position_ids" in batch.inputs:
+            self.attention.enter(batch.lengths, batch.borders)
+        return self.model(**batch.inputs, use_cache=False).logits.flatten(0, 1)
+
+    @property
+    def head(self) -> torch.Tensor:
+        """Weight of the output head, (vocabulary, width)."""
+        return self.model.get_output_embeddings().weight
+
+
+def build(settings: Settings, workload: Workload | None, processes: int = 1) -> Trainee:
+    """The model the settings ask for, on its device, in training mode and checked.
+
+    processes: those that share this machine. TrainerError says what is wrong.
+    """
+    device, device_choice = choose_device(settings.device)
+    precision = choose_precision(settings.precision, device)
+    choices = [device_choice, precision, choose_threads(settings.threads, processes)]
+    dtype = DTYPES[precision.value]
+    attention, implementation, held = None, "sdpa", ExitStack()
+    if settings.attention == "model":
+        choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
+    elif not settings.packing:
+        choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
+    else:
+        attention, why = attentions.choose(settings.attention, device, dtype)
+        implementation, context, way = attentions.install(attention, settings.compile == "on")
+        held.enter_context(context)
+        choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
+    torch.manual_seed(settings.seed)
+    try:
+        model = load_model(settings, workload, implementation).to(device)
+        model.train()
+        if settings.recompute not in ("auto", "none"):
+            recompute(model, settings.recompute, settings.recompute_rng)
+        if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
+            choices.append(held.enter_context(kernels.installed(model)))
+        trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
+        _check(trainee)
+        if settings.compile == "on":
+            compile_layers(trainee)  # after the probes: their few tokens would be compiled first, and for any length
+    except BaseException:
+        held.close()
+        raise
+    return trainee
+
+
+def load_model(settings: Settings, workload: Workload | None, implementation: str) -> Any:
+    """The model in float32 on the host, from its folder, or with random weights from torch's present seed."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()  # the run has one of its own
+    if settings.model:
+        folder = Path(settings.model)
+        if not (folder / "config.json").is_file():
+            raise TrainerError(
+                "no-model", f"{folder}: no config.json there", "Give a folder written by save_pretrained."
+            )
+        try:
+            return AutoModelForCausalLM.from_pretrained(
+                folder, attn_implementation=implementation, **in_precision(torch.float32)
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise TrainerError("bad-model", f"{folder}: {error}", "Check the files of that folder.") from None
+    if settings.model_config:
+        path = Path(settings.model_config)
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise TrainerError(
+                "bad-model", f"{path}: {error}", "Give a JSON file with a model configuration."
+            ) from None
+    elif workload:
+        values = workload.config
+    else:
+        raise TrainerError("no-model", "nothing to train", "Set workload, model or model_config.")
+    values = dict(values)
+    try:
+        config = AutoConfig.for_model(values.pop("model_type"), **values)
+        return AutoModelForCausalLM.from_config(config, attn_implementation=implementation)
+    except (KeyError, ValueError, TypeError) as error:
+        raise TrainerError(
+            "bad-model", f"model configuration: {error}", "Name a model_type this transformers knows."
+        ) from None
+
+
+def in_precision(dtype: torch.dtype) -> dict[str, torch.dtype]:
+    """`from_pretrained`'s option for the precision of the weights, under the name that this transformers has for it."""
+    import transformers
+
+    return {"dtype" if int(transformers.__version__.partition(".")[0]) >= 5 else "torch_dtype": dtype}
+
+
+def size(model: Any) -> Model:
+    """The report's counts of weights: all, and those that are trained."""
+    parameters = list(model.parameters())
+    return Model(sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad))
+
+
+def compile_layers(trainee: Trainee) -> None:
+    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes."""
+    if trainee.attention is not None:
+        attentions.leave_uncompiled(trainee.attention, trainee.implementation)
+    for layer in trainee.model.get_decoder().layers:
+        layer.compile()
+
+
+def recompute(model: Any, rung: str, same_masks: bool) -> None:
+    """Activation checkpointing of all decoder layers ("full") or every other one ("alternate"), non-reentrant: the
+    other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves the process.
+
+    TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
+    """
+    if not same_masks:
+        dropping = sorted(
+            name for name, value in model.config.to_dict().items()
+            if ("dropout" in name or name.endswith(("pdrop", "drop"))) and isinstance(value, float) and value > 0
+        )  # fmt: skip
+        if dropping or any(isinstance(module, torch.nn.Dropout) and module.p > 0 for module in model.modules()):
+            raise TrainerError(
+                "wrong-gradients",
+                f"recompute_rng=false, but this model drops out ({', '.join(dropping) or 'a Dropout layer'}): the "
+                "recomputation would draw other masks",
+                "Leave recompute_rng on, or set the dropout to 0 in the model's configuration.",
+            )
+    options = {"use_reentrant": False, "preserve_rng_state": same_masks}
+    if hasattr(model, "activation_checkpointing_enable"):  # its name from transformers 5.2x on
+        model.activation_checkpointing_enable(options)
+    else:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
+    if model.device.type == "cpu":
+        hostmemory.give_back()
+    if rung == "alternate":
+        for layer in model.get_decoder().layers[1::2]:
+            layer.gradient_checkpointing = False
+
+
+def _check(trainee: Trainee) -> None:
+    """Two probes of a few tokens: does a second document change when one is packed before it, and is the head one
+    product?
+    """
+    vocabulary = trainee.head.shape[0]
+    first, second = ([(7 * n + shift) % vocabulary for n in range(size)] for shift, size in ((1, 9), (3, 6)))
+    alone, both = (
+        packed([(ids, [1] * len(ids)) for ids in row]).to(trainee.device) for row in ([second], [first, second])
+    )
+    tolerance = TOLERANCE[trainee.dtype]
+    if trainee.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
+        tolerance = max(tolerance, TF32_TOLERANCE)
+    trainee.model.eval()  # dropout would make any two passes differ
+    try:
+        with torch.no_grad(), trainee.computing():
+            if trainee.attention is not None:
+                apart, together = trainee.hidden(alone), trainee.hidden(both)[len(first) :]
+                if _difference(apart, together) > tolerance:
+                    raise TrainerError(
+                        "documents-leak",
+                        "with this model a document's states depend on its neighbours in a packed row",
+                        "Train it with packing=false and attention=model.",
+                    )
+                product = trainee.hidden(alone) @ trainee.head.t().to(apart.dtype)
+                trainee.own_logits = _difference(trainee.logits(alone), product) > tolerance
+    finally:
+        trainee.model.train()
+    if trainee.own_logits:
+        trainee.choices.append(
+            Choice("head", "all", "this model's logits are more than one product of hidden states and head")
+        )
+
+
+def _difference(left: torch.Tensor, right: torch.Tensor) -> float:
+    """Largest absolute difference relative to the largest value."""
+    left, right = left.float(), right.float()
+    return float((left - right).abs().max() / right.abs().max().clamp_min(1e-12))

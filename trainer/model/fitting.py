@@ -1,0 +1,76 @@
+"""What is decided when data and model are there: recomputation, pieces, and compiling, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from trainer.compute import compiling, flops
+from trainer.compute.parallel import Group
+from trainer.data.counts import Counts
+from trainer.data.source import Prepared
+from trainer.model import memory
+from trainer.model.build import Trainee, compile_layers, recompute
+from trainer.report import Choice
+from trainer.settings import Settings
+
+
+def fit(
+    trainee: Trainee, prepared: Prepared, settings: Settings, group: Group, steps: int, before: dict[str, Any]
+) -> tuple[Settings, int]:
+    """Settle what the settings leave to us; returns them settled, and the most tokens to compute at once (0: all).
+
+    steps: of the whole run; 0 for a measured one. before: the state of the checkpoint that the run continues from,
+    whose decisions are kept, since other kernels round otherwise; {} for a new run.
+    """
+    batches = prepared.source.step(0, 0)
+    settings = _compile(trainee, prepared, settings, group, steps, before, batches)
+    if settings.recompute != "auto":
+        return settings, before.get("slots_limit", 0)
+    slots = max(batch.slots for batch in batches)
+    counts = Counts.of(batches)
+    longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
+    share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
+    plan, choice = memory.choose(trainee, group.kind, group.world, group.local_world, (slots, share, longest))
+    # Processes that compute one pass together take the most careful of their plans.
+    rung, limit = max(group.gathered((memory.RUNGS.index(plan.rung), plan.slots_limit)))
+    rung = memory.RUNGS.index(before["recompute"]) if before.get("recompute") in memory.RUNGS else rung
+    trainee.choices.append(choice)
+    if memory.RUNGS[rung] != "none":
+        recompute(trainee.model, memory.RUNGS[rung], settings.recompute_rng)
+    return replace(settings, recompute=memory.RUNGS[rung]), before.get("slots_limit", limit)
+
+
+def _compile(
+    trainee: Trainee,
+    prepared: Prepared,
+    settings: Settings,
+    group: Group,
+    steps: int,
+    before: dict[str, Any],
+    batches: Any,
+) -> Settings:
+    on = settings.compile == "on"
+    if settings.compile == "auto":
+        device = trainee.device
+        decision = compiling.Decision(False, "a measured run ends before it pays")
+        if "compiled" in before:
+            decision = compiling.Decision(bool(before["compiled"]), "as before the interruption")
+        elif steps:
+            work = flops.work_of(trainee.model).of(Counts.of(batches))
+            seconds = compiling.predicted_seconds(work, device, settings.peak_tflops * 1e12)
+            decision = compiling.decide(steps, seconds, device.type, compiling.missing_tool(device))
+        on = bool(group.gathered(decision.on)[0])
+        trainee.choices.append(Choice("compile", "on" if on else "off", decision.reason))
+        if on:
+            compile_layers(trainee)
+    if on:
+        compiling.keep_compiled(trainee.device)
+        prepared.source.fill = True
+    return replace(settings, compile="on" if on else "off")
+
+
+def as_reported(settings: Settings) -> dict[str, Any]:
+    """Settled settings that a report gives as plain yes and no, as baselines recorded them."""
+    rung = settings.recompute
+    return {"compile": settings.compile == "on", "recompute": rung if rung == "alternate" else rung == "full"}

@@ -1,0 +1,205 @@
+"""How much memory a run will need, and from that: is anything recomputed, and how much is computed at once."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from trainer.compute import randomness
+from trainer.data.batches import packed, padded
+from trainer.model import losses
+from trainer.model.build import Trainee
+from trainer.report import Choice
+
+RUNGS = ("none", "alternate", "full")
+MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
+PROBE = 128  # tokens of the smaller probing pass
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What one model needs, bytes. `layers`: how many decoder layers share `inside`.
+
+    fixed: weights, gradients, moments and copies; inside, outside: kept per token for the backward pass within and
+    around the decoder layers; entry: inputs of all layers, per token; logit: one position's logits in float32.
+    """
+
+    fixed: float
+    inside: float
+    outside: float
+    entry: float
+    logit: float
+    layers: int
+
+    def peak(self, rung: str, slots: int, trained: int) -> float:
+        """Bytes at the worst moment of a step of `slots` tokens at once, `trained` of them predicted.
+
+            fixed + slots x (outside + kept(rung) + 2 x inside / layers) + 3 x logit x trained
+
+        kept: `inside` without recomputation; with every layer recomputed its inputs (`entry`), of every other layer
+        half of each. That is Korthikanti et al., arXiv 2205.05198, section 4, with the bytes per layer counted from
+        the model itself (`footprint`) instead of their 34 s b h. 2 x inside / layers: the layer being recomputed, and
+        the gradients of its tensors while the backward pass goes through it. 3: the logits, their log-softmax, and
+        the gradient, of all positions or of one chunk (`trainer.model.losses`). fixed: 16 bytes per trained weight for
+        float32 weight, gradient and AdamW's two moments (ZeRO, arXiv 1910.02054, section 3.1), 4 per frozen one, 2
+        more per weight under autocast, which keeps its casts until the pass ends.
+
+        It is up to a third too high where one layer is much of the model: the layer in work and the logits, which are
+        both counted, are not held at once. That what is freed is free again holds on the host by `compute.hostmemory`.
+        """
+        part = self.inside / max(1, self.layers)
+        kept = {"none": self.inside, "alternate": (self.inside + self.entry) / 2, "full": self.entry}[rung]
+        logits = min(self.logit * trained, max(losses.CHUNK_BYTES, self.logit))
+        return self.fixed + slots * (self.outside + kept + 2 * part) + 3 * logits
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rung, the most slots computed at once (0: whole micro-batches), and the reason for both."""
+
+    rung: str
+    slots_limit: int
+    reason: str
+
+
+def plan(need: Footprint, budget: float, slots: int, trained_share: float, longest: int) -> Plan:
+    """The first that fits `budget` bytes: everything kept, every other layer recomputed, all recomputed, and then
+    smaller pieces of a micro-batch down to its longest document.
+
+    slots: tokens of a micro-batch; trained_share: of them, those predicted.
+    """
+
+    def fits(rung: str, size: int) -> bool:
+        return need.peak(rung, size, int(size * trained_share)) <= budget
+
+    def told(rung: str, size: int) -> str:
+        return (
+            f"about {_gigabytes(need.peak(rung, size, int(size * trained_share)))} of {_gigabytes(budget)} free for "
+            f"{size} tokens at once"
+        )
+
+    for rung in RUNGS:
+        if fits(rung, slots):
+            before = (
+                ""
+                if rung == "none"
+                else f"; without it {_gigabytes(need.peak('none', slots, int(slots * trained_share)))}"
+            )
+            return Plan(rung, 0, told(rung, slots) + before)
+    size = slots
+    while size // 2 >= longest:
+        size //= 2
+        if fits("full", size):
+            return Plan("full", size, told("full", size))
+    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit")
+
+
+def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
+    """Count what a small forward pass keeps for its backward pass, and the states of the weights.
+
+    shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets).
+    """
+    model = trainee.model
+    total = sum(p.numel() * p.element_size() for p in model.parameters())
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    # What is frozen is held in the compute precision already (`trainer.model.lora`).
+    casts = sum(2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype)
+    inside, outside, entry = _kept(trainee)
+    return Footprint(
+        fixed=(total + trained * (12 + 4 * copies)) / shards + casts, inside=inside, outside=outside, entry=entry,
+        logit=4.0 * trainee.head.shape[0], layers=len(model.get_decoder().layers),
+    )  # fmt: skip
+
+
+def _kept(trainee: Trainee) -> tuple[float, float, float]:
+    """Bytes per token kept: within layers, elsewhere, as the layers' inputs.
+
+    From passes over PROBE tokens and twice as many: what does not grow with the tokens is no token's, above all the
+    casts of the weights that autocast keeps, which `fixed` counts already. Where attention keeps its weights
+    (`trainer.model.blockwise`), they are counted as in documents of some 200 tokens, too few where most are longer.
+    """
+    small, large = _kept_by(trainee, PROBE), _kept_by(trainee, 2 * PROBE)
+    inside, outside, entry = ((after - before) / PROBE for before, after in zip(small, large))
+    return inside, outside, entry
+
+
+def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
+    """Bytes kept by a pass over so many tokens, in two documents."""
+    weights = {p.untyped_storage().data_ptr() for p in trainee.model.parameters()}
+    seen: set[int] = set()
+    kept = {"inside": 0, "outside": 0, "entry": 0}
+    where: list[str] = ["outside"]
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in seen | weights:
+            seen.add(storage.data_ptr())
+            kept[where[-1]] += storage.nbytes()
+        return tensor
+
+    def enter(module: Any, inputs: Any) -> None:  # noqa: ARG001 - a hook's signature
+        kept["entry"] += inputs[0].numel() * inputs[0].element_size() if inputs else 0
+        where.append("inside")
+
+    documents = [([1] * (tokens // 2), [0] * (tokens // 2))] * 2
+    batch = (packed(documents) if trainee.attention is not None else padded(documents, 0)).to(trainee.device)
+    before = randomness.tensors(trainee.device)
+    with ExitStack() as held:
+        for layer in trainee.model.get_decoder().layers:
+            held.callback(layer.register_forward_pre_hook(enter).remove)
+            held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():
+            trainee.hidden(batch)
+    randomness.restore_torch(trainee.device, before)
+    return kept["inside"], kept["outside"], kept["entry"]
+
+
+def free(device: torch.device, processes: int) -> float:
+    """Bytes that a process may plan with, what its model holds already included.
+
+    processes: those of this run on this machine, which share the host's memory (each has a GPU of its own).
+    """
+    if device.type == "cuda":
+        return MARGIN * float(torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device))
+    return MARGIN * _host_free() / processes
+
+
+def _host_free() -> float:
+    with open("/proc/self/statm", encoding="ascii") as stream:
+        own = float(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    found: dict[str, float] = {}
+    with open("/proc/meminfo", encoding="ascii") as stream:
+        for line in stream:
+            name, _, value = line.partition(":")
+            found[name] = float(value.split()[0]) * 1024
+    left = found["MemAvailable"]
+    try:
+        limit, current = (Path("/sys/fs/cgroup/memory." + name).read_text("ascii") for name in ("max", "current"))
+        left = min(left, float(limit) - float(current))
+    except (OSError, ValueError):
+        pass  # no cgroup limit ("max" is no number): the machine's memory is the limit
+    return left + own
+
+
+def choose(
+    trainee: Trainee, kind: str, world: int, local_world: int, shape: tuple[int, float, int]
+) -> tuple[Plan, Choice]:
+    """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document."""
+    need = footprint(trainee, world if kind == "fsdp2" else 1, int(kind == "ddp"))
+    try:
+        budget = free(trainee.device, local_world)
+    except (OSError, KeyError, ValueError):
+        reason = "the free memory is not known here"
+        return Plan("none", 0, reason), Choice("recompute", "none", reason)
+    found = plan(need, budget, *shape)
+    value = found.rung + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
+    return found, Choice("recompute", value, found.reason)
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.1f} GB"

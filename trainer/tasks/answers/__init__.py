@@ -1,0 +1,1 @@
+"""Answers of the model, for rejection fine-tuning: prompts, sampling, judging, and what is kept."""
