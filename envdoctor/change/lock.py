@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -61,6 +62,7 @@ def _open(control: Path) -> int:
     try:
         while True:
             control.mkdir(mode=0o700, exist_ok=True)
+            _require_trusted(control)
             with contextlib.suppress(FileNotFoundError):  # removed by the last holder between the two calls
                 descriptor = os.open(control / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
                 (control / ".gitignore").write_text("*\n")
@@ -73,6 +75,23 @@ def _open(control: Path) -> int:
             "envdoctor fix --env NEWPATH",
             exit_code=3,
         ) from error
+
+
+def _require_trusted(control: Path) -> None:
+    """Where everybody may write beside the environment, somebody else may have made the folder first: what its journal
+    says would lead `undo` to a state of theirs."""
+    status = control.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise Trouble(
+            "is not a folder", file=control, remedy="Find out who has put it there, and remove it.", exit_code=3
+        )
+    if hasattr(os, "geteuid") and status.st_uid not in (os.geteuid(), 0, control.parent.stat().st_uid):
+        raise Trouble(
+            f"belongs to user {status.st_uid}, who could have put any state into it",
+            file=control,
+            remedy="Run it as that user, if the environment is theirs; else remove the folder.",
+            exit_code=3,
+        )
 
 
 def _tidy(control: Path) -> None:
