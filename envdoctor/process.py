@@ -80,6 +80,7 @@ class Child:
         self._deadline = self._started + deadline
         self._not_started: str | None = None
         self._popen: subprocess.Popen[bytes] | None = None
+        self._reaping = threading.Lock()  # between a look that it has not been reaped, and a signal by its number
         try:
             self._popen = subprocess.Popen(
                 self.argv,
@@ -109,17 +110,18 @@ class Child:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the child's whole group, while another thread waits for it."""
-        if self._popen is not None and self._popen.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+        if self._popen is None:
+            return
+        with self._reaping, contextlib.suppress(ProcessLookupError, PermissionError):
+            if self._popen.returncode is None:  # else its number may be another program's by now
                 os.killpg(self._popen.pid, number)
 
     def kill(self) -> None:
         """Kill the child's whole group; abandon it if it does not die."""
         if self._popen is None:
             return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        self.send(signal.SIGKILL)
+        with self._reaping, contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(REAP_SECONDS)
         for stream in (self._popen.stdout, self._popen.stderr):
             if stream is not None:
@@ -137,7 +139,7 @@ class Child:
             while selector.get_map():
                 remaining = self._deadline - time.monotonic()
                 if remaining <= 0:
-                    if popen.poll() is None:
+                    if not _ended(popen):
                         return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), True
                     # It ended, perhaps in time and only waited for late: what it left in its pipes is still taken.
                     exited_at = exited_at or time.monotonic()
@@ -157,7 +159,7 @@ class Child:
                         for line in lines:
                             on_line(line.decode(errors="replace"))
                 # A grandchild may hold the pipes open after the child itself has ended; its output is not waited for.
-                if not ready and popen.poll() is not None:
+                if not ready and _ended(popen):
                     exited_at = exited_at or time.monotonic()
                     if time.monotonic() - exited_at > REAP_SECONDS:
                         break
@@ -166,10 +168,18 @@ class Child:
         return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), False
 
     def _reap(self, popen: subprocess.Popen[bytes]) -> int | None:
-        try:
-            code = popen.wait(max(self._deadline - time.monotonic(), REAP_SECONDS))
-        except subprocess.TimeoutExpired:
-            return None
+        """The child's exit code, None when it goes on. What it started in its group and left behind is ended with it:
+        that is known by the child's number, which is nobody else's until the child has been waited for."""
+        give_up = time.monotonic() + max(self._deadline - time.monotonic(), REAP_SECONDS)
+        pause = 0.0005
+        while not _ended(popen):
+            if time.monotonic() > give_up:
+                return None
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+        self.send(signal.SIGKILL)
+        with self._reaping:
+            code = popen.wait()
         for stream in (popen.stdout, popen.stderr):
             if stream is not None:
                 stream.close()
@@ -185,6 +195,16 @@ class Child:
             timed_out=timed_out,
             not_started=self._not_started,
         )
+
+
+def _ended(popen: subprocess.Popen[bytes]) -> bool:
+    """Whether a child has ended. It is not waited for yet, so that its number stays its own."""
+    if popen.returncode is not None or not hasattr(os, "waitid"):  # macOS
+        return popen.poll() is not None
+    try:
+        return os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # where SIGCHLD is ignored, nobody has to be waited for
+        return popen.poll() is not None
 
 
 def run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -113,7 +114,41 @@ def test_a_grandchild_that_holds_the_pipes_is_not_waited_for() -> None:
     child = process.Child([sys.executable, "-c", code], deadline=60)
     outcome = child.wait()
     assert (outcome.code, outcome.out) == (0, "done\n")
-    child.kill()
+
+
+def test_what_a_child_leaves_in_its_group_ends_with_it() -> None:
+    code = "import os, time\npid = os.fork()\nif not pid:\n    os.close(1); os.close(2); time.sleep(600)\nprint(pid)"
+    outcome = process.run([sys.executable, "-c", code], deadline=60)
+    assert outcome.code == 0
+    assert until(lambda: not alive(int(outcome.out)))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc/sys/kernel/ns_last_pid")
+@pytest.mark.skipif(os.geteuid() != 0, reason="choosing a process id needs root")
+def test_the_next_owner_of_a_process_id_is_left_alone() -> None:
+    """A child has ended and was waited for; its number is given to a program that leads a group of its own."""
+    child = process.Child([sys.executable, "-c", ""], deadline=60)
+    assert child.wait().code == 0
+    assert child._popen is not None
+    other = _with_the_id(child._popen.pid)
+    try:
+        child.kill()
+        child.send(signal.SIGTERM)
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def _with_the_id(number: int) -> subprocess.Popen[bytes]:
+    for _ in range(200):
+        Path("/proc/sys/kernel/ns_last_pid").write_text(str(number - 1))
+        other = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        if other.pid == number:
+            return other
+        other.kill()
+        other.wait()
+    pytest.skip("the process id was taken by others each time")
 
 
 def test_a_child_that_ended_in_time_and_is_waited_for_late() -> None:

@@ -13,13 +13,16 @@ from typing import Any
 
 from trainer import tasks
 from trainer.data import workloads
-from trainer.errors import TrainerError
+from trainer.errors import TrainerError, in_one_line
 from trainer.measure import order as orders
 from trainer.measure.protocol import Protocol
 from trainer.report import Failure, RunReport
 from trainer.settings import as_file
 from trainer.terminal import chat, closing, command_line
 from trainer.terminal.closing import program, say
+
+# What gloo says of a process that is no longer there.
+GONE = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -104,6 +107,9 @@ def _unexpected(error: Exception) -> Failure:
     if kind == "OutOfMemoryError" or "can't allocate memory" in str(error):
         text = "Lower tokens_per_row (accumulate more instead), or set recompute=full."
         return Failure("out-of-memory", str(error).split("\n")[0], text)
+    if kind in ("DistBackendError", "DistNetworkError") or any(words in str(error) for words in GONE):
+        text = "Its own message or the system's log tells why; the same command goes on from the last checkpoint."
+        return Failure("other-process", f"another process of this run has ended ({in_one_line(error, 120)})", text)
     import traceback
 
     frames = traceback.extract_tb(error.__traceback__)

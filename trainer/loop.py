@@ -27,6 +27,8 @@ def train(run: Run, observers: Sequence[Observer], partial: Gradients | None = N
     `partial`: gradients of a step cut short.
     """
     settings, trainee, stepper, watch, group = run.settings, run.trainee, run.stepper, run.stopwatch, run.group
+    if settings.max_steps and run.position.step >= settings.max_steps:
+        return  # stopped between its last checkpoint and its model
     device, source, every = trainee.device, run.prepared.source, settings.checkpoint_every
     computing = 1 if device.type == "cuda" else torch.get_num_threads()
     machine = feed.Machine(device.type == "cuda", usable_cores() // group.local_world - computing)

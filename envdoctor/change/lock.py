@@ -1,7 +1,8 @@
 """One change at a time: an exclusive `flock` on a file in the journal's folder.
 
 The lock is handed to every installer that is started, so it stays taken while one of them still runs after its
-envdoctor was killed. Such an orphan works on a clone that nobody wants any more; it is ended, not waited for.
+envdoctor was killed. Such an orphan works on a clone that nobody wants any more; it is ended, not waited for. Who is
+an orphan is asked of the kernel: between taking the lock and signing it, the file names somebody else.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import contextlib
 import errno
 import os
 import signal
+import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from envdoctor.errors import Trouble
@@ -60,6 +62,7 @@ def _open(control: Path) -> int:
     try:
         while True:
             control.mkdir(mode=0o700, exist_ok=True)
+            _require_trusted(control)
             with contextlib.suppress(FileNotFoundError):  # removed by the last holder between the two calls
                 descriptor = os.open(control / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
                 (control / ".gitignore").write_text("*\n")
@@ -72,6 +75,23 @@ def _open(control: Path) -> int:
             "envdoctor fix --env NEWPATH",
             exit_code=3,
         ) from error
+
+
+def _require_trusted(control: Path) -> None:
+    """Where everybody may write beside the environment, somebody else may have made the folder first: what its journal
+    says would lead `undo` to a state of theirs."""
+    status = control.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise Trouble(
+            "is not a folder", file=control, remedy="Find out who has put it there, and remove it.", exit_code=3
+        )
+    if hasattr(os, "geteuid") and status.st_uid not in (os.geteuid(), 0, control.parent.stat().st_uid):
+        raise Trouble(
+            f"belongs to user {status.st_uid}, who could have put any state into it",
+            file=control,
+            remedy="Run it as that user, if the environment is theirs; else remove the folder.",
+            exit_code=3,
+        )
 
 
 def _tidy(control: Path) -> None:
@@ -99,10 +119,10 @@ def _take(descriptor: int, path: Path) -> None:
                     remedy="Keep the environment on a file system that supports flock.",
                     exit_code=3,
                 ) from error
-        owner = _owner(descriptor)
-        if owner is not None and _alive(*owner):
+        holding = _holding(descriptor)
+        if (process := _taker(descriptor, holding)) is not None:
             raise Trouble(
-                f"another envdoctor (process {owner[0]}) is changing this environment",
+                f"another envdoctor (process {process}) is changing this environment",
                 file=path,
                 remedy="Wait until it has ended.",
                 exit_code=3,
@@ -111,9 +131,22 @@ def _take(descriptor: int, path: Path) -> None:
             raise Trouble(
                 "is held by a process that does not end", file=path, remedy="See: fuser -v LOCKFILE", exit_code=3
             )
-        if owner is not None:
-            _end_orphans(path)
+        for orphan in holding.keys() - {os.getpid()}:
+            with contextlib.suppress(OSError):
+                os.kill(orphan, signal.SIGKILL)
         time.sleep(0.02)
+
+
+def _taker(descriptor: int, holding: Mapping[int, int]) -> int | None:
+    """The process that took the lock, if it lives.
+
+    What it wrote into the file tells only where the kernel shows nobody that has it: under another user, in another
+    container, without a /proc. The file may still name the one before, who may be dead, or alive and done.
+    """
+    if holding:
+        return next((process for process, taker in holding.items() if process == taker), None)
+    owner = _owner(descriptor)
+    return owner[0] if owner is not None and _alive(*owner) else None
 
 
 def _owner(descriptor: int) -> tuple[int, str] | None:
@@ -145,23 +178,27 @@ def _alive(process: int, started: str) -> bool:
     return True
 
 
-def _end_orphans(path: Path) -> None:
-    """Kill the processes that hold the lock although whoever took it is gone: installers of a killed envdoctor.
+def _holding(descriptor: int) -> dict[int, int]:
+    """The processes that have the lock on this open file's inode, each with the process that took it, if it is known.
 
-    ``/proc/PID/fdinfo/FD`` lists the locks held through a descriptor (proc_pid_fdinfo(5)); another envdoctor that has
-    merely opened the file in order to wait for it has none.
+    ``/proc/PID/fdinfo/FD`` lists the locks held through a descriptor (proc_pid_fdinfo(5)), and who took each; another
+    envdoctor that has merely opened the file in order to wait for it has none. A child that was handed the descriptor
+    has its parent's: where the parent is not among the holders, the child is an orphan.
     """
+    found: dict[int, int] = {}
+    wanted = os.fstat(descriptor)
     try:
-        wanted = path.stat()
         processes = list(os.scandir("/proc"))
     except OSError:
-        return
+        return found
     for entry in processes:
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+        if not entry.name.isdigit():
             continue
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
             for link in os.scandir(f"/proc/{entry.name}/fd"):
-                held = f"/proc/{entry.name}/fdinfo/{link.name}"
-                if os.path.samestat(os.stat(link.path), wanted) and "FLOCK" in Path(held).read_text():
-                    os.kill(int(entry.name), signal.SIGKILL)
-                    break
+                if not os.path.samestat(os.stat(link.path), wanted):
+                    continue
+                for line in Path(f"/proc/{entry.name}/fdinfo/{link.name}").read_text().splitlines():
+                    if line.startswith("lock:") and "FLOCK" in line:  # lock:  1: FLOCK  ADVISORY  WRITE 4711 ...
+                        found[int(entry.name)] = int(line.split()[5])
+    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from envdoctor.change.layout import asks
 from envdoctor.change.places import Places
 from envdoctor.errors import Trouble
 
+_PROBE = re.compile(r"/envdoctor/(facts/)?probe/\w+\.py$")  # of this version, and of those before it
 _END_SECONDS = 10.0  # how long a killed process may take to disappear
 
 
@@ -155,7 +157,7 @@ def _of_envdoctor(process: Path) -> bool:
         return True
     if not words[0]:  # it is ending: what it was can no longer be read, and it loads nothing more
         return True
-    return asks(words) or any("/envdoctor/probe/" in word and word.endswith(".py") for word in words[1:8])
+    return asks(words) or any(_PROBE.search(word) for word in words[1:8])
 
 
 def _same_files(process: Path) -> bool:

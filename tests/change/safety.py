@@ -1,11 +1,26 @@
-"""Counts for SAFETY.md: what becomes of an environment under a writer, and of a package from a damaged cache.
+"""Counts for SAFETY.md, one series a command; each ends in a JSON line, which is kept in recorded/safety.jsonl.
 
-python -m tests.change.safety writes 40     # a `fix` while a program writes: writes that are lost without a word
-python -m tests.change.safety caches 30     # files in place that the lock's hashes do not stand for: ours, and uv's
+python -m tests.change.safety writes 40        # a `fix` while a program writes: writes that are lost without a word
+python -m tests.change.safety caches 30        # files in place that the lock's hashes do not stand for: ours, and uv's
+python -m tests.change.safety wheels 36        # wheels of the locked hash whose contents are hostile, by uv and by pip
+python -m tests.change.safety certificates 14  # indexes that cannot show who they are
+python -m tests.change.safety confusion 8      # another index with the same version, and a higher one
+python -m tests.change.safety neighbours 10    # what we would make beside the environment is there, and somebody else's
+python -m tests.change.safety managed 2        # a Python that its distributor keeps (PEP 668), as uv's own are
+python -m tests.change.safety disks 20         # a disk that is full at some point
+python -m tests.change.safety lists 5          # access control lists
+python -m tests.change.safety many 1           # 100,000 files in the environment
+python -m tests.change.safety users 4          # nobody at root's environment, root at nobody's
+python -m tests.change.safety clocks 7         # clocks that are off, stand, run and jump (faketime)
+python -m tests.change.safety cycles 500       # check, fix, check, undo in one process
+
+Root and Linux, with strace, setfacl, setpriv, openssl and faketime for those that need them. ``--record FILE`` appends
+the line there; ``--from N`` begins with the N-th trial.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -20,14 +35,16 @@ from pathlib import Path
 from envdoctor.change.apply import apply, create
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
+from tests.change import attacks, surroundings
 from tests.change.conftest import World, make_environment, make_world, quiet
 from tests.change.test_nothing_lost import SITE, written_to
 
 PLANTED = ("planted.pth", "planted.py", "alpha/planted.py")
 
 
-def writes(world: World, _: random.Random, told: Counter[str]) -> None:
+def writes(world: World, chance: random.Random, told: Counter[str], trial: int) -> None:
     """One change under a program that appends to two files and makes files in two folders every 10 ms."""
+    del chance, trial
     missed: tuple[str, ...] = ()
     with written_to(world.environment) as rounds:
         try:
@@ -41,14 +58,15 @@ def writes(world: World, _: random.Random, told: Counter[str]) -> None:
     told["told as missed"] += len(missed)
     for name in ("etc/app.conf", f"{SITE}/gamma/settings.cfg"):
         gone = lines - set((world.environment / name).read_text().split())
-        told["lost"] += 0 if name in missed else len(gone)
+        told["bad: lost"] += 0 if name in missed else len(gone)
     for name in ("var/log", f"{SITE}/gamma/data"):
         gone = lines - {path.name for path in (world.environment / name).iterdir()}
-        told["lost"] += len(gone - {os.path.basename(path) for path in missed})
+        told["bad: lost"] += len(gone - {os.path.basename(path) for path in missed})
 
 
-def caches(world: World, chance: random.Random, told: Counter[str]) -> None:
+def caches(world: World, chance: random.Random, told: Counter[str], trial: int) -> None:
     """One installation from a warm cache in which one bit is turned, a line appended, or a file planted."""
+    del trial
     other = world.change(environment=world.environment.parent / "other", python=sys.executable)
     create(other, verify=lambda clone: None, progress=quiet)
     (info,) = (world.environment.parent / "cache").rglob("alpha-2.0.dist-info")
@@ -79,28 +97,69 @@ def caches(world: World, chance: random.Random, told: Counter[str]) -> None:
     )
     subprocess.run(run, check=True, timeout=60)
     apply(world.change(), verify=lambda clone: None, progress=quiet)
-    for name, place in (("envdoctor fix", world.environment), ("uv pip install --require-hashes", beside)):
-        same = (place / SITE / module.relative_to(info.parent)).read_bytes() == sound
-        planted = any((place / SITE / path).exists() for path in PLANTED)
-        told[f"{name}: not what was locked"] += not same or planted
+    told["beside: uv, trials"] += 1
+    for what, site in (("bad: not what was locked", world.environment), ("beside: uv, bad", beside)):
+        same = (site / SITE / module.relative_to(info.parent)).read_bytes() == sound
+        planted = any((site / SITE / path).exists() for path in PLANTED)
+        told[what] += not same or planted
 
 
-SERIES: dict[str, Callable[[World, random.Random, Counter[str]], None]] = {"writes": writes, "caches": caches}
+Trial = Callable[[World, random.Random, Counter[str], int], None]
+SERIES: dict[str, Trial] = {
+    "writes": writes,
+    "caches": caches,
+    "wheels": attacks.wheels,
+    "certificates": attacks.certificates,
+    "confusion": attacks.confusion,
+    "neighbours": attacks.neighbours,
+    "managed": surroundings.managed,
+    "disks": surroundings.disks,
+    "lists": surroundings.lists,
+    "many": surroundings.many,
+    "users": surroundings.users,
+    "clocks": surroundings.clocks,
+    "cycles": surroundings.cycles,
+}
 
 
-def main(series: str, trials: int) -> None:
-    """Run a series of so many trials and print its counts as JSON."""
+def series(name: str, trials: int, first: int = 0) -> dict[str, object]:
+    """Run so many trials, and count: ``bad`` is the sum of what was, by kind in ``counts``."""
     told: Counter[str] = Counter()
-    chance = random.Random(1)
-    for name in [name for name in os.environ if name.startswith(("PIP_", "UV_"))]:
-        del os.environ[name]
-    for _ in range(trials):
-        with tempfile.TemporaryDirectory(prefix="envdoctor-safety-") as folder:
+    for variable in [variable for variable in os.environ if variable.startswith(("PIP_", "UV_"))]:
+        del os.environ[variable]
+    began = time.monotonic()
+    at_once = trials if name == "cycles" else 1  # in one world
+    for begin in range(first, first + trials, at_once):
+        with tempfile.TemporaryDirectory(prefix="safety-", ignore_cleanup_errors=True) as folder:
             own = {"UV_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "HOME": folder, "UV_CACHE_DIR": f"{folder}/cache"}
             os.environ.update(own)
-            SERIES[series](make_world(Path(folder)), chance, told)
-    print(json.dumps({"series": series, "trials": trials, **dict(sorted(told.items()))}))
+            world = make_world(Path(folder))
+            for trial in range(begin, begin + at_once):
+                SERIES[name](world, random.Random(trial), told, trial)
+    ours = {key: count for key, count in sorted(told.items()) if not key.startswith("beside: ") and count}
+    beside = {key.removeprefix("beside: "): count for key, count in sorted(told.items()) if key.startswith("beside: ")}
+    bad = sum(count for key, count in ours.items() if key.startswith("bad"))
+    seconds = round(time.monotonic() - began, 1)
+    return {
+        "series": name, "first": first, "trials": trials, "bad": bad, "counts": ours, "beside": beside,
+        "seconds": seconds,
+    }  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("series", choices=SERIES)
+    parser.add_argument("trials", type=int)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--record", type=Path)
+    given = parser.parse_args()
+    line = json.dumps(series(given.series, given.trials, given.first))
+    print(line)
+    if given.record is not None:
+        with given.record.open("a", encoding="utf-8") as record:
+            print(line, file=record)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    raise SystemExit(main())

@@ -11,9 +11,11 @@ from pathlib import Path
 import packaging
 import pytest
 
+import envdoctor
 from envdoctor.change.places import places
 from envdoctor.change.users import _of_envdoctor, refuse_users, users
 from envdoctor.errors import Trouble
+from envdoctor.facts.collect import PROBES
 from tests.change.conftest import World
 
 WAIT = "print(1, flush=True); input()"
@@ -93,7 +95,7 @@ def test_we_and_our_parents_do_not_count(world: World) -> None:
 
 def test_the_probes_of_another_envdoctor_do_not_count(world: World, tmp_path: Path) -> None:
     """Else two at once would name each other's probes, which nobody can stop, instead of the lock."""
-    probes = tmp_path / "elsewhere" / "envdoctor" / "probe"
+    probes = tmp_path / "elsewhere" / PROBES.relative_to(Path(envdoctor.__file__).parents[1])
     probes.mkdir(parents=True)
     for folder, expected in ((probes, 0), (tmp_path, 1)):
         (folder / "torch_state.py").write_text(WAIT)

@@ -14,7 +14,7 @@ from trainer.checkpoints import save
 from trainer.checkpoints.save import folder_name
 from trainer.compute import randomness, sharding
 from trainer.data.feed import Position
-from trainer.errors import TrainerError
+from trainer.errors import TrainerError, in_one_line
 from trainer.state import Gradients, Run, Tensors
 
 
@@ -35,16 +35,39 @@ def resume(run: Run, folder: Path) -> Gradients | None:
         run.say(sentence)
     if found is None:
         return None
-    state, tensors = save.read(found)
-    if state["identity"] != run.prepared.identity:
+    try:
+        state, tensors = save.read(found)
+        if state["identity"] != run.prepared.identity:
+            raise TrainerError(
+                "other-run",
+                f"{found} was written by a run with other data or another plan",
+                "Choose another output, or set resume=never.",
+            )
+        _require_all(run, found.name, state, tensors)
+        partial = restore(run, state, tensors)
+    except torch.OutOfMemoryError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
+        # Its manifest verified, so nothing was torn: somebody has written it.
         raise TrainerError(
-            "other-run",
-            f"{found} was written by a run with other data or another plan",
-            "Choose another output, or set resume=never.",
-        )
-    partial = restore(run, state, tensors)
+            "bad-checkpoint",
+            f"{found} is no state of this run ({in_one_line(error, 200)})",
+            "Remove that folder to go on from the one before it, or set resume=never.",
+        ) from None
     run.say(f"continuing from {found} (step {run.position.step})")
     return partial
+
+
+def _require_all(run: Run, name: str, state: dict[str, Any], tensors: Tensors) -> None:
+    """ValueError where a weight that is trained is missing or has another shape, or another step is told of."""
+    trained = {name: tuple(p.shape) for name, p in run.trainee.model.named_parameters() if p.requires_grad}
+    found = {name: tuple(value.shape) for name, value in tensors["model"].items()}
+    if found != trained:
+        names = sorted(name for name in {*trained, *found} if trained.get(name) != found.get(name))
+        raise ValueError(f"weights that are missing, unknown or of another shape: {', '.join(names[:3])}")
+    position = Position(**state["position"])
+    if folder_name(position.step, position.micro) != name:
+        raise ValueError(f"it tells of step {position.step}")
 
 
 def checkpoint(run: Run, step_loss: torch.Tensor) -> None:

@@ -13,11 +13,13 @@ from typing import Any
 
 from trainer.data.examples import Row
 from trainer.data.formats import as_dialogue
+from trainer.data.timelimit import at_most
 from trainer.data.tokens import Encoded
 from trainer.errors import TrainerError
 from trainer.settings import Settings
 
 Span = tuple[int, int]  # characters, half-open
+TEMPLATE_SECONDS = 20.0  # for one row; rendering takes well under a millisecond
 BATCH = 512  # rows per call of the tokenizer, which spreads a batch over the cores
 
 
@@ -113,7 +115,8 @@ def _messages(place: str, messages: Any, tokenizer: Any) -> list[dict[str, Any]]
 
 def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **options: Any) -> Any:
     try:
-        return tokenizer.apply_chat_template(messages, **options)
+        with at_most(TEMPLATE_SECONDS):
+            return tokenizer.apply_chat_template(messages, **options)
     except Exception as error:  # noqa: BLE001 - a template is a program and may raise anything
         raise TrainerError(
             "chat-template-failed", f"{place}: {error}", "Correct the row or the chat template."

@@ -5,11 +5,15 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
 from trainer.errors import TrainerError
+
+LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
+PARQUET_ROWS = 64  # read at a time
 
 Row = tuple[str, dict[str, Any]]  # where it stands ("file, line 3"), and its columns
 
@@ -37,10 +41,12 @@ def read_rows(files: list[Path]) -> Iterator[Row]:
 def _json_lines(path: Path) -> Iterator[Row]:
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
                 if not line.strip():
                     continue
                 place = f"{path}, line {number}"
+                if len(line) > LONGEST:
+                    raise TrainerError("broken-line", f"{place}: longer than {LONGEST >> 20} MB", "Split that row.")
                 try:
                     row = json.loads(line)
                 except (ValueError, RecursionError) as error:
@@ -52,10 +58,10 @@ def _json_lines(path: Path) -> Iterator[Row]:
                         "broken-line", f"{place}: not an object", 'Each line must be {"column": value, ...}.'
                     )
                 yield place, row
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TrainerError("unreadable-file", f"{path}: {error}", "Give a whole gzip file.") from None
     except OSError as error:
-        raise TrainerError(
-            "unreadable-file", f"{path}: {error.strerror}", "Check the path and its permissions."
-        ) from None
+        raise _unreadable(path, error.strerror) from None
 
 
 def _json(path: Path) -> Iterator[Row]:
@@ -131,7 +137,8 @@ def _arrow(path: Path) -> Iterator[Row]:
 def _parquet_batches(path: Path) -> Iterator[Any]:
     import pyarrow.parquet as parquet
 
-    yield from parquet.ParquetFile(path).iter_batches()
+    # Few rows at a time: a small file may hold a long text once and name it in every row.
+    yield from parquet.ParquetFile(path).iter_batches(batch_size=PARQUET_ROWS)
 
 
 def _arrow_batches(path: Path, kind: str, batches: Callable[[Any], Iterator[Any]]) -> Iterator[Row]:
@@ -144,6 +151,12 @@ def _arrow_batches(path: Path, kind: str, batches: Callable[[Any], Iterator[Any]
     number = 0
     try:
         for batch in batches(pyarrow):
+            if batch.nbytes > batch.num_rows * LONGEST:
+                raise TrainerError(
+                    "broken-line",
+                    f"{path}, row {number + 1} or after: longer than {LONGEST >> 20} MB",
+                    "Split that row.",
+                )
             for row in batch.to_pylist():
                 number += 1
                 yield f"{path}, row {number}", row

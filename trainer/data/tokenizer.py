@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data.workloads import Workload
-from trainer.errors import TrainerError
+from trainer.errors import TrainerError, in_one_line
 from trainer.settings import Settings
 
 # Chat templates by name, for tokenizers that have none. chatml: turns between the marks of that name (which should be
@@ -33,9 +33,9 @@ def load_tokenizer(settings: Settings, workload: Workload | None) -> Any:
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        first, _, _ = str(error).partition("\n")
-        raise TrainerError("no-tokenizer", f"{folder}: {first}", "Give a folder with tokenizer.json.") from None
+    except Exception as error:  # noqa: BLE001 - the tokenizers raise what they like for files that somebody else broke
+        told = str(error).partition("\n")[0] if isinstance(error, (OSError, ValueError)) else in_one_line(error)
+        raise TrainerError("no-tokenizer", f"{folder}: {told}", "Give a folder with a sound tokenizer.json.") from None
     if not tokenizer.is_fast:
         raise TrainerError("slow-tokenizer", f"{folder}: only a slow tokenizer", "Save it with its tokenizer.json.")
     if settings.chat_template in TEMPLATES:

@@ -18,7 +18,7 @@ from trainer.data.batches import Batch, packed
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import kernels
+from trainer.model import kernels, unreadable
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
@@ -117,12 +117,10 @@ def load_model(settings: Settings, workload: Workload | None, implementation: st
             raise TrainerError(
                 "no-model", f"{folder}: no config.json there", "Give a folder written by save_pretrained."
             )
-        try:
+        with unreadable.named(folder, "Check the files of that folder."):
             return AutoModelForCausalLM.from_pretrained(
                 folder, attn_implementation=implementation, **in_precision(torch.float32)
             )
-        except (OSError, ValueError, KeyError) as error:
-            raise TrainerError("bad-model", f"{folder}: {error}", "Check the files of that folder.") from None
     if settings.model_config:
         path = Path(settings.model_config)
         try:
@@ -135,14 +133,11 @@ def load_model(settings: Settings, workload: Workload | None, implementation: st
         values = workload.config
     else:
         raise TrainerError("no-model", "nothing to train", "Set workload, model or model_config.")
-    values = dict(values)
-    try:
+    origin = Path(settings.model_config) if settings.model_config else Path("model configuration")
+    with unreadable.named(origin, "Name a model_type this transformers knows, with values that it takes."):
+        values = dict(values)
         config = AutoConfig.for_model(values.pop("model_type"), **values)
         return AutoModelForCausalLM.from_config(config, attn_implementation=implementation)
-    except (KeyError, ValueError, TypeError) as error:
-        raise TrainerError(
-            "bad-model", f"model configuration: {error}", "Name a model_type this transformers knows."
-        ) from None
 
 
 def in_precision(dtype: torch.dtype) -> dict[str, torch.dtype]:

@@ -1,21 +1,27 @@
 """Real reports, mutated, and ramps: none may end in an exception, take a second, or 256 MB.
 
-``python -m tests.facts.pasted.mutations --count 1000000 --seed 1`` reads and judges that many. One in eight is a ramp:
-a report's own beginning of a line, led into a repetition. A line on stdout for each that failed, with its seed to make
-it again (``--only SEED``), and at the end one JSON line with the counts. Exit code 1 when one failed.
+``python -m tests.facts.pasted.mutations --count 1000000 --seed 1 --processes 2 --record FILE`` reads and judges that
+many. One in eight is a ramp: a report's own beginning of a line, led into a repetition. A line on stdout for each that
+failed, with its seed to make it again (``--only SEED``), and at the end one JSON line with the counts. ``--record``
+appends a line for each piece of the series as it ends, so that a series that is stopped has been counted as far as it
+came, and ``--sum FILE`` adds such lines up. Exit code 1 when one failed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import signal
 import sys
 import time
+from collections.abc import Iterable, Mapping
+from multiprocessing import get_context
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.facts import pasted
@@ -25,6 +31,7 @@ from envdoctor.rules.diagnose import diagnose
 from tests.facts.pasted.ramps import UNITS
 
 ROOT = Path(__file__).resolve().parents[2]
+PIECE = 1_000  # texts whose counts are written down together
 SECONDS, MEMORY = 1.0, 256 * 2**20
 RULES = load_rules()
 REPORTS = [path.read_text("utf-8") for path in sorted((ROOT / "cases").glob("*.txt"))] + [
@@ -164,16 +171,50 @@ def series(first: int, count: int) -> dict[str, object]:
     }
 
 
+def _piece(first_and_count: tuple[int, int]) -> dict[str, object]:
+    return series(*first_and_count)
+
+
+def summed(pieces: Iterable[Mapping[str, Any]]) -> dict[str, object]:
+    """The counts of several pieces as those of one series; pieces that begin at the same seed count once."""
+    each = {piece["first"]: piece for piece in pieces}.values()
+    slowest = max(each, key=lambda piece: float(piece["slowest_seconds"]))
+    return {
+        "first": min(piece["first"] for piece in each),
+        "count": sum(piece["count"] for piece in each),
+        "failures": sum(piece["failures"] for piece in each),
+        "slowest_seconds": slowest["slowest_seconds"],
+        "slowest_seed": slowest["slowest_seed"],
+        "peak_memory_mb": max(piece["peak_memory_mb"] for piece in each),
+        "memory_exceeded": any(piece["memory_exceeded"] for piece in each),
+        "seconds": round(sum(piece["seconds"] for piece in each), 1),
+    }
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--record", type=Path, help="append the counts of each piece to this file")
+    parser.add_argument("--sum", type=Path, help="add up the pieces of such a file")
     parser.add_argument("--only", type=int, help="write the text of this seed to stdout")
     given = parser.parse_args()
     if given.only is not None:
         sys.stdout.buffer.write(mutated(given.only).encode("utf-8", "surrogatepass"))
         return 0
-    result = series(given.seed, given.count)
+    if given.sum is not None:
+        result = summed(json.loads(line) for line in given.sum.read_text("utf-8").splitlines())
+    else:
+        end = given.seed + given.count
+        todo = [(first, min(PIECE, end - first)) for first in range(given.seed, end, PIECE)]
+        done = []
+        # Forked, so that nothing is imported or read twice; the patterns are compiled once for all.
+        with get_context("fork").Pool(given.processes) as pool, open(given.record or os.devnull, "a") as record:
+            for piece in pool.imap_unordered(_piece, todo):
+                done.append(piece)
+                print(json.dumps(piece), file=record, flush=True)
+        result = summed(done)
     print(json.dumps(result), flush=True)
     return int(bool(result["failures"]) or bool(result["memory_exceeded"]))
 
