@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.knowledge.errors import HINTS
 from envdoctor.knowledge.messages import errors
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -49,6 +50,9 @@ def _explains(found: Finding) -> bool:
 
 
 def _help(facts: Facts, said: str) -> str:
+    hint = next((row.help for row in HINTS if row.pattern.search(said)), None)
+    if hint is not None:
+        return hint
     wanted = []
     if "Traceback" in said:
         wanted.append("the last lines of the traceback")
