@@ -40,6 +40,10 @@ def unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained | None
         greedy = (found for found in findings if found.kind == "known-slow-version")
         if any(found.severity is Severity.WARNING for found in greedy):
             return None  # a slow way that takes several times the memory as well
+    if not said and (slow := facts.remarks.get("slowness")):
+        if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+            return None
+        return Unexplained(line=slow[:300], help=_help(facts, slow))
     return Unexplained(line=said[-1][:300], help=_help(facts, said[-1])) if said else None
 
 

@@ -48,7 +48,7 @@ _GPU = re.compile(
     r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
     r"(?:(?:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
-    r"|A5000|A4000|M40|K40)\b)|DGX Spark|Jetson (?:AGX )?(?:Orin|Thor|Xavier))"
+    r"|A5000|A4000|M40|K40)\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )
 _BARE_GPU = re.compile(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
 _WINDOWS = re.compile(
