@@ -31,6 +31,7 @@ class KnownError:
     who: Literal["you", "image", "host"] = "you"
     severity: Literal["error", "warning"] = "error"
     weak: bool = False  # whatever is more specific explains it
+    last: bool = False  # said of any such failure: only where no other row speaks
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -44,4 +45,19 @@ class KnownError:
         return one, other
 
 
-ERRORS = Rows(bundled("errors"), "error", KnownError, by="kind")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """``said`` is an error that names no cause; ``help`` is what would tell it."""
+
+    said: str
+    help: str
+    source: str
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        return Pattern(self.said, re.IGNORECASE)
+
+
+_TABLE = bundled("errors")
+ERRORS = Rows(_TABLE, "error", KnownError, by="kind")
+HINTS = Rows(_TABLE, "hint", Hint, by="said")

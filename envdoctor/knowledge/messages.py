@@ -48,7 +48,7 @@ _ERROR = Pattern(
     r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"
     r"|[Ss]egmentation fault"
     r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"
-    r"|[Ff]ailed to (?:build|import)"
+    r"|[Ff]ailed to (?:build|import)|fatal exception:|Watchdog caught|operations have failed or timed out"
 )
 _NO_ERROR = Pattern(
     r"\b(?:no|without|any|0) (?:\w+ )?errors?\b|Warning: |WARN(?:ING)?\b|\bw/o error|error[_ -]rate"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from envdoctor.knowledge import versions
@@ -49,8 +50,19 @@ class Name:
         return next((line for line in self.cured_in if (one := read(line)) and one.name == caller), None)
 
 
-NAMES = Rows(bundled("names"), "name", Name)
-_MODULES = Rows(bundled("names"), "name", Name, by="module")
+_TABLE = bundled("names")
+NAMES = Rows(_TABLE, "name", Name)
+_MODULES = Rows(_TABLE, "name", Name, by="module")
+
+
+@functools.cache
+def _homes() -> Mapping[str, str]:
+    return {name: package for package, names in _TABLE.head["homes"].items() for name in names}
+
+
+def home_of(name: str) -> str | None:
+    """The distribution that a well-known class or function belongs to."""
+    return _homes().get(name)
 
 
 def of_name(module: str, name: str) -> Iterator[Name]:

@@ -47,6 +47,12 @@ def torchaudio_for(torch: str) -> tuple[int, int] | None:
     return (0, minor) if major == 1 and minor >= 4 else None
 
 
+def together(mate: str, torch: str) -> tuple[str, str] | None:
+    """Requirements of this torch and of the torchvision or torchaudio made with it."""
+    want = torchvision_for(torch) if mate == "torchvision" else torchaudio_for(torch)
+    return (f"torch=={torch}", f"{mate}=={want[0]}.{want[1]}.*") if want else None
+
+
 @functools.cache
 def _pairs(kind: str, one: str, other: str) -> Mapping[str, str]:
     """Of the rows ``[[kind]]`` of ``pairs.toml`` the text of one key by that of another: nothing more is in them."""

@@ -11,6 +11,11 @@ from envdoctor.locks.target import Target
 from envdoctor.rules.rule import Pin, Remedy
 from envdoctor.values import shell
 
+FOR_JETSON = (
+    "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its containers: "
+    "the registry's wheels for aarch64 hold nothing for it. JetPack 7 runs torch for CUDA 13.2 from PyTorch's index."
+)
+
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
 
 

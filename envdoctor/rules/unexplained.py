@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.knowledge.errors import HINTS
 from envdoctor.knowledge.messages import errors
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -39,6 +40,10 @@ def unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained | None
         greedy = (found for found in findings if found.kind == "known-slow-version")
         if any(found.severity is Severity.WARNING for found in greedy):
             return None  # a slow way that takes several times the memory as well
+    if not said and (slow := facts.remarks.get("slowness")):
+        if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+            return None
+        return Unexplained(line=slow[:300], help=_help(facts, slow))
     return Unexplained(line=said[-1][:300], help=_help(facts, said[-1])) if said else None
 
 
@@ -49,6 +54,9 @@ def _explains(found: Finding) -> bool:
 
 
 def _help(facts: Facts, said: str) -> str:
+    hint = next((row.help for row in HINTS if row.pattern.search(said)), None)
+    if hint is not None:
+        return hint
     wanted = []
     if "Traceback" in said:
         wanted.append("the last lines of the traceback")

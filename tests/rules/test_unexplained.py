@@ -93,3 +93,22 @@ def test_a_text_without_error_or_report_is_refused(tmp_path: Path, capsys: pytes
     page = tmp_path / "note.txt"
     page.write_text("Which optimizer do you like best?\n", "utf-8")
     assert told(capsys, str(page)) == (3, "")
+
+
+def test_a_complaint_of_slowness_is_never_healthy() -> None:
+    versions = "torch==2.9.1\ntorchvision==0.24.1\n"
+    found = judged(versions + "With this release the training is very slow.\n")
+    assert found.outcome == "unexplained"
+    assert found.unexplained is not None
+    assert "settings" in found.unexplained.help
+    assert judged(versions + "export CUDA_LAUNCH_BLOCKING=1\nthe training is very slow\n").outcome == "findings"
+
+
+def test_an_error_that_names_no_cause_says_what_would() -> None:
+    text = (
+        "[E ProcessGroupNCCL.cpp:5] Watchdog caught collective operation timeout: ran for 180 ms before timing out.\n"
+    )
+    found = judged(text)
+    assert found.outcome == "unexplained"
+    assert found.unexplained is not None
+    assert "NCCL_DEBUG=INFO" in found.unexplained.help

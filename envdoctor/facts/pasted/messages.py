@@ -32,7 +32,7 @@ _MESSAGE = re.compile(
     r"|which is of (?:cuda|compute) capability|\bstuck\b|\bdeadlock|ancdata|\bmixed\b"
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
-    r"|\bMIG\b|\bold and new\b",
+    r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -60,7 +60,7 @@ _EXCEPTION = re.compile(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exceptio
 
 
 _USED = re.compile(
-    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan|deepspeed|apex"
+    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan|mamba_ssm|deepspeed|apex"
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
@@ -73,6 +73,20 @@ _COMPLAINT = re.compile(
     r"\b(?:stuck|hangs?|hung|freez(?:es|ing)|frozen|deadlock\w{0,3}|crash(?:es|ed|ing)?|segfaults?)\b", re.IGNORECASE
 )
 """A person's own word for a failure without a message."""
+_RETOLD = re.compile(
+    r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
+    r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
+    r"[:,]? ?(?P<said>['\"\w(].{15,400})",
+    re.IGNORECASE,
+)
+"""A person's own sentence that retells what the program said."""
+_SLOW = re.compile(
+    r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|\d+x|training|speed) slow(?:er)?\b"
+    r"|slow(?:er)? (?:training|speed|than|down)|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
+    r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
+    re.IGNORECASE,
+)
+"""A person's own word for a run that is slow or stands still."""
 _NO_KERNEL = re.compile(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 
@@ -103,13 +117,17 @@ def read(page: Page, draft: Draft) -> None:
         stopped = stopped or text.startswith("Traceback (most recent call last)")
         if _FRAME.fullmatch(text):
             continue
-        if _OWN_WORDS.match(text) and _COMPLAINT.search(text):
+        if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
+            draft.message(retold["said"])
+        if own and _COMPLAINT.search(text):
             draft.remark("complaint", text)
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
             text = f"{text} [raised in {raised}]"
             raised = ""
+        if _SLOW.search(text) and len(text) < 600 and "Warning" not in text:
+            draft.remark("slowness", text)
         found = pair(text)
         named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
         goes_on = not found and not re.match(r"\S*:\d", text) and _SENTENCE.fullmatch(text)
@@ -134,11 +152,20 @@ def read(page: Page, draft: Draft) -> None:
                 draft.message(said)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
+    if kernel_of and len(page.lines) - since <= 8:
+        _attribute(draft, kernel_of)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
     _built_for(page, draft)
+
+
+def _attribute(draft: Draft, module: str) -> None:
+    """A traceback that ends in an extension, cut off before its error, which a heading told: it is the extension's."""
+    for text in [text for text in draft.messages if _NO_KERNEL.search(text) and "[raised in" not in text]:
+        del draft.messages[text]
+        draft.message(f"{text} [raised in {module}]")
 
 
 def _built_for(page: Page, draft: Draft) -> None:

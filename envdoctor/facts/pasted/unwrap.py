@@ -27,6 +27,7 @@ _FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:[\w+-]{1,40}\s*)?(?:\{[^{}\n]{0,80
 _QUOTE = re.compile(r"(?:\s{0,200}>(?![>=]))+\s?")
 _NESTED_QUOTE = re.compile(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
 _BULLET = re.compile(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
+_BROKEN = re.compile(r"\bundefined[ \t]{0,8}\n[ \t>]{0,8}symbol\b")  # the words that a narrow column breaks most
 _BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
 _PREFIX = re.compile(
@@ -45,6 +46,7 @@ def cut(text: str) -> str:
         text = text.replace("\\n", "\n").replace("\\t", "\t")
     if "<" in text:
         text = _BREAK.sub("\n", text)
+    text = _BROKEN.sub("undefined symbol", text)
     return "\n".join(line[:LINE] for line in text.split("\n"))
 
 

@@ -12,7 +12,6 @@ _SAYS = (
     Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     _SMI,
     Pattern(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
-    Pattern(r"could not select device driver [^\[]{0,200}\[\[[^\]]{0,80}gpu"),
     Pattern(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
     Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
     Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),

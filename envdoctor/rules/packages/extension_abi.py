@@ -138,6 +138,8 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         text = (
             f"Take a wheel of {name} made for this very torch, CUDA, Python and C++ ABI, build it here, or remove it."
         )
+        if name == "flash-attn":
+            text += " FLASH_ATTENTION_FORCE_BUILD=TRUE builds it where the ready wheel is the one that does not fit."
         build = remedies.again(exact, "--no-deps --no-cache-dir --no-build-isolation")
         return text, build, remedies.uninstall(name)
     if name == "xformers" and torch and (made := pairs.xformers_for(torch)):

@@ -1,7 +1,7 @@
 from collections.abc import Mapping
 
 from envdoctor.facts.model import Packages
-from envdoctor.knowledge import names
+from envdoctor.knowledge import names, versions
 from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.requirements import normal
 from envdoctor.rules import remedies
@@ -58,8 +58,50 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             continue
         if row is not None:
             yield _known(facts, target, row, line, version)
+        elif caller_of(line) == name and "has no attribute" not in line:
+            yield _torn(target, packages, name, version, what, line)
+        elif home := _home(name, what):
+            yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
             yield _unknown(target, packages, name, version, what, line)
+
+
+def _home(name: str, what: str) -> str | None:
+    """The package that the name belongs to, where it is another one than it is asked of."""
+    home = names.home_of(what)
+    return home if home and home != name and name in _SEARCHED else None
+
+
+def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) -> Finding:
+    return finding(
+        subject=what,
+        actual=f"imported from {name}",
+        expected=f"from {home.replace('-', '_')} import {what}",
+        message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
+        + f": {CALLER.sub('', line)}.",
+        fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
+        run=(remedies.upgrade(home),),
+    )
+
+
+def _torn(target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str) -> Finding:
+    """A package that lacks a part of its own."""
+    locked = remedies.locked(target, packages, name)
+    exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name
+    return finding(
+        kind="package-damaged",
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected="the files of one release",
+        message=f"{name} {version or ''}".rstrip()
+        + f" lacks a part of its own, {what}: files of two releases are mixed,"
+        f" or an upgrade went on under a running Python: {CALLER.sub('', line)}.",
+        fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
+        "folder in site-packages, and install it again.",
+        run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
+        certain=False,
+        repair=locked,
+    )
 
 
 def _own_mistake(line: str, module: str) -> bool:

@@ -26,9 +26,9 @@ def known_errors(facts: Facts, target: Target) -> Findings:
         raise Skip("the report has no error lines")
     everything = (*facts.messages, *facts.remarks.values())
     told: set[tuple[str, str]] = set()
-    for row in ERRORS:
-        found = _first(row, facts.messages, everything)
-        if found is None:
+    heard = [(row, found) for row in ERRORS if (found := _first(row, facts.messages, everything)) is not None]
+    for row, found in heard:
+        if row.last and any(not other.last for other, _ in heard):
             continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:

@@ -15,6 +15,8 @@ _POSITIONS = Pattern(r"(?P<callee>[A-Z]\w{1,80})(?:\.\w{1,80})?\(\) (?:takes|mis
 _ATTRIBUTE = Pattern(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
+_WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
+_UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
 _OWNERS = (
     (
         Pattern(
@@ -80,13 +82,19 @@ def _command(name: str, use: str) -> str:
     found = re.search(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+)$", use) or re.match(r"([\w-]+[<>=]=?[\w.]+),", use)
     if found:
         return remedies.install(found[1])
-    return remedies.upgrade(name) if "later release" in use else ""
+    if use == _UNSEEN:
+        return remedies.again(name, "--no-deps")
+    return remedies.upgrade(name) if "later release" in use or "same time" in use else ""
 
 
 def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
     """Distribution, meaning, what to use and source, for what the line is known to mean."""
     for row in SYMPTOMS:
         version = present.get(row.package)
+        if version and _is_met(line, row.package, version):
+            text = f"{row.package} {version} is installed, and the running Python does not see it"
+            yield row.package, text, _UNSEEN, row.source
+            continue
         if row.pattern.search(line) and (
             version is None or not row.moved or versions.within(version, row.moved) is not False
         ):
@@ -98,19 +106,34 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
         name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
         if name:
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
-            yield name, text, f"a {name} of the same time as its caller", ""
+            yield name, text, f"releases of {name} and its caller of the same time", ""
     if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:
         yield (
             name,
             f"{match['callee']} of {name} is called in another way than it is defined",
-            f"a {name} of the same time as its caller",
+            f"releases of {name} and its caller of the same time",
             "",
         )
     if match := _ATTRIBUTE.search(line):
         owner = match["owner"] or match["bare"]
         name = next((name for pattern, name in _OWNERS if pattern.match(owner)), None)
-        if name and name in present:
-            yield name, f"{owner} of {name} has no {match['what']}", f"a {name} of the same time as its caller", ""
+        if name and (name in present or name == "accelerate") and match["what"] != "ds_opt_adam":
+            yield (
+                name,
+                f"{owner} of {name} has no {match['what']}",
+                f"releases of {name} and its caller of the same time",
+                "",
+            )
+
+
+def _is_met(line: str, package: str, version: str) -> bool:
+    """Does the line ask for a release that is there?"""
+    wanted = _WANTED.search(line)
+    return (
+        wanted is not None
+        and wanted["name"].lower() == package
+        and versions.within(version, wanted["specifier"]) is True
+    )
 
 
 def _argument(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:

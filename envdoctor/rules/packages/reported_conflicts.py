@@ -1,7 +1,10 @@
-from envdoctor.knowledge import versions
+import re
+from collections.abc import Iterator
+
+from envdoctor.knowledge import pairs, versions
 from envdoctor.knowledge.requirements import normal, read
 from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
 
 _ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
 _WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"
@@ -16,6 +19,13 @@ _LINES = (
     Pattern(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
 )
 
+_KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
+_USER = Pattern(r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ]{1,80})")
+_DEPENDS = Pattern(
+    r"(?<![\w.+-])(?P<one>[A-Za-z][\w.-]{0,80}?)(?:\[[\w,-]{1,80}\])? (?P<version>\d[\w.+!-]{0,60}) depends on "
+    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;]{1,120})"
+)
+
 
 @rule(ERROR, kind="package-conflict")
 def reported_conflicts(facts: Facts, target: Target) -> Findings:
@@ -27,9 +37,13 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
+    yield from _asked_in_vain(facts)
     packages = known(facts.packages)
+    asked = any(_USER.search(line) for line in facts.messages)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
+        if asked and _DEPENDS.search(line.strip(" -")):
+            continue  # one of pip's list of who asks for what: judged together, above
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
             continue
@@ -46,6 +60,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         told.add((one, wanted.name))
         locked = remedies.locked(target, packages, wanted.name)
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
+        kept = _KEPT.search(line) if mates else None
+        by_hand = pairs.together(normal(one), kept["version"]) if kept else None
         yield finding(
             kind="torch-pair-mismatch" if mates else "",
             subject=f"{one} {wanted.name}",
@@ -53,8 +69,58 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             expected=requirement,
             message=f"{line.rstrip('.')}.",
             fix=remedies.choose(
-                target, locked, f"Install {requirement}, or separate the two.", remedies.install(requirement)
+                target,
+                locked,
+                f"Install the {one} made for the torch that is there, or {requirement}."
+                if by_hand
+                else f"Install {requirement}, or separate the two.",
+                remedies.install(*by_hand) if by_hand else "",
+                remedies.install(requirement),
             ),
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
             repair=locked,
         )
+
+
+def _asked_in_vain(facts: Facts) -> Iterator[Finding]:
+    """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
+    lines = [line.strip(" -") for line in facts.messages]
+    asked = [one for line in lines if (found := _USER.search(line)) and (one := read(found["wanted"]))]
+    told: set[tuple[str, str]] = set()
+    for line in lines:
+        found = _DEPENDS.search(line)
+        wanted = read(found["wanted"].rstrip(").,")) if found else None
+        if found is None or wanted is None:
+            continue
+        pin = next((one for one in asked if one.name == wanted.name and _apart(one.specifier, wanted.specifier)), None)
+        if pin is None or (found["one"], pin.name) in told:
+            continue
+        told.add((found["one"], pin.name))
+        name, exact = normal(found["one"]), _exact(pin.specifier)
+        mates = name in ("torchvision", "torchaudio") and wanted.name == "torch"
+        together = pairs.together(name, exact) if mates and exact else None
+        asked_for = f"{pin.name}{pin.specifier}"
+        use = together or (asked_for, name)
+        yield finding(
+            kind="torch-pair-mismatch" if mates else "",
+            subject=f"{name} {wanted.name}",
+            actual=f"{name} {found['version']} with {asked_for}",
+            expected=f"{wanted.name}{wanted.specifier}",
+            message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
+            "they cannot be installed together.",
+            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer, or change one of "
+            "the two pins.",
+            run=(remedies.install(*use),),
+            explains=("packages/known-errors",),
+        )
+
+
+def _exact(specifier: str) -> str | None:
+    found = re.fullmatch(r"==(\d[\w.+]*)", specifier)
+    return found[1] if found else None
+
+
+def _apart(asked: str, needed: str) -> bool:
+    """Does the release that was asked for not meet what is needed? Of ranges that cannot be told."""
+    exact = _exact(asked)
+    return exact is not None and versions.within(exact, needed) is False

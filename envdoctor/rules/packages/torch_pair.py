@@ -71,6 +71,8 @@ def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] |
     later_audio = mate.name == "torchaudio" and (want or have[:2]) >= have[:2] >= pairs.STABLE_TORCHAUDIO
     if not demand and want is not None and have[:2] != want and not later_audio:
         return f"torch {torch} goes with {mate.name} {want[0]}.{want[1]}", True
+    if mate.name == "torchaudio" and have < (0, 11):
+        return None  # held no code of CUDA then, and had no builds for its lines
     lines = _lines(facts, torch, mate.version)
     if lines is None or lines[0] == lines[1]:
         return None

@@ -15,11 +15,6 @@ _WANTS_CUDA = Pattern(
     r"cudatoolkit|pytorch-cuda|cuda-version|\+cu1\d\d\b|/cu1\d\d\b|nvidia toolkit detected", re.IGNORECASE
 )
 
-_FOR_JETSON = (
-    "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its containers: "
-    "the registry's wheels for aarch64 hold nothing for it."
-)
-
 
 @rule(ERROR, kind="torch-cpu-only", subject="torch")
 def cpu_only(facts: Facts, target: Target) -> Findings:
@@ -54,7 +49,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: training runs on the CPU.",
-        fix=Remedy(text=_FOR_JETSON)
+        fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
         else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),

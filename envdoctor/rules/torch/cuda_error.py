@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.renting import RELIABLE
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,42 +37,45 @@ _ERRORS = (
     _Error(
         Pattern(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", _E),
         "script-wrong",
-        NOTE,
+        WARNING,
         "a kernel crashed; the line that reports it is seldom the line that caused it",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
     ),
     _Error(
         Pattern(r"an illegal memory access was encountered|misaligned address", _E),
         "script-wrong",
-        NOTE,
+        WARNING,
         "a kernel read or wrote outside its memory",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
     ),
     _Error(
         Pattern(r"device-side assert triggered", _E),
         "script-wrong",
-        NOTE,
+        ERROR,
         "a check inside a kernel failed, mostly an index out of range (token, label or position)",
         "Run the same batch on the CPU: there the message names the index.",
     ),
     _Error(
         Pattern(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY", _E),
         "script-wrong",
-        NOTE,
+        ERROR,
         "the GPU's memory is full",
-        "Make batches smaller or switch on gradient checkpointing; look for other processes on the GPU.",
+        "Look first for other processes on the GPU. Then take smaller batches with gradient accumulation, shorter "
+        "sequences and gradient checkpointing; load the weights in bf16, or in 4 bit with LoRA; and with several GPUs "
+        "shard the model (FSDP, DeepSpeed ZeRO-3) where each process loads all of it. Fragments: "
+        "PYTORCH_ALLOC_CONF=expandable_segments:True.",
     ),
     _Error(
         Pattern(r"the launch timed out and was terminated", _E),
         "gpu-limited",
-        NOTE,
+        WARNING,
         "the driver's watchdog stopped a kernel, because the GPU also drives a display",
         "Train on a GPU without a display.",
     ),
     _Error(
         Pattern(r"Cannot re-initialize CUDA in forked subprocess", _E),
         "script-wrong",
-        NOTE,
+        ERROR,
         "a process was forked after CUDA had started",
         "Use the start method spawn, and touch no CUDA tensor in the dataset or its workers.",
     ),
@@ -91,7 +94,8 @@ def cuda_error(facts: Facts) -> Findings:
     """What a CUDA error in the report means.
 
     Why: CUDA reports errors late and tersely. Some mean a broken GPU, most mean a fault in the script or one of its
-    extensions, and those are only noted: the environment is not to blame.
+    extensions: the environment is not to blame, and the
+    finding says so.
     Fix: depends on the error.
     Source: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
@@ -103,8 +107,23 @@ def cuda_error(facts: Facts) -> Findings:
             kind=error.kind,
             subject=said[0],
             actual=said[0],
-            message=f'"{said[0]}": {error.meaning}.',
+            message=f'"{said[0]}": {error.meaning}{_amounts(said.string)}.',
             fix=error.remedy,
             who=error.who,
             severity=error.severity,
+            certain=error.kind != "script-wrong",  # whatever else is found may be why
         )
+
+
+_FULL = Pattern(
+    r"Tried to allocate (?P<wanted>[\d.]{1,12} [KMG]iB).{0,120}?(?P<total>[\d.]{1,12} GiB) total capacity"
+    r"|Tried to allocate (?P<asked>[\d.]{1,12} [KMG]iB).{0,60}?total capaci?ty of (?P<whole>[\d.]{1,12} GiB)"
+)
+
+
+def _amounts(text: str) -> str:
+    """What was asked of how much, where the allocator says it."""
+    found = _FULL.search(text)
+    if found is None:
+        return ""
+    return f": {found['wanted'] or found['asked']} more do not fit into {found['total'] or found['whole']}"

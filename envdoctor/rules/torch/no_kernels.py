@@ -1,16 +1,18 @@
 import re
 from dataclasses import replace
 
+from envdoctor.knowledge import extensions
 from envdoctor.knowledge.architectures import serving, spelled
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
-from envdoctor.knowledge.machine import machine_of
+from envdoctor.knowledge.machine import gpu_names, machine_of
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.numbers import capability
 from envdoctor.knowledge.solver import best_build, fits, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.rules import remedies
 from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.packages._callers import caller_of
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
 
 _SAYS = (
@@ -94,12 +96,21 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
     machine = machine_of(facts)
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
-    if number is None:  # the same release would hold no more code than the one that is there
+    by_hand: tuple[str, ...]
+    extension = _raiser(facts) if number is None else None
+    if extension:
+        text = (
+            f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
+        )
+        by_hand = (remedies.again(extension, "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"),)
+    elif _on_jetson(facts) and facts.origin.kind == "pasted":
+        text, by_hand = remedies.FOR_JETSON, ()
+    elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
-        by_hand: tuple[str, ...] = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+        by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
     elif build is None or not fits(build, machine).ok:
         text = f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source."
         by_hand = ()
@@ -107,11 +118,31 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
         text = f"Install a build that covers {wanted}."
         by_hand = (f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'",)
     return finding(
-        subject=name,
+        subject=extension or name,
         actual=", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
-        message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start.",
+        message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start."
+        if number is not None
+        else _unspecific(extension, version),
         fix=remedies.choose(target, locked, text, *by_hand),
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
         repair=locked,
     )
+
+
+def _on_jetson(facts: Facts) -> bool:
+    said = " ".join((*gpu_names(facts), *facts.messages, *facts.remarks, *facts.remarks.values()))
+    return re.search(r"Jetson|JetPack|\bOrin\b|\btegra\b", said, re.IGNORECASE) is not None
+
+
+def _raiser(facts: Facts) -> str | None:
+    """The extension in whose code a report's traceback ends."""
+    lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+    return next((name for text in lines if (raised := caller_of(text)) and (name := extensions.named(raised))), None)
+
+
+def _unspecific(extension: str | None, version: str | None) -> str:
+    if extension:
+        return f"A kernel that {extension} starts has no code for this GPU: {extension} was built for others."
+    torch = f"torch {version}" if version else "torch"
+    return f"What was started holds no code for the GPU: {torch}, or an extension that was built for other GPUs."

@@ -63,3 +63,25 @@ def test_retold_errors_get_their_tools_words(line: str, words: str) -> None:
 )
 def test_tools_own_words_and_other_matters_stay_as_they_are(line: str) -> None:
     assert list(in_the_tools_words(line)) == []
+
+
+def test_a_broken_line_is_joined() -> None:
+    assert any("undefined symbol: _Z3x" in text for text in read("a.so: undefined\n symbol: _Z3x\n").messages)
+
+
+def test_what_a_person_retells_is_heard() -> None:
+    said = read("Hi, I installed all of it, but still get the error 'sm_120' is not a recognized processor for it\n")
+    assert said.messages == ("'sm_120' is not a recognized processor for it",)
+
+
+def test_a_cut_traceback_lends_its_extension_to_the_heading() -> None:
+    text = (
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+        'File "/v/site-packages/mamba_ssm/ops/selective_scan_interface.py", line 181, in forward\n'
+    )
+    assert read(text).messages[0].endswith("[raised in mamba_ssm]")
+
+
+def test_whether_cuda_is_available_is_answered_in_the_next_line() -> None:
+    torch = read("torch==1.8.1+cu102\nprint(torch.cuda.is_available())\nreturn False\n").torch
+    assert getattr(torch, "cuda_available", None) is False

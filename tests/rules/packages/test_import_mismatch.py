@@ -2,7 +2,7 @@ import pytest
 
 from envdoctor.facts.model import Facts
 from envdoctor.rules.packages.import_mismatch import import_mismatch
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.rule import Finding, Severity
 from tests.rules.judging import findings, installed, silent
 
 
@@ -35,3 +35,29 @@ def test_a_name_that_is_not_there(line: str, subject: str, missing: str) -> None
 )
 def test_lines_that_tell_something_else(line: str) -> None:
     assert silent(import_mismatch, Facts(messages=(line,)))
+
+
+def said(text: str) -> Finding:
+    from envdoctor.facts.pasted import read
+
+    (found,) = findings(import_mismatch, read(text))
+    return found
+
+
+def test_a_package_that_lacks_a_part_of_its_own_is_torn() -> None:
+    found = said(
+        'File "C:\\v\\site-packages\\bitsandbytes\\cuda_setup\\main.py", line 2, in <module>\n'
+        "ModuleNotFoundError: No module named 'bitsandbytes.cuda_setup.paths'\n"
+    )
+    assert (found.kind, found.subject) == ("package-damaged", "bitsandbytes")
+    assert "lacks a part of its own" in found.message
+    lazy = said(
+        "Failed to import transformers.trainer because of the following error (look up to see its traceback): "
+        "cannot import name 'something_new' from 'transformers.utils'\n"
+    )
+    assert (lazy.kind, lazy.subject) == ("package-damaged", "transformers")
+
+
+def test_a_name_asked_of_the_wrong_package_is_an_import_to_change() -> None:
+    found = said("trl 0.9.0\nImportError: cannot import name 'TrainingArguments' from 'trl'\n")
+    assert found.expected == "from transformers import TrainingArguments"

@@ -187,6 +187,68 @@ CAUSES = [
         "package-conflict",
         "the library that loads the model",
     ),
+    ("ModuleNotFoundError: No module named 'sentencepiece'", "package-missing", "sentencepiece"),
+    ("ModuleNotFoundError: No module named 'cv2'", "package-missing", "opencv-python-headless"),
+    ("ModuleNotFoundError: No module named 'torch'", "package-missing", "torch"),
+    ("ImportError: No bitsandbytes / the optimizer cannot be made", "package-missing", "bitsandbytes"),
+    ("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", "package-missing", "opencv"),
+    ("error: externally-managed-environment", "interpreter", "the system's Python"),
+    ("requests.exceptions.SSLError: certificate verify failed", "host-limited", "certificates"),
+    ("RuntimeError: Ninja is required to load C++ extensions", "package-missing", "ninja"),
+    ("a.cu:4:10: fatal error: cusparse.h: No such file or directory", "nvcc-mismatch", "the CUDA toolkit"),
+    ("main.c:1:10: fatal error: Python.h: No such file or directory", "triton-mismatch", "Python's headers"),
+    ("/usr/bin/ld: cannot find -lcurand", "nvcc-mismatch", "libcurand"),
+    ("RuntimeError: Compiler: cl is not found.", "triton-mismatch", "Visual C++"),
+    (
+        "ImportError: /h/.cache/torch_extensions/a/a.so: undefined symbol: _ZNSt3foo",
+        "extension-abi-mismatch",
+        "torch_extensions",
+    ),
+    ("RuntimeError: CUDA error: operation not supported", "config-mismatch", "CUDA"),
+    ("RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'", "config-mismatch", "the device"),
+    (
+        "RuntimeError: Expected all tensors to be on the same device, but found cuda:0 and cpu!",
+        "script-wrong",
+        "devices",
+    ),
+    ("RuntimeError: expected scalar type Float but found Half", "script-wrong", "number formats"),
+    ("ValueError: Attempting to unscale FP16 gradients.", "script-wrong", "fp16"),
+    ("IndexError: index out of range in self", "script-wrong", "indices"),
+    (
+        "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn",
+        "script-wrong",
+        "gradients",
+    ),
+    (
+        "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge",
+        "script-wrong",
+        "a file of weights",
+    ),
+    ("ValueError: Target modules {'a'} not found in the base model.", "script-wrong", "target_modules"),
+    ("RuntimeError: Dataset scripts are no longer supported, but found a.py", "package-conflict", "datasets"),
+    ("huggingface_hub.errors.GatedRepoError: 403 Client Error.", "config-mismatch", "access to the Hub"),
+    ("OSError: We couldn't connect to 'https://hub.example' to load this file", "host-limited", "the Hub"),
+    ("ValueError: Default process group has not been initialized, please call", "config-mismatch", "the launcher"),
+    ("ncclInvalidUsage: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device", "config-mismatch", "ranks"),
+    ("RuntimeError: Distributed package doesn't have NCCL built in", "config-mismatch", "the backend"),
+    ("failed (exitcode: -9) local_rank: 0 (pid: 12) of binary: python", "host-limited", "memory"),
+    ("OSError: [WinError 1455] The paging file is too small for this operation", "host-limited", "memory"),
+    (
+        "ValueError: Free memory on device (1/24 GiB) is less than desired GPU memory utilization",
+        "config-mismatch",
+        "vLLM",
+    ),
+    (
+        'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+        "gpu-not-visible",
+        "NVIDIA Container Toolkit",
+    ),
+    (
+        "RuntimeError: \"_amp_foreach_non_finite_check_and_unscale_cuda\" not implemented for 'BFloat16'",
+        "config-mismatch",
+        "mixed precision",
+    ),
+    ("TypeError: argument of type 'WindowsPath' is not iterable", "extension-binary-missing", "bitsandbytes"),
 ]
 
 
@@ -194,7 +256,7 @@ def judged(text: str) -> Diagnosis:
     return diagnose(read(text), no_target(), RULES)
 
 
-@pytest.mark.parametrize(("line", "kind", "subject"), CAUSES, ids=[subject for _, _, subject in CAUSES])
+@pytest.mark.parametrize(("line", "kind", "subject"), CAUSES, ids=[line[:40] for line, _, _ in CAUSES])
 def test_the_line_alone_names_the_cause(line: str, kind: str, subject: str) -> None:
     found = judged(line)
     assert found.crashed == ()
@@ -242,3 +304,21 @@ def test_without_error_lines_nothing_is_judged() -> None:
     from envdoctor.facts.model import Facts
 
     assert skipped(known_errors, Facts())
+
+
+def test_what_is_said_of_any_failure_gives_way_to_what_names_one() -> None:
+    any_ = "ninja: build stopped: subcommand failed."
+    found = judged(f"/usr/bin/ld: cannot find -lcurand\n{any_}\n")
+    assert [one.subject for one in found.findings if one.rule == "packages/known-errors"] == ["libcurand"]
+    alone = judged(any_)
+    assert alone.root_cause is not None
+    assert alone.root_cause.subject == "an extension that is compiled at start"
+
+
+def test_a_destructor_that_fails_after_a_build_is_not_the_cause() -> None:
+    text = (
+        "Exception: Installed CUDA version 11.0 does not match the version torch was compiled with 10.1\n"
+        '  File "/v/site-packages/deepspeed/ops/adam/cpu_adam.py", line 91, in __del__\n'
+        "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'\n"
+    )
+    assert [one.rule for one in judged(text).findings if one.severity.word == "error"] == ["torch/nvcc"]

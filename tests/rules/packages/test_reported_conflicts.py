@@ -53,3 +53,20 @@ def test_what_is_met_by_now_is_not_repeated() -> None:
 )
 def test_other_lines(lines: tuple[str, ...]) -> None:
     assert silent(reported_conflicts, Facts(messages=lines))
+
+
+def test_pips_list_names_the_pin_that_cannot_stay() -> None:
+    lines = (
+        "The user requested torch==2.2.1+cu118",
+        "torchvision 0.16.1+cu118 depends on torch==2.1.1+cu118",
+        "kornia 0.6.0 depends on torch>=1.8.1",
+    )
+    (found,) = findings(reported_conflicts, Facts(messages=lines))
+    assert (found.kind, found.subject) == ("torch-pair-mismatch", "torchvision torch")
+    assert found.remedy.commands == ("uv pip install --torch-backend=cu118 'torch==2.2.1+cu118' 'torchvision==0.17.*'",)
+
+
+def test_a_mate_follows_the_torch_that_is_there() -> None:
+    line = "torchvision 0.19.1 requires torch==2.4.1, but you have torch 2.5.1 which is incompatible."
+    (found,) = findings(reported_conflicts, Facts(messages=(line,)))
+    assert found.remedy.commands[0] == "python -m pip install 'torch==2.5.1' 'torchvision==0.20.*'"

@@ -13,11 +13,11 @@ from tests.rules.judging import silent
         ("CUDA error: uncorrectable ECC error encountered", "error", "gpu-unhealthy"),
         ("Unable to determine the device handle for GPU 0000:41:00.0", "error", "gpu-unhealthy"),
         ("CUDA error: the provided PTX was compiled with an unsupported toolchain.", "error", "nvcc-mismatch"),
-        ("CUDA error: device-side assert triggered", "note", "script-wrong"),
-        ("CUDA error: an illegal memory access was encountered", "note", "script-wrong"),
-        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "note", "script-wrong"),
-        ("Cannot re-initialize CUDA in forked subprocess", "note", "script-wrong"),
-        ("CUDA error: the launch timed out and was terminated", "note", "gpu-limited"),
+        ("CUDA error: device-side assert triggered", "error", "script-wrong"),
+        ("CUDA error: an illegal memory access was encountered", "warning", "script-wrong"),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "error", "script-wrong"),
+        ("Cannot re-initialize CUDA in forked subprocess", "error", "script-wrong"),
+        ("CUDA error: the launch timed out and was terminated", "warning", "gpu-limited"),
     ],
 )
 def test_classified(message: str, severity: str, kind: str) -> None:
@@ -35,6 +35,23 @@ def test_not_found() -> None:
 def test_a_broken_card_is_the_hosts() -> None:
     assert only(cuda_error, pasted("uncorrectable ECC error")).who == "host"
     assert brief(cuda_error, pasted("CUDA out of memory", "device-side assert triggered")) == [
-        "note script-wrong CUDA out of memory",
-        "note script-wrong device-side assert triggered",
+        "error script-wrong CUDA out of memory",
+        "error script-wrong device-side assert triggered",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "amounts"),
+    [
+        (
+            "CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 15.78 GiB total capacity)",
+            "1.50 GiB more do not fit into 15.78 GiB",
+        ),
+        (
+            "CUDA out of memory. Tried to allocate 90.00 MiB. GPU 0 has a total capacity of 23.55 GiB of which",
+            "90.00 MiB more do not fit into 23.55 GiB",
+        ),
+    ],
+)
+def test_a_full_memory_says_how_full(line: str, amounts: str) -> None:
+    assert amounts in only(cuda_error, pasted(line)).message

@@ -48,7 +48,7 @@ _GPU = re.compile(
     r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
     r"(?:(?:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
-    r"|A5000|A4000|M40|K40)\b)|DGX Spark|Jetson (?:AGX )?(?:Orin|Thor|Xavier))"
+    r"|A5000|A4000|M40|K40)\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )
 _BARE_GPU = re.compile(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
 _WINDOWS = re.compile(
@@ -71,8 +71,16 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim(name, found.pop(), TOLD)
     _paths(page, draft)
     _gpu(lines, draft)
-    if any(_UNAVAILABLE.search(text) for text in lines):
+    if any(_UNAVAILABLE.search(text) for text in lines) or any(map(_answers_false, lines, lines[1:])):
         draft.claim("torch.cuda_available", False, INFERRED)
+
+
+def _answers_false(asked: str, answer: str) -> bool:
+    """Is whether CUDA is available asked in one line, and denied in the next?"""
+    return (
+        "cuda.is_available()" in asked
+        and re.fullmatch(r"\W{0,4}(?:returns? |prints? |Out\S{0,6} )?False\W{0,3}", answer) is not None
+    )
 
 
 def _other(text: str, found: re.Match[str]) -> bool:
@@ -131,7 +139,9 @@ def _paths(page: Page, draft: Draft) -> None:
     if len(pythons) == 1:
         draft.claim("interpreter.version", pythons.pop(), TOLD)
     sayings = " ".join(text for text in page.lines if len(text) < 400)
-    if re.search(r"\bWindows 1[01]\b", sayings) and not re.search(r"\bWSL|docker|container", sayings, re.IGNORECASE):
+    if re.search(
+        r"\bWindows 1[01]\b|\b(?:on|under|for) windows\b(?! and| or|/)", sayings, re.IGNORECASE
+    ) and not re.search(r"\bWSL|docker|container|Linux|Ubuntu|x86_64-linux", sayings, re.IGNORECASE):
         windows = True
     if windows:
         draft.claim("host.system", "Windows", TOLD)
