@@ -49,13 +49,14 @@ class Efficiency:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
     """What a device gives: FLOP/s by number format, FLOP/s of attention (None: follows from products), bytes/s, and
-    seconds a launch. ``efficiency``: how much of them a step reaches; 1 of what was probed at the step's own shapes.
+    seconds a launch. ``beside``: the host launches while the device works; a CPU does both itself. ``efficiency``: how much of them a step reaches; 1 of what was probed at the step's own shapes.
     """
 
     products: Mapping[str, float]
     bandwidth: float
     attention: float | None = None
     launch: float = LAUNCH
+    beside: bool = True
     efficiency: Efficiency
 
 
@@ -93,7 +94,7 @@ def expected_step(work: Work, device: Model | Rates) -> Expectation:
         attention = work.attention / fed
     memory = work.bytes / (rates.bandwidth * reached.memory)
     busy = products + attention + memory
-    launches = max(0.0, work.launches * rates.launch - busy)
+    launches = max(0.0, work.launches * rates.launch - (busy if rates.beside else 0.0))
     parts: dict[Part, float] = {
         "products": products, "attention": attention, "memory": memory, "launches": launches,
     }  # fmt: skip

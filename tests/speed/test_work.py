@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+
+from envdoctor.knowledge.work import Work, work_of, workloads
 from trainer.compute.flops import work_of as by_formula
 from trainer.data.counts import Counts
 from trainer.data.workloads import WORKLOADS, find
-
-from envdoctor.knowledge.work import Work, work_of, workloads
 
 GPU_WORKLOADS = ("chat-135m", "chat-1b")
 
@@ -49,7 +49,7 @@ def test_the_table_is_what_the_trainers_code_asks_for_today(workload: str, preci
 
 @pytest.mark.parametrize("workload", list(WORKLOADS))
 def test_products_and_attention_are_those_of_the_trainers_formula(workload: str) -> None:
-    """The formula is what MFU is told by; attention's backward pass computes the weights once more (7 products for 6)."""
+    """The formula is what MFU is told by; attention's backward pass has five products for two."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 

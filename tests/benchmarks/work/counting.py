@@ -19,8 +19,8 @@ from torch.utils.flop_counter import flop_registry
 
 from tests.cuda.watch import NO_KERNEL, launches
 
-Shape = tuple[str, str, tuple[tuple[int, ...], ...]]
-"""Operator, number format, and the sizes of its operands."""
+Shape = tuple[str, str, tuple[tuple[int, ...], ...], tuple[bool, ...]]
+"""Operator, number format, sizes of its operands, and which of them lie transposed in memory."""
 PRODUCTS = frozenset({"mm", "addmm", "bmm", "baddbmm", "convolution"})
 FORMATS = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
@@ -85,12 +85,15 @@ class Counter(TorchDispatchMode):  # type: ignore[misc]
         made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
         found = self.now
         found.launches += launches(name, args)
+        if "scaled_dot_product" in name:
+            return  # its FLOPs are told by who knows which tokens see each other
         if name in PRODUCTS:
             flops = flop_registry[func._overloadpacket](*args, **kwargs, out_val=out)
             operands = tuple(tuple(tensor.shape) for tensor in given[-2:])
             form = FORMATS.get(given[-1].dtype, str(given[-1].dtype))
             found.products[form] += flops
-            found.shapes[name, form, operands] += 1
+            turned = tuple(tensor.stride(-1) != 1 for tensor in given[-2:])
+            found.shapes[name, form, operands, turned] += 1
             return
         written = made or _written(func, args, kwargs)  # fused updates return nothing
         size = sum(map(_bytes, (*given, *written)))
