@@ -49,7 +49,9 @@ class Efficiency:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
     """What a device gives: FLOP/s by number format, FLOP/s of attention (None: follows from products), bytes/s, and
-    seconds a launch. ``beside``: the host launches while the device works; a CPU does both itself. ``efficiency``: how much of them a step reaches; 1 of what was probed at the step's own shapes.
+    seconds a launch. ``beside``: the host launches while the device works; a CPU does both itself.
+
+    ``efficiency``: how much of them a step reaches; 1 of what was probed at the step's own shapes.
     """
 
     products: Mapping[str, float]
@@ -172,13 +174,14 @@ FlashAttention and its form in Triton come to 25 to 40 % of an A100's peak, Flas
 like, to 75 % of it forward and less backward (arXiv 2407.08608). torch's varlen_attn is FlashAttention-2.
 """
 EFFICIENCIES: Mapping[str, Efficiency] = {
-    "Ampere": Efficiency(products=0.745, attention=0.70, memory=0.75, log_sd=0.25),
+    "Ampere": Efficiency(products=0.745, attention=0.70, memory=0.75, log_sd=0.21),
     "Ada": Efficiency(products=0.95, attention=0.70, memory=0.75, log_sd=0.30),
-    "Hopper": Efficiency(products=0.625, attention=0.42, memory=0.75, log_sd=0.25),
+    "Hopper": Efficiency(products=0.625, attention=0.42, memory=0.75, log_sd=0.21),
     "Blackwell": Efficiency(products=0.70, attention=0.30, memory=0.75, log_sd=0.30),
 }
 """As calibrated (`calibration.py`): Ampere and Hopper on a dozen rows each, Ada on one, Blackwell on two.
 
-``log_sd`` is what rows left out are off by (0.13), and 0.2 for what no published speed can tell: how well the bundled
-trainer, written otherwise than any of those, feeds a card that it has never been timed on.
+``log_sd``, for Ampere and Hopper: 0.15, by which rows of other software than the one that most rows are of are off;
+and 0.14, for the bundled trainer's steps are two thirds memory where those rows are a fifth, and the memory's
+efficiency may be anything from 0.6 to 0.9. The other two generations have hardly a row: 0.3.
 """

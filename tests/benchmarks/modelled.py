@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from envdoctor.knowledge.work import Work
+from envdoctor.speed.modelled import Efficiency, Rates, expected_step
 from trainer import tasks
 from trainer.compute.hardware import bfloat16_units
 from trainer.compute.optimizer import Stepper
@@ -31,8 +33,6 @@ from trainer.model.blockwise import Blockwise
 from trainer.model.build import build
 from trainer.settings import from_mapping
 
-from envdoctor.knowledge.work import Work
-from envdoctor.speed.modelled import Efficiency, Rates, expected_step
 from tests.benchmarks.work.counting import Counted, Counter, Shape
 
 RECORD = Path(__file__).parent / "recorded" / "modelled-cpu.json"
@@ -359,7 +359,7 @@ def from_json(rows: Sequence[dict[str, Any]]) -> list[Cell]:
         cell = Cell(row["size"], row["task"], row["precision"], tokens=row["tokens"], steps=row["steps"])
         cell.attention, cell.launch = row["attention"], row["launch"]
         cell.products = {_shape(item[:4]): item[4] for item in row["products"]}
-        cell.passes = {size: times for size, times in row["passes"]}
+        cell.passes = dict(row["passes"])
         for one in row["work"]:
             counted = Counted(attention=one["attention"], bytes=one["bytes"], launches=one["launches"])
             counted.products.update(one["products"])
