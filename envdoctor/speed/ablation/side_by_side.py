@@ -44,29 +44,22 @@ def run_together(run: Run, order: tuple[int, int]) -> tuple[Report, Report]:
             alone = started[order[0]].done()
             if not (alone and started[order[0]].exception()):  # a trainer that takes no turns ends without a word
                 started[order[1]] = pool.submit(run, order[1], "" if alone else f"{folder}:1")
-            _watched(list(started.values()))
+            _until_done(list(started.values()))
         except BaseException:
             (folder / "stop").touch()
             raise
-        finally:
-            if any(future.done() and _failed(future) for future in started.values()):
-                (folder / "stop").touch()
         first = started[order[0]].result()
         second = started[order[1]].result()
         return (first, second) if order == (0, 1) else (second, first)
 
 
-def _watched(futures: Sequence[Future[Report]]) -> None:
-    """Until all have ended, or one has failed. In short waits, so that Ctrl-C is heard."""
+def _until_done(futures: Sequence[Future[Report]]) -> None:
+    """Until all have ended; raises what the first one raises that fails. In short waits, so that Ctrl-C is heard."""
     left = set(futures)
     while left:
         done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
-        if any(_failed(future) for future in done):
-            return
-
-
-def _failed(future: Future[Report]) -> bool:
-    return future.exception() is not None or not future.result().windows
+        for future in done:
+            future.result()
 
 
 def log_ratio(ours: Report, theirs: Report, *, ours_first: bool) -> float:
