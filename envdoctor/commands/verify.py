@@ -15,6 +15,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment, locate
 from envdoctor.render.speed import document, render
 from envdoctor.rules.checkup import CheckOptions
+from envdoctor.speed.ablation import side_by_side
 from envdoctor.speed.ablation.against import LOCKED, Other, Pairs
 from envdoctor.speed.ablation.pairs import LOOKS
 from envdoctor.speed.ablation.suspect_ablation import ROUNDS, Suspects
@@ -28,7 +29,7 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.command("verify")
 @_options.environment
 @_options.target
-@click.option("--workload", metavar="NAME", help="chat-5m, chat-30m, chat-135m. Default: the target's own.")
+@click.option("--workload", metavar="NAME", help="chat-5m, chat-30m, chat-135m, chat-1b. Default: the target's own.")
 @click.option(
     "--processes",
     type=click.IntRange(1, MOST_PROCESSES),
@@ -45,9 +46,7 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.option(
     "--pairs",
     type=click.IntRange(LOOKS[0], LOOKS[-1]),
-    default=LOOKS[-1],
-    show_default=True,
-    help="Of --against, at most.",
+    help=f"Of --against, at most. Default: {side_by_side.LOOKS[-1]} on a CPU, {LOOKS[-1]} on a GPU.",
 )
 @_options.yes
 @_options.cost
@@ -63,7 +62,7 @@ def command(
     rounds: int,
     clean: Path | None,
     against: str | None,
-    pairs: int,
+    pairs: int | None,
     yes: bool,
     price: Price | None,
     steps_: int | None,

@@ -15,6 +15,7 @@ from envdoctor.speed.cost import Cost
 from envdoctor.speed.decision import Word
 from envdoctor.speed.evidence.evidence import Cause
 from envdoctor.speed.evidence.machine import MachineSpeed
+from envdoctor.speed.evidence.modelled_step import ModelledStep
 from envdoctor.speed.evidence.pressure import pressure_of
 from envdoctor.speed.report import Report, idle_share
 from envdoctor.speed.roofline import Roofline
@@ -47,6 +48,7 @@ class Verdict:
     roofline: Roofline | None = None
     breakdown: Breakdown = field(default_factory=lambda: Breakdown(seconds=0.0, steps=0))
     machine: MachineSpeed | None = None
+    step: ModelledStep | None = None
     reports: tuple[Report, ...] = ()
     baseline: Baseline | None = None
     evidence: str = "none"
@@ -162,6 +164,15 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
         found["flops_per_step"] = first.model.flops_per_step
         found["formula"] = first.model.formula
         found["parameters"] = first.model.parameters
+    if verdict.step is not None:
+        expected = verdict.step.expected
+        found["modelled"] = {
+            "seconds": _rounded(expected.seconds),
+            "measured_seconds": _rounded(verdict.step.seconds),
+            "log_sd": _rounded(expected.log_sd),
+            "parts": {part: _rounded(seconds) for part, seconds in expected.parts.items()},
+            "misses": verdict.step.misses if verdict.step.slower else None,
+        }
     if verdict.machine is not None and verdict.machine.known:
         found["machine_factor"] = _rounded(math.exp(verdict.machine.log_factor))
         found["probe_ratios"] = {name: _rounded(ratio) for name, ratio in sorted(verdict.machine.ratios.items())}

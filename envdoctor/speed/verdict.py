@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from envdoctor.facts.model import Facts
 from envdoctor.locks.target import Baseline, Target
@@ -11,28 +10,15 @@ from envdoctor.speed import breakdown, roofline
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.cost import Cost, Price, at_speed, cost
 from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, Estimate, Word, blocking, decide, estimate, explain
-from envdoctor.speed.evidence.evidence import Cause, Evidence
+from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.gather import gather
 from envdoctor.speed.evidence.machine import MachineSpeed
 from envdoctor.speed.evidence.run import Context, Run
 from envdoctor.speed.evidence.suppliers import all_evidence
+from envdoctor.speed.finding import Finding
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Finding:
-    """The part of a verdict that evidence decides. ``because``: why, in plain words, for its first line."""
-
-    word: Word
-    cause: Cause | None
-    reasons: tuple[str, ...]
-    because: str = ""
-    more_processes: int = 0
-    estimate: Estimate | None = None
-    resolution: float | None = None
-    headline: str = ""
-    instead: str = ""
+from envdoctor.speed.unrecorded import of_card
 
 
 def judge(
@@ -60,12 +46,12 @@ def judge(
     if context.comparable and context.machine is not None and baseline is not None:
         found = _compared_with(baseline, run, context, context.machine, evidence)
     else:
-        found = _of_card(run, baseline, context, evidence) or _not_compared(run, evidence)
+        found = of_card(run, baseline, context, evidence) or _not_compared(run, evidence)
     spent = cost(steps, run.steps_per_second, price_per_hour) if steps is not None and run.steps_per_second else None
     return _verdict(run, baseline, context, found, spent)
 
 
-def _verdict(run: Run, baseline: Baseline | None, context: Context, found: _Finding, spent: Cost | None) -> Verdict:
+def _verdict(run: Run, baseline: Baseline | None, context: Context, found: Finding, spent: Cost | None) -> Verdict:
     rate, estimated = run.steps_per_second, found.estimate
     return Verdict(
         word=found.word,
@@ -79,12 +65,14 @@ def _verdict(run: Run, baseline: Baseline | None, context: Context, found: _Find
         resolution=found.resolution,
         tolerance=estimated.tolerance if estimated else None,
         machine=context.machine if estimated else None,
-        evidence=context.relation.evidence if estimated and context.relation else _evidence_of(baseline),
+        evidence=found.evidence
+        or (context.relation.evidence if estimated and context.relation else _evidence_of(baseline)),
         workload=run.reports[0].workload or "",
         steps_per_second=rate,
         tokens_per_second=tokens_per_second(run),
         roofline=roofline.of_report(run.timed[0], rate) if rate else None,
         breakdown=run.breakdown,
+        step=context.step,
         reports=run.reports,
         baseline=baseline,
         cost=spent,
@@ -94,7 +82,7 @@ def _verdict(run: Run, baseline: Baseline | None, context: Context, found: _Find
 
 def _compared_with(
     baseline: Baseline, run: Run, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]
-) -> _Finding:
+) -> Finding:
     found = estimate(run, context, machine, evidence)
     decided, standing = decide(found, evidence)
     word, more, said = _settle(decided, found, standing, run, context)
@@ -104,14 +92,14 @@ def _compared_with(
         if machine.known and abs(machine.log_factor) > LEAST_EFFECT:
             reasons.append(f"{machine.sentence}: taken off")
         resolution = found.resolution_at_the_clock if standing else found.resolution
-        return _Finding(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
+        return Finding(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
     cause = explain(found, standing, evidence)
     sentence = cause.text if cause is not None else _unexplained(baseline, context.target)
     if sentence not in reasons:
         reasons.append(sentence)
     first = standing[0] if standing else cause
     because = said[0] if said and not standing else ((first.plain or first.text) if first else sentence)
-    return _Finding(
+    return Finding(
         word=word,
         cause=cause.cause if cause is not None else None,
         reasons=tuple(reasons),
@@ -150,7 +138,7 @@ def _unexplained(baseline: Baseline, target: Target | None) -> str:
     return "machine, load, versions and settings are like the baseline's: nothing measured explains it"
 
 
-def _not_compared(run: Run, evidence: Sequence[Evidence]) -> _Finding:
+def _not_compared(run: Run, evidence: Sequence[Evidence]) -> Finding:
     """Claims, failed runs, other workloads, machines without a common probe: what is seen without a comparison."""
     found = blocking(evidence)
     reasons = [one.text for one in sorted(found, key=lambda one: one.blocks or "")]
@@ -160,38 +148,14 @@ def _not_compared(run: Run, evidence: Sequence[Evidence]) -> _Finding:
         reasons.append(breakdown.diagnose(run.breakdown))
     first = min(found, key=lambda one: one.blocks or "") if found else None
     because = (first.plain or first.text) if first is not None else ""
-    return _Finding(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)
-
-
-def _of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> _Finding | None:
-    """Without a baseline: the card against its kind. None where it was not seen, or where neighbours disturbed it.
-
-    A sound card is no verdict on the step: a training in the wrong format would run on it just as well.
-    """
-    card, unrecorded = context.card, baseline is None or not baseline.windows
-    disturbed = any(one.cause == "contention" for one in blocking(evidence))
-    if card is None or not card.judged or not unrecorded or disturbed:
-        return None
-    seen = tuple(one.text for one in (card.short or card.shares))
-    if card.short:
-        said = f"This card is slower than its kind: {seen[0]}"
-        return _Finding(word="slower", cause="machine", reasons=seen, because=seen[0], headline=said)
-    missing = f"nobody has recorded how fast {run.reports[0].workload or 'this'} should be on it"
-    return _Finding(
-        word="not-comparable",
-        cause=None,
-        reasons=(*(one.text for one in blocking(evidence)), *seen),
-        because=missing,
-        headline=f"The card is as fast as its kind; the step itself cannot be judged: {missing}",
-        instead="Record it where all is well: envdoctor baseline record --output mine.toml",
-    )
+    return Finding(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)
 
 
 def _evidence_of(baseline: Baseline | None) -> str:
     return baseline.evidence if baseline is not None else "none"
 
 
-def _fixed(found: _Finding, spent: Cost | None) -> Cost | None:
+def _fixed(found: Finding, spent: Cost | None) -> Cost | None:
     if found.word != "slower" or spent is None or found.estimate is None:
         return None
     return at_speed(spent, 1.0 / found.estimate.comparison.ratio)

@@ -17,6 +17,7 @@ import torch
 from trainer.data.counts import Counts
 from trainer.measure.pace import Pace
 from trainer.measure.protocol import Protocol
+from trainer.measure.turns import Turns
 from trainer.report import Warmup, Window
 
 PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "other")
@@ -88,12 +89,14 @@ def settled(seconds: list[float], tolerance: float, window_seconds: float) -> st
 class Measurement:
     """Watches a run step by step: warm-up, then windows of a fixed number of steps, then the end.
 
-    With a `pace` the machine's own is taken at the edges of each window, outside of its time.
+    With a `pace` the machine's own is taken at the edges of each window, outside of its time. With `turns` another run
+    has the machine between any two windows.
     """
 
     protocol: Protocol
     stopwatch: Stopwatch
     pace: Pace | None = None
+    turns: Turns | None = None
     warmup: Warmup | None = None
     windows: list[Window] = field(default_factory=list)
     measured_since: float = 0.0
@@ -134,7 +137,12 @@ class Measurement:
             self._cpu = time.process_time()
             self._steps, self._counts = 0, Counts()
         enough = len(self.windows) >= self.protocol.windows
-        return enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
+        enough = enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
+        if self.turns is not None and (enough or not self._steps):
+            self.turns.end() if enough else self.turns.next()
+            self.stopwatch.edge()
+            self._cpu = time.process_time()
+        return enough
 
     def _end_warmup_when_steady(self, now: float) -> None:
         protocol, spent = self.protocol, now - self._begun
@@ -145,6 +153,9 @@ class Measurement:
         self.warmup = Warmup(len(self._times), spent, reason is not None, reason or late)
         typical = statistics.median(self._times[-10:])
         self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
+        if self.turns is not None:
+            self.turns.warm()
+            self.stopwatch.edge()
         self._take_pace()
         self.measured_since, self._cpu = time.perf_counter(), time.process_time()
 

@@ -10,7 +10,7 @@ import torch
 from trainer.compute import process
 from trainer.compute.contention import Contention
 from trainer.data.counts import Counts
-from trainer.measure import reference
+from trainer.measure import reference, turns
 from trainer.measure.measurement import Measurement, Stopwatch, total
 from trainer.measure.pace import meter
 from trainer.measure.protocol import Protocol
@@ -41,7 +41,8 @@ class Watch:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(device)  # the probes' gigabytes are not the training's
         steady = device.type == "cpu" and protocol.probes
-        self.measurement = Measurement(protocol, stopwatch, meter(device, dtype) if steady else None)
+        pace = meter(device, dtype) if steady else None
+        self.measurement = Measurement(protocol, stopwatch, pace, turns.from_environment())
         self.begun = time.perf_counter()
         self.measurement.start()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.errors import Trouble
@@ -12,7 +12,8 @@ from envdoctor.facts.model import Facts
 from envdoctor.launch.trainer import Measure, runs_folder
 from envdoctor.locks.target import Baseline, Target
 from envdoctor.speed import roofline
-from envdoctor.speed.ablation.interleaving import FEWEST_ROUNDS, Variant, plan
+from envdoctor.speed.ablation import side_by_side
+from envdoctor.speed.ablation.interleaving import FEWEST_ROUNDS, Variant
 from envdoctor.speed.ablation.pairs import LOOKS, Decision, decide_pairs, log_ratios
 from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.cost import cost
@@ -23,7 +24,7 @@ from envdoctor.speed.evidence.gather import run_of
 from envdoctor.speed.evidence.pressure import PRESSURE_LIMIT, highest_pressure
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, run_variant, workload_of
+from envdoctor.speed.timing import Timing, run_variant, unwatched, workload_of
 from envdoctor.speed.verdict import tokens_per_second
 from envdoctor.values.frozen import dataclass
 
@@ -45,10 +46,15 @@ class Other:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """How two arms are timed: ``most`` pairs, each run as ``measure`` says."""
+    """How two arms are timed: ``most`` pairs (None: what the way of timing needs), each run as ``measure`` says.
 
-    most: int = LOOKS[-1]
-    measure: Measure = field(default_factory=lambda: SHORT)
+    ``side_by_side``: both at once, in turns window by window; None: on CPUs, where neighbours come and go by the
+    second. A GPU is one's own, and two models may not fit on it.
+    """
+
+    most: int | None = None
+    measure: Measure | None = None
+    side_by_side: bool | None = None
 
 
 def locked_folder(stack: str, digest: str, python: str) -> Path:
@@ -74,28 +80,54 @@ def time_against(
         Variant(name="this environment", settings=timing.settings),
         Variant(name=other.name, settings=timing.settings, environment=other.environment.path),
     )
-    order = plan(arms, max(pairs.most, FEWEST_ROUNDS))
-    reports: dict[str, list[Report]] = {arm.name: [] for arm in arms}
-    for number, arm in enumerate(order, 1):
-        progress(f"pair {(number + 1) // 2} of at most {pairs.most}: {arm.name}")
-        where = environment if arm is arms[0] else other.environment
-        report = run_variant(where, target, workload, pairs.measure, arm, on_line=on_line)
-        if report.outcome != "finished" or not report.windows:
-            error = report.error or {}
-            raise Trouble(
-                f"the training failed: {error.get('message', report.outcome)}",
-                file=where.path,
-                remedy=str(error.get("remedy") or "Check that environment first: envdoctor check --env PATH"),
-                exit_code=3,
-            )
-        reports[arm.name].append(report)
-        if number % 2:
-            continue
-        ours, theirs = (reports[name.name] for name in arms)
-        decision = decide_pairs(log_ratios(ours, theirs), most=pairs.most)
+    together = target.is_cpu if pairs.side_by_side is None else pairs.side_by_side
+    looks = side_by_side.LOOKS if together else LOOKS
+    most = max(pairs.most or looks[-1], FEWEST_ROUNDS)
+    measure = pairs.measure or (side_by_side.MEASURE if together else SHORT)
+    places = (environment, other.environment)
+
+    def run(number: int, turns: str = "") -> Report:
+        arm = arms[number]
+        if turns:
+            arm = replace(arm, variables={**arm.variables, side_by_side.VARIABLE: turns})
+        listener = (on_line or unwatched) if turns else on_line
+        report = run_variant(places[number], target, workload, measure, arm, on_line=listener)
+        return _finished(report, places[number])
+
+    ours: list[Report] = []
+    theirs: list[Report] = []
+    ratios: list[float] = []
+    for pair in range(most):
+        order = (0, 1) if pair.bit_count() % 2 == 0 else (1, 0)  # A B, B A, B A, A B: also drifts that bend cancel out
+        if together:
+            progress(f"pair {pair + 1} of at most {most}: {arms[0].name} and {arms[1].name} in turns")
+            one, another = side_by_side.run_together(run, order)
+            ratios.append(side_by_side.log_ratio(one, another, ours_first=order == (0, 1)))
+        else:
+            found = {}
+            for number in order:
+                progress(f"pair {pair + 1} of at most {most}: {arms[number].name}")
+                found[number] = run(number)
+            one, another = found[0], found[1]
+            ratios += log_ratios([one], [another])
+        ours.append(one)
+        theirs.append(another)
+        decision = decide_pairs(ratios, most=most, at=looks)
         if decision is not None and decision.word is not None:
             return judged(decision, decision.word, ours, theirs, other, target, timing, facts)
     raise AssertionError("the last look always has a word")
+
+
+def _finished(report: Report, where: Environment) -> Report:
+    if report.outcome == "finished" and report.windows:
+        return report
+    error = report.error or {}
+    raise Trouble(
+        f"the training failed: {error.get('message', report.outcome)}",
+        file=where.path,
+        remedy=str(error.get("remedy") or "Check that environment first: envdoctor check --env PATH"),
+        exit_code=3,
+    )
 
 
 def judged(

@@ -68,15 +68,17 @@ def compare_pairs(ratios: Sequence[float], *, looks: int = len(LOOKS)) -> Compar
     )
 
 
-def decide_pairs(ratios: Sequence[float], *, most: int = LOOKS[-1]) -> Decision | None:
-    """The word after these pairs; None where this is no moment to look. ``most``: pairs after which it ends.
+def decide_pairs(ratios: Sequence[float], *, most: int | None = None, at: Sequence[int] = LOOKS) -> Decision | None:
+    """The word after these pairs; None where this is no moment to look. ``most``: pairs after which it ends (None:
+    the last of ``at``, the numbers of pairs after which it is looked at).
 
     Undecided in the end is as expected as far as could be seen; unstable where even a halving could be meant.
     """
+    most = at[-1] if most is None else most
     last = len(ratios) >= most
-    if len(ratios) < 2 or (len(ratios) not in LOOKS and not last):
+    if len(ratios) < 2 or (len(ratios) not in at and not last):
         return None
-    found = compare_pairs(ratios, looks=sum(1 for look in LOOKS if look < most) + 1)
+    found = compare_pairs(ratios, looks=sum(1 for look in at if look < most) + 1)
     low, high = found.interval
     resolution = max(found.detectable, 1.0 - low)
     word: Word | None = None

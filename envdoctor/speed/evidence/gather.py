@@ -13,6 +13,7 @@ from envdoctor.speed import breakdown
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.evidence.card import card_of
 from envdoctor.speed.evidence.machine_fit import machine_of
+from envdoctor.speed.evidence.modelled_step import modelled_step
 from envdoctor.speed.evidence.pace import pace_of
 from envdoctor.speed.evidence.relation import relate
 from envdoctor.speed.evidence.run import Context, Run
@@ -46,6 +47,9 @@ def gather(
     context = Context(target=target, facts=facts, clock_spread=clock_spread)
     if run.timed:
         context = replace(context, card=card_of(run.timed[-1], facts))
+    if context.card is not None:
+        step = modelled_step(run.timed, run.breakdown, run.steps_per_second, context.card.model)
+        context = replace(context, step=step)
     if not run.timed or baseline is None:
         return run, context
     relation = relate(run.timed[0], baseline, target, facts, same_machine=same_machine)

@@ -11,6 +11,7 @@ from envdoctor.speed.breakdown import Breakdown
 from envdoctor.speed.evidence.card import Card
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.machine import MachineSpeed
+from envdoctor.speed.evidence.modelled_step import ModelledStep
 from envdoctor.speed.evidence.pace_model import AtOnePace
 from envdoctor.speed.evidence.relation import Relation
 from envdoctor.speed.report import Report
@@ -37,7 +38,8 @@ class Context:
 
     ``recorded``: the baseline's processes, at one pace where the run's are. ``clock_spread``: log-sd of the GPU's clock
     while it worked. ``machine`` and ``relation`` are None where nothing was timed or nothing is recorded.
-    ``card``: the GPU against its kind; None for a CPU or an unknown one.
+    ``card``: the GPU against its kind; None for a CPU or an unknown one. ``step``: the timed step against what the card
+    allows; None where that cannot be modelled.
     """
 
     target: Target | None
@@ -48,6 +50,7 @@ class Context:
     pace: AtOnePace | None = None
     machine: MachineSpeed | None = None
     card: Card | None = None
+    step: ModelledStep | None = None
     comparable: bool = False
 
 

@@ -51,7 +51,9 @@ class Machine:
 def timed(monkeypatch: pytest.MonkeyPatch, machine: Machine, most: int = 32) -> Verdict:
     monkeypatch.setattr(against, "run_variant", machine.run)
     timing = Timing(workload="chat-5m", steps=100)
-    return time_against(HERE, OTHER, CPU, timing, Pairs(most=most), facts=None, progress=lambda text: None)
+    return time_against(
+        HERE, OTHER, CPU, timing, Pairs(most=most, side_by_side=False), facts=None, progress=lambda text: None
+    )
 
 
 def test_a_slower_environment_is_said_in_one_sentence_with_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +111,13 @@ def test_what_is_noisy_to_the_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(against, "run_variant", run)
     found = time_against(
-        HERE, OTHER, CPU, Timing(workload="chat-5m"), Pairs(most=5), facts=None, progress=lambda text: None
+        HERE,
+        OTHER,
+        CPU,
+        Timing(workload="chat-5m"),
+        Pairs(most=5, side_by_side=False),
+        facts=None,
+        progress=lambda text: None,
     )
     assert found.word == "unstable"
     assert found.sentence.endswith(": cannot tell")
@@ -208,7 +216,7 @@ def test_an_environment_against_itself_for_real(monkeypatch: pytest.MonkeyPatch,
         Pairs(most=4, measure=short),
         dialogue,
     )
-    assert [text.split(":")[0] for text in steps[1:]] == [f"pair {n // 2 + 1} of at most 4" for n in range(8)]
+    assert [text.split(":")[0] for text in steps[1:]] == [f"pair {n + 1} of at most 4" for n in range(4)]
     assert found.comparison is not None
     low, high = found.comparison.interval
     assert low < found.comparison.ratio < high

@@ -1,0 +1,425 @@
+"""Is a step as long as the model says? On this CPU, from its own probes: `python -m tests.benchmarks.modelled`.
+
+Three sizes, three tasks, two number formats. Of each: steps of real batches are timed, their operators are counted, and
+every product, the attention and a pass through memory are timed by themselves, in turns with the steps, so that what
+the machine does to one it does to all. Then `envdoctor.speed.modelled.expected_step` says how long the step should be.
+Two efficiencies are fitted to the rest of the cells whenever one third of them is predicted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from envdoctor.knowledge.work import Work
+from envdoctor.speed.modelled import Efficiency, Rates, expected_step
+from trainer import tasks
+from trainer.compute.hardware import bfloat16_units
+from trainer.compute.optimizer import Stepper
+from trainer.data import workloads
+from trainer.data.prepare import prepare
+from trainer.model.blockwise import Blockwise
+from trainer.model.build import build
+from trainer.settings import from_mapping
+
+from tests.benchmarks.work.counting import Counted, Counter, Shape
+
+RECORD = Path(__file__).parent / "recorded" / "modelled-cpu.json"
+TASKS = ("sft", "pretrain", "gritlm")
+SIZES = {
+    "5m": (256, 6, 4, 2, 704, 2048),
+    "12m": (384, 8, 6, 2, 1024, 2048),
+    "30m": (512, 9, 8, 4, 1408, 2048),
+}
+ROW = 2048  # tokens; as chat-5m has
+BATCHES = 1
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+CLASSES = [1 << power for power in range(12, 29)]  # bytes of the largest tensor of an operator
+
+
+@dataclass
+class Cell:
+    """One size, task and format: seconds of each probe and step, by round."""
+
+    size: str
+    task: str
+    precision: str
+    work: list[Counted] = field(default_factory=list)
+    tokens: float = 0.0
+    steps: list[list[float]] = field(default_factory=list)  # by batch
+    products: dict[Shape, list[float]] = field(default_factory=dict)
+    attention: list[list[float]] = field(default_factory=list)  # by batch, of all layers
+    passes: dict[int, list[float]] = field(default_factory=dict)  # seconds a byte, by size
+    launch: list[float] = field(default_factory=list)
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(size: str, task: str, precision: str, rounds: int, folder: Path) -> Cell:
+    """Time one cell."""
+    cell = Cell(size, task, precision)
+    run = _trainee(size, task, precision, folder)
+    batches = [run.prepared.source.step(0, index) for index in range(BATCHES)]
+    entered: list[list[tuple[tuple[int, ...], bool]]] = []
+
+    def step(index: int) -> None:
+        for batch in batches[index]:
+            run.task.loss(run.trainee, batch, run.settings, 1e-3).backward()
+        run.stepper.step(1e-5)
+
+    for index in range(BATCHES):
+        step(index)
+        step(index)
+        counted, seen = _counted(run, lambda index=index: step(index))
+        cell.work.append(counted)
+        entered.append(seen)
+    cell.tokens = statistics.fmean(sum(batch.real for batch in step_) for step_ in batches)
+    calls = {shape: _product(shape) for shape in sorted(set().union(*(one.shapes for one in cell.work)))}
+    attend = [_attention(run, seen) for seen in entered]
+    passes = {size_: _pass(size_) for size_ in CLASSES if any(one.sizes[size_] for one in cell.work)}
+    launch = _launches()
+    for shape in calls:
+        cell.products[shape] = []
+    for number in range(rounds):
+        for index in range(BATCHES):
+            if number == 0:
+                cell.steps.append([])
+                cell.attention.append([])
+            cell.steps[index].append(timed(lambda index=index: step(index)))
+            cell.attention[index].append(timed(attend[index]))
+        for shape, call in calls.items():
+            cell.products[shape].append(timed(call))
+        for size_, (call, moved) in passes.items():
+            cell.passes.setdefault(size_, []).append(timed(call) / moved)
+        cell.launch.append(launch())
+    return cell
+
+
+@dataclass
+class _Run:
+    """What a step needs, put together as `trainer.run` does."""
+
+    task: Any
+    settings: Any
+    trainee: Any
+    prepared: Any
+    stepper: Stepper
+
+
+def _trainee(size: str, task: str, precision: str, folder: Path) -> _Run:
+    settings = from_mapping(_settings(size, task, precision, folder), "benchmark", "default", task)
+    workload, job = workloads.find(settings.workload), tasks.load(task)
+    prepared = job.prepare(settings, workload)
+    trainee = build(settings, workload)
+    job.adapt(trainee, settings)
+    return _Run(job, settings, trainee, prepared, Stepper(trainee.model, trainee.device, settings))
+
+
+def _settings(size: str, task: str, precision: str, folder: Path) -> dict[str, Any]:
+    name = f"modelled-{size}"
+    shape = SIZES[size]
+    workloads.WORKLOADS[name] = workloads.Workload(name, name, workloads._llama(*shape), {})
+    data = {
+        "sft": [str(workloads.DATA / "chat.jsonl")],
+        "pretrain": [str(folder / "shards")],
+        "gritlm": [str(workloads.DATA / "pairs.jsonl"), str(workloads.DATA / "chat.jsonl")],
+    }
+    extra: dict[str, Any] = {"pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8}}.get(task, {})
+    return {
+        "workload": name, "data": data[task], "tokenizer": str(workloads.DATA / "tokenizer"), "tokens_per_row": ROW,
+        "precision": precision, "device": "cpu", "recompute": "none", "compile": "off", "learning_rate": 1e-5,
+        "output": str(folder / f"{name}-{task}-{precision}"), "cache": str(folder / "cache"), **extra,
+    }  # fmt: skip
+
+
+def _counted(run: _Run, step: Callable[[], None]) -> tuple[Counted, list[tuple[tuple[int, ...], bool]]]:
+    """What a step asks for, and the rows that attention entered."""
+    counter, seen = Counter(), []
+    attention, config = run.trainee.attention, run.trainee.model.config
+    enter = attention.enter
+
+    def noted(lengths: tuple[int, ...], borders: Any, causal: bool = True) -> None:
+        seen.append((tuple(lengths), causal))
+        enter(lengths, borders, causal)
+
+    attention.enter = noted
+    try:
+        with _apart(counter), counter:
+            step()
+    finally:
+        attention.enter = enter
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    for lengths, causal in seen:
+        squares = sum(length * length for length in lengths)
+        products = 7.0 if causal else 14.0
+        counter.now.attention += products * config.num_hidden_layers * config.num_attention_heads * width * squares
+    return counter.now, seen
+
+
+@contextmanager
+def _apart(counter: Counter) -> Any:
+    """Attention that is made of plain operators is not counted among them."""
+    before = Blockwise.__dict__["forward"], Blockwise.__dict__["backward"]
+
+    def attending(function: Callable[..., Any]) -> Any:
+        def called(*args: Any) -> Any:
+            with counter.attends(0.0):
+                return function(*args)
+
+        return staticmethod(called)
+
+    Blockwise.forward, Blockwise.backward = (attending(one.__func__) for one in before)
+    try:
+        yield
+    finally:
+        Blockwise.forward, Blockwise.backward = before
+
+
+def _product(shape: Shape) -> Callable[[], Any]:
+    name, form, sizes, turned = shape
+    tensors = [
+        torch.randn(*size[:-2], *(size[-2:][::-1] if over else size[-2:])).to(DTYPES[form])
+        for size, over in zip(sizes, turned)
+    ]
+    left, right = (tensor.transpose(-1, -2) if over else tensor for tensor, over in zip(tensors, turned))
+    call = torch.bmm if "bmm" in name else torch.mm
+    call(left, right)
+    return lambda: call(left, right)
+
+
+def _attention(run: _Run, seen: Sequence[tuple[tuple[int, ...], bool]]) -> Callable[[], None]:
+    """Both passes of all layers over the rows of one step, by the trainer's own attention."""
+    config, state = run.trainee.model.config, run.trainee.attention
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    rows = []
+    for lengths, causal in seen:
+        inputs = [
+            torch.randn(1, heads, sum(lengths), width).to(run.trainee.dtype).requires_grad_()
+            for heads in (config.num_attention_heads, config.num_key_value_heads, config.num_key_value_heads)
+        ]
+        borders = torch.tensor([0, *torch.tensor(lengths).cumsum(0).tolist()], dtype=torch.int32)
+        rows.append((lengths, borders, causal, inputs))
+
+    def call() -> None:
+        for lengths, borders, causal, inputs in rows:
+            state.enter(lengths, borders, causal)
+            for _ in range(config.num_hidden_layers):
+                out, _ = state.forward(None, *inputs, None)
+                torch.autograd.grad(out, inputs, torch.ones_like(out))
+
+    call()
+    return call
+
+
+def _pass(size: int) -> tuple[Callable[[], Any], int]:
+    """Two tensors read and a new one written, of `size` bytes each; and the bytes moved."""
+    left, right = (torch.ones(size // 4) for _ in range(2))
+    times = max(1, (4 << 20) // size)
+
+    def call() -> None:
+        for _ in range(times):
+            torch.add(left, right)
+
+    call()
+    return call, 3 * size * times
+
+
+def _launches() -> Callable[[], float]:
+    """Seconds for each operator of a differentiated program, where there is next to nothing to compute."""
+    tiny = torch.ones(1, requires_grad=True)
+
+    def chain() -> float:
+        def both() -> None:
+            value = tiny
+            for _ in range(200):
+                value = value * 1.0
+            value.sum().backward()
+
+        return timed(both) / 400
+
+    return chain
+
+
+def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
+    """The mean step, what the machine gives to just such work, and the seconds it took."""
+    every = cell.work
+    mean = statistics.fmean
+    flops = {form: mean(one.products[form] for one in every) for form in set().union(*(set(o.products) for o in every))}
+    spent = dict.fromkeys(flops, 0.0)
+    for shape, times in cell.products.items():
+        spent[shape[1]] += statistics.median(times) * mean(one.shapes[shape] for one in every)
+    attention = mean(one.attention for one in every)
+    attending = mean(statistics.median(times) for times in cell.attention)
+    seconds_a_byte = {size: statistics.median(times) for size, times in cell.passes.items()}
+    largest = max(seconds_a_byte)
+    moving = mean(
+        math.fsum(count * seconds_a_byte.get(size, seconds_a_byte[largest]) for size, count in one.sizes.items())
+        for one in every
+    )
+    total = mean(one.bytes for one in every)
+    work = Work(
+        precision=cell.precision, tokens=cell.tokens, products=flops, attention=attention, bytes=total,
+        optimizer_bytes=mean(one.optimizer_bytes for one in every), launches=mean(one.launches for one in every),
+    )  # fmt: skip
+    rates = Rates(
+        products={form: flops[form] / spent[form] for form in flops}, attention=attention / attending,
+        bandwidth=total / moving, launch=statistics.median(cell.launch), beside=False,
+        efficiency=Efficiency(products=1.0, attention=1.0, memory=1.0, log_sd=0.15),
+    )  # fmt: skip
+    return work, rates, mean(statistics.median(times) for times in cell.steps)
+
+
+Known = list[tuple[Work, Rates, float]]
+
+
+def log_errors(known: Known, products: float, memory: float) -> list[float]:
+    """Log of expected over measured seconds."""
+    reached = Efficiency(products=products, attention=1.0, memory=memory, log_sd=0.15)
+    return [
+        math.log(expected_step(work, replace(rates, efficiency=reached)).seconds / seconds)
+        for work, rates, seconds in known
+    ]
+
+
+def fit(known: Known) -> tuple[float, float]:
+    """The two efficiencies of least squares."""
+    grid = [math.exp(number / 40) for number in range(-60, 25)]
+    return min(
+        ((a, b) for a in grid for b in grid),
+        key=lambda pair: math.fsum(error * error for error in log_errors(known, *pair)),
+    )
+
+
+def predicted(known: Known) -> list[float]:
+    """Log errors of every cell, each third of them predicted with the efficiencies of the other two."""
+    found = [0.0] * len(known)
+    for third in range(3):
+        efficiencies = fit([one for number, one in enumerate(known) if _third(number) != third])
+        errors = log_errors(known, *efficiencies)
+        for number in range(len(known)):
+            if _third(number) == third:
+                found[number] = errors[number]
+    return found
+
+
+def _third(number: int) -> int:
+    """Cells lie in the order size, task, format: each third has every size, task and format."""
+    return (number // 2 + number // 6) % 3
+
+
+def as_json(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """The raw record."""
+    return [
+        {
+            "size": cell.size, "task": cell.task, "precision": cell.precision, "tokens": cell.tokens,
+            "steps": cell.steps, "attention": cell.attention, "launch": cell.launch,
+            "products": [[*_plain(shape), times] for shape, times in cell.products.items()],
+            "passes": list(cell.passes.items()),
+            "work": [
+                {
+                    "products": dict(one.products), "attention": one.attention, "bytes": one.bytes,
+                    "optimizer_bytes": one.optimizer_bytes, "launches": one.launches,
+                    "shapes": [[*_plain(shape), count] for shape, count in one.shapes.items()],
+                    "sizes": list(one.sizes.items()),
+                }
+                for one in cell.work
+            ],
+        }
+        for cell in cells
+    ]  # fmt: skip
+
+
+def _plain(shape: Shape) -> list[Any]:
+    return [shape[0], shape[1], [list(size) for size in shape[2]], list(shape[3])]
+
+
+def _shape(plain: Sequence[Any]) -> Shape:
+    return plain[0], plain[1], tuple(tuple(size) for size in plain[2]), tuple(plain[3])
+
+
+def from_json(rows: Sequence[dict[str, Any]]) -> list[Cell]:
+    """The cells of a raw record."""
+    cells = []
+    for row in rows:
+        cell = Cell(row["size"], row["task"], row["precision"], tokens=row["tokens"], steps=row["steps"])
+        cell.attention, cell.launch = row["attention"], row["launch"]
+        cell.products = {_shape(item[:4]): item[4] for item in row["products"]}
+        cell.passes = dict(row["passes"])
+        for one in row["work"]:
+            counted = Counted(attention=one["attention"], bytes=one["bytes"], launches=one["launches"])
+            counted.products.update(one["products"])
+            counted.shapes.update({_shape(item[:4]): item[4] for item in one["shapes"]})
+            counted.sizes.update(dict(one["sizes"]))
+            cell.work.append(counted)
+        cells.append(cell)
+    return cells
+
+
+def table(cells: Sequence[Cell]) -> str:
+    """Every cell's expectation, and what they come to."""
+    known = [work_and_rates(cell) for cell in cells]
+    errors = predicted(known)
+    products, memory = fit(known)
+    lines = [
+        "| size | task | format | measured | expected | products | attention | memory | launches |",
+        "|---" * 9 + "|",
+    ]
+    for cell, (work, rates, seconds), error in zip(cells, known, errors):
+        reached = Efficiency(products=products, attention=1.0, memory=memory, log_sd=0.15)
+        shares = expected_step(work, replace(rates, efficiency=reached)).shares
+        lines.append(
+            f"| {cell.size} | {cell.task} | {cell.precision} | {seconds * 1e3:.0f} ms | {math.exp(error):.2f}x | "
+            + " | ".join(f"{share:.0%}" for share in shares.values())
+            + " |"
+        )
+    bias, spread = statistics.fmean(errors), statistics.stdev(errors)
+    lines += [
+        "", f"{len(cells)} cells, each predicted from the other two thirds: bias {math.expm1(bias):+.1%}, log-sd "
+        f"{spread:.3f}; efficiencies of all: products {products:.2f}, memory {memory:.2f}",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.modelled", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sizes", nargs="*", default=list(SIZES))
+    parser.add_argument("--replay", action="store_true", help="print what is recorded instead of timing")
+    parser.add_argument("--output", type=Path, default=RECORD)
+    given = parser.parse_args()
+    if given.replay:
+        print(table(from_json(json.loads(given.output.read_text("utf-8"))["cells"])))
+        return
+    formats = ["float32", *(["bfloat16"] if bfloat16_units() else [])]
+    cells: list[Cell] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shards = {"data": [str(workloads.DATA / "texts.jsonl")], "tokenizer": str(workloads.DATA / "tokenizer")}
+        prepare(from_mapping({**shards, "output": str(folder / "shards")}, "benchmark"), lambda _: None)
+        for size in given.sizes:
+            for task in TASKS:
+                for precision in formats:
+                    cells.append(measure(size, task, precision, given.rounds, folder))
+                    print(size, task, precision, flush=True)
+                    record = {"threads": torch.get_num_threads(), "cores": os.cpu_count(), "torch": torch.__version__}
+                    given.output.write_text(json.dumps({**record, "cells": as_json(cells)}), encoding="utf-8")
+    print(table(cells))
+
+
+if __name__ == "__main__":
+    main()

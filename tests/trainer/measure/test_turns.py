@@ -1,0 +1,90 @@
+"""Two measured runs that take turns: one at a time, in order, and neither waits for one that is gone."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from trainer.errors import TrainerError
+from trainer.measure import turns
+from trainer.measure.turns import Turns, from_environment
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("0", "1"):
+        os.mkfifo(tmp_path / name)
+    return tmp_path
+
+
+def test_windows_alternate_and_never_overlap(folder: Path) -> None:
+    seen: list[str] = []
+    working: set[int] = set()
+
+    def side(number: int, windows: int) -> None:
+        mine = Turns(folder, number)
+        mine.warm()
+        for window in range(windows):
+            assert not working, "the other one computes"
+            working.add(number)
+            seen.append(f"{number}{window}")
+            working.remove(number)
+            if window + 1 < windows:
+                mine.next()
+        mine.end()
+
+    sides = [threading.Thread(target=side, args=(number, 5)) for number in (0, 1)]
+    sides[0].start()
+    while not (folder / "warm").exists():
+        pass
+    sides[1].start()
+    for one in sides:
+        one.join(20)
+    assert seen == [f"{number}{window}" for window in range(5) for number in (0, 1)]
+
+
+def test_who_ends_early_does_not_keep_the_other(folder: Path) -> None:
+    done: list[int] = []
+
+    def side(number: int, windows: int) -> None:
+        mine = Turns(folder, number)
+        mine.warm()
+        for _ in range(windows - 1):
+            mine.next()
+        mine.end()
+        done.append(number)
+
+    sides = [threading.Thread(target=side, args=(number, windows)) for number, windows in ((0, 6), (1, 2))]
+    for one in sides:
+        one.start()
+    for one in sides:
+        one.join(20)
+    assert sorted(done) == [0, 1]
+
+
+def test_a_stop_is_heard_while_waiting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LOOK", 0.01)
+    (folder / "stop").touch()
+    with pytest.raises(TrainerError, match="took turns"):
+        Turns(folder, 0).warm()
+
+
+def test_nobody_waits_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LOOK", 0.01)
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    with pytest.raises(TrainerError, match="took turns"):
+        Turns(folder, 1).warm()
+
+
+def test_the_variable_says_which_side(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(turns.VARIABLE, raising=False)
+    assert from_environment() is None
+    monkeypatch.setenv(turns.VARIABLE, f"{folder}:1")
+    assert from_environment() is not None
+    for wrong in (f"{folder}/none:0", f"{folder}:x"):
+        monkeypatch.setenv(turns.VARIABLE, wrong)
+        with pytest.raises(TrainerError, match=r"TRAINER_TURNS"):
+            from_environment()
