@@ -120,7 +120,7 @@ def verify(
     """Train a short workload in fresh processes, and judge its speed against the target's baseline; takes a minute.
 
     Args:
-        workload: "chat-5m", "chat-30m", "chat-135m"; None is the target's own.
+        workload: "chat-5m", "chat-30m", "chat-135m", "chat-1b"; None is the target's own.
         processes: at most so many; a clear case ends after the first.
 
     Raises:

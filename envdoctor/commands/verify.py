@@ -28,7 +28,7 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.command("verify")
 @_options.environment
 @_options.target
-@click.option("--workload", metavar="NAME", help="chat-5m, chat-30m, chat-135m. Default: the target's own.")
+@click.option("--workload", metavar="NAME", help="chat-5m, chat-30m, chat-135m, chat-1b. Default: the target's own.")
 @click.option(
     "--processes",
     type=click.IntRange(1, MOST_PROCESSES),

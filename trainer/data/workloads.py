@@ -54,6 +54,12 @@ WORKLOADS: dict[str, Workload] = {
             _llama(576, 30, 9, 3, 1536, 49152),
             {"tokens_per_row": 16384, "learning_rate": 5e-4},
         ),
+        Workload(
+            "chat-1b",
+            "1.2B parameters in the shape of Llama-3.2-1B, for large GPUs",
+            _llama(2048, 16, 32, 8, 8192, 128256),
+            {"tokens_per_row": 8192, "learning_rate": 2e-4},
+        ),
     )
 }
 

@@ -1,0 +1,1 @@
+"""What one training step asks of a device, counted operator by operator, without the device."""
