@@ -24,7 +24,9 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 @click.option(
     "--tokens", type=click.IntRange(2, 1 << 24), default=2048, show_default=True, help="Tokens of a micro-batch."
 )
-@click.option("--accumulate", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Micro-batches a step.")
+@click.option(
+    "--accumulate", type=click.IntRange(1, 100_000), default=1, show_default=True, help="Micro-batches a step."
+)
 @click.option("--precision", type=click.Choice(PRECISIONS), help="Default: each target's own.")
 @click.option(
     "--trained", type=click.FloatRange(0.0, 1.0), default=1.0, show_default=True, help="Share of tokens predicted."
@@ -50,10 +52,10 @@ def command(**given: Any) -> int:
     Exit codes: 0 it fits the target (without one: any); 1 it does not; 2 wrong usage or a broken file; 3 it
     cannot be known: a family whose layers are not known, or no way to the Hub.
     """
-    from envdoctor.api.calls import estimated
+    from envdoctor.models.question import answered
     from envdoctor.render import fit as shown
 
-    found = estimated(
+    found = answered(
         given["model"],
         target=given["target_name"],
         task=given["task"],
@@ -65,10 +67,10 @@ def command(**given: Any) -> int:
         document=given["document"],
         steps=given["steps_"],
         price=given["price"],
-        prices=given["prices"],
+        price_list=given["prices"],
     )
-    if format_is_json := given["format_"] == "json":
+    if given["format_"] == "json":
         print_json(shown.document(found))
-    if not format_is_json:
+    else:
         click.echo(shown.text(found), nl=False)
     return {"fits": 0, "does-not-fit": 1, "unknown": 3}[found.outcome]

@@ -94,9 +94,7 @@ def of_config(values: Mapping[str, Any], path: Path) -> Architecture:
     """The shape that a config.json tells. Raises `NotKnown` for a family without a rule, `Trouble` for a broken one."""
     name = values.get("model_type")
     if not isinstance(name, str) or not name:
-        raise Trouble(
-            "says no model_type", file=path, remedy="Give the config.json of a transformers language model."
-        )
+        raise Trouble("says no model_type", file=path, remedy="Give the config.json of a transformers language model.")
     inner = values.get("text_config")
     if isinstance(inner, Mapping) and isinstance(inner.get("model_type"), str) and inner["model_type"] in FAMILIES:
         raise NotKnown(

@@ -15,7 +15,6 @@ import torch.nn.functional as F
 from trainer.model.peak import CHUNK_BYTES
 
 
-
 def token_loss(hidden: torch.Tensor, weight: torch.Tensor, targets: torch.Tensor, scale: float) -> torch.Tensor:
     """scale x the sum of -log p(target); hidden (n, width), weight (vocabulary, width), targets (n,).
 
