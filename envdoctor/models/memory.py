@@ -117,6 +117,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         embedding=0.0 if job.rank else 4.0 * shape.head_weights,
         head=0.0 if job.rank else 4.0 * shape.head_weights,
         tied=shape.tied,
+        narrow=narrow,
     )
 
 

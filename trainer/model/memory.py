@@ -1,6 +1,6 @@
 """How much memory a run will need, and from that: is anything recomputed, and how much is computed at once.
 
-What a model needs is counted here; what a step then takes at its worst is `trainer.model.peak`, which the doctor has too.
+What a model needs is counted here; what a step takes at its worst then is `trainer.model.peak`, which the doctor reads.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import torch
 from trainer.compute import randomness
 from trainer.data.batches import packed, padded
 from trainer.model.build import Trainee
-from trainer.model.peak import RUNGS, Footprint
+from trainer.model.peak import MARGIN, RUNGS, Footprint
 from trainer.report import Choice
 
-MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
 PROBE = 128  # tokens of the smaller probing pass
 
 
@@ -90,6 +89,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
         embedding=4.0 * embedding.numel() if embedding.requires_grad else 0.0,
         head=4.0 * head.numel() if head.requires_grad else 0.0,
         tied=head is embedding,
+        narrow=trainee.dtype != torch.float32,
     )
 
 

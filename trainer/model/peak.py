@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 RUNGS = ("none", "alternate", "full")
 CHUNK_BYTES = 256 << 20  # float32 logits; above this the loss is computed in chunks of so many (`trainer.model.losses`)
+MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
+# Bytes that a process takes before it has a tensor, and what an allocator takes for each byte that a tensor needs.
+CONTEXT: dict[str, float] = {"cuda": 0.6e9, "cpu": 0.35e9}
+SLACK: dict[str, float] = {"cuda": 1.03, "cpu": 1.03}
 # Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
-IN_FLIGHT = 0.6
-# float32 logits, or a chunk of them, beside each other at most: whole, the log-softmax and the gradients before and
-# behind it; in chunks, those of the chunk before, still held, too.
-WHOLE, CHUNKED = 3.0, 3.5
+IN_FLIGHT = 0.3
 
 
 class Footprint(NamedTuple):
@@ -26,7 +27,8 @@ class Footprint(NamedTuple):
     casts: of weights in the compute precision, which a pass keeps until it has come back to them.
     inside, outside: kept per token for the backward pass within and around the `layers` decoder layers; entry: inputs
     of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
-    embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix.
+    embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
+    computed in 16 bits.
     """
 
     weights: float
@@ -42,6 +44,7 @@ class Footprint(NamedTuple):
     embedding: float = 0.0
     head: float = 0.0
     tied: bool = False
+    narrow: bool = False
 
     @property
     def fixed(self) -> float:
@@ -52,16 +55,27 @@ class Footprint(NamedTuple):
         """Bytes per token that lie until the backward pass: with every layer recomputed its inputs (`entry`), of
         every other layer half of each (Korthikanti et al., arXiv 2205.05198, section 4).
         """
-        inner = {"none": self.inside, "alternate": (self.inside + self.entry) / 2, "full": self.entry}[rung]
-        return self.outside + inner
+        again = self.recomputed(rung)
+        each = max(1, self.layers)
+        return self.outside + (self.inside * (each - again) + self.entry * again) / each
+
+    def recomputed(self, rung: str) -> int:
+        """How many layers are: the first, third and so on of every other one."""
+        return {"none": 0, "alternate": (self.layers + 1) // 2, "full": self.layers}[rung]
 
     def loss(self, trained: float) -> float:
-        """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`)."""
-        whole = self.logit * trained
+        """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`): their hidden states, and
+        what lies beside each other of their logits.
+        """
+        states, whole = 1.5 * self.stream * trained, self.logit * trained
         if whole <= CHUNK_BYTES:
-            return WHOLE * whole + 1.5 * self.head
-        # The head's gradient is gathered in float32, and each chunk's share of it is there in both formats.
-        return self.head + max(CHUNKED * CHUNK_BYTES, 1.5 * CHUNK_BYTES + 1.5 * self.head)
+            # log-softmax, and the gradients before and behind it; later the head's gradient, in both formats.
+            return states + max(3.0 * whole, 1.5 * (whole + self.head))
+        # Logits and log-softmax of a chunk, beside what is still held of the chunk before; then the head's gradient,
+        # gathered in float32, and a chunk's share of it.
+        second = min(1.0, whole / CHUNK_BYTES - 1.0)
+        logits = max(2.0, (1.5 if self.narrow else 1.0) + 2.0 * second)
+        return states + self.head + max(logits * CHUNK_BYTES, 1.5 * CHUNK_BYTES + 1.5 * self.head)
 
     def at(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> Mapping[str, Mapping[str, float]]:
         """Bytes by part, at each moment of a step that may be its worst: `slots` tokens at once, `trained` of them
@@ -70,22 +84,28 @@ class Footprint(NamedTuple):
         Activations only shrink and gradients only grow on the way back, layer by layer alike, so that the most is at
         one of its ends. accumulate: micro-batches of a step; from the second on all gradients are there all the time.
         """
-        layers = max(1, self.layers)
+        layers, again = max(1, self.layers), self.recomputed(rung)
         layer, entry = self.inside / layers, self.entry / layers
-        again = 0.0 if rung == "none" else layer
-        work = slots * (again + IN_FLIGHT * layer + 2 * self.stream)
-        kept, last = slots * self.kept(rung), slots * (self.outside + (layer if rung == "none" else entry))
+        of_layer = (self.gradients - self.head - (0.0 if self.tied else self.embedding)) / layers
+        work = slots * (IN_FLIGHT * layer + 2 * self.stream)
+        # The last layer is computed again by the first, and by every other one of an odd number.
+        first = layer if again > layers // 2 and again else 0.0
+        # What was computed without a graph keeps no casts once the forward pass is over.
+        casts = self.casts * (layers - again + 1) / (layers + 1) if again else self.casts
+        kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if again else 0.0))
         held = self.gradients if accumulate > 1 else 0.0
-        early = held or self.head
-        late = held or self.gradients - (0.0 if self.tied else self.embedding)
-        moments = {
+        late = held or self.gradients - of_layer - (0.0 if self.tied else self.embedding)
+        return {
             "loss": _parts(self, self.casts, held, kept, self.loss(trained)),
-            "first layer back": _parts(self, self.casts, early, kept + work, 0.0),
+            "first layer back": _parts(self, casts, held or self.head, kept + slots * first + work, 0.0),
             "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
-            "embedding": _parts(self, 0.0, late + self.embedding, slots * self.stream, 0.0),
+            # A matrix that is both has two gradients, and their sum.
+            "embedding": _parts(
+                self, 0.0, (held or self.gradients) + self.embedding * (2.0 if self.tied else 0.0),
+                slots * self.stream, 0.0,
+            ),
             "optimizer": _parts(self, 0.0, self.gradients, 0.0, 0.0),
-        }
-        return moments
+        }  # fmt: skip
 
     def worst(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> tuple[str, Mapping[str, float]]:
         """The moment of a step that takes most, and its bytes by part."""
