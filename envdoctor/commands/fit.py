@@ -69,8 +69,9 @@ def command(**given: Any) -> int:
         price=given["price"],
         price_list=given["prices"],
     )
+    document = shown.document(found)
     if given["format_"] == "json":
-        print_json(shown.document(found))
+        print_json(document)
     else:
-        click.echo(shown.text(found), nl=False)
+        click.echo(shown.text(document), nl=False)
     return {"fits": 0, "does-not-fit": 1, "unknown": 3}[found.outcome]

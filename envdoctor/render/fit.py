@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envdoctor import __version__
+from envdoctor.facts.scrub import printable
 from envdoctor.models.fitting import Fit, Place
 from envdoctor.models.memory import Memory
-from envdoctor.speed.cost import duration
+from envdoctor.speed.cost import Price, duration
 
 WIDTH = 80
 # Parts of the trainer's formula (`trainer/model/peak.py`) in words, in the order in which people ask for them.
@@ -93,99 +95,105 @@ def _rung(rung: Memory) -> dict[str, Any]:
     }
 
 
-def text(fit: Fit) -> str:
-    """For people. No line is wider than WIDTH."""
-    return "\n".join(line.rstrip() for line in _lines(fit)) + "\n"
+def text(document: Mapping[str, Any]) -> str:
+    """The document for people. No line is wider than WIDTH."""
+    return "\n".join(printable(line.rstrip()) for line in _lines(document)) + "\n"
 
 
-def _lines(fit: Fit) -> Iterator[str]:
-    shape, count = fit.source.shape, fit.source.parameters
-    of = f"{shape.family}, " if shape else ""
-    yield _cut(f"{fit.source.name}: {of}{short(count)} parameters")
-    some = trained(fit)
-    share = "all of them trained" if not fit.job.rank else f"LoRA of rank {fit.job.rank}"
-    if fit.job.rank and some is not None:
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    model, job = document["model"], document["job"]
+    count, held = model["parameters"], model["in_files"]
+    of = f"{model['family']}, " if model["family"] else ""
+    yield _cut(f"{model['name']}: {of}{short(count)} parameters")
+    rank, some = job["lora_rank"], model["trained_parameters"]
+    share = "all of them trained" if not rank else f"LoRA of rank {rank}"
+    if rank and some is not None:
         share += f": {short(some)} trained"
-    more = f", {fit.job.accumulate} micro-batches a step" if fit.job.accumulate > 1 else ""
-    yield f"{fit.job.task}, {share}, {fit.job.tokens:,} tokens at once{more}"
-    if fit.source.headers and shape and abs(fit.source.headers.parameters / count - 1) > 0.005:
-        yield f"Its files hold {short(fit.source.headers.parameters)}: the config and the files disagree."
-    if fit.asked is not None:
+    more = f", {job['accumulate']} micro-batches a step" if job["accumulate"] > 1 else ""
+    yield f"{job['task']}, {share}, {job['tokens']:,} tokens at once{more}"
+    if held and model["family"] and abs(held / count - 1) > 0.005:
+        yield f"Its files hold {short(held)}: the config and the files disagree."
+    asked = next((place for place in document["places"] if place["target"] == document["target"]), None)
+    if asked is not None:
         yield ""
-        yield from _asked(fit.asked)
+        yield from _asked(asked)
     yield ""
-    yield from _table(fit)
-    yield from _cheapest(fit)
+    yield from _table(document["places"])
+    yield from _cheapest(document)
 
 
-def _asked(place: Place) -> Iterator[str]:
-    chosen = place.chosen
-    room = "" if place.room is None else f", {_gb(place.room)} GB to plan with"
-    if place.fits is None or not place.rungs:
-        word = "does not fit" if place.too_small else "not known"
-        yield f"{place.target} ({place.title}{room}): {word}"
-        yield from _wrapped(place.why)
+def _asked(place: Mapping[str, Any]) -> Iterator[str]:
+    room = "" if place["room"] is None else f", {_gb(place['room'])} GB to plan with"
+    about = f"{place['target']} ({place['title']}{room})"
+    if not place["rungs"]:
+        yield from textwrap.wrap(f"{about}: {'not known' if place['fits'] is None else 'does not fit'}", WIDTH)
+        yield from _wrapped(place["why"] or "")
         return
-    how = "does not fit, whatever is recomputed" if chosen is None else f"fits, recomputing {RECOMPUTED[chosen.rung]}"
-    yield f"{place.target} ({place.title}{room}): {how}"
-    shown = chosen or place.rungs[-1]
+    shown = _shown(place)
+    how = f"fits, recomputing {RECOMPUTED[shown['recompute']]}" if shown["fits"] else "does not fit, even recomputed"
+    yield from textwrap.wrap(f"{about}: {how}", WIDTH)
     yield ""
-    yield f"  {'memory at the worst moment (' + shown.moment + '), ' + place.precision:<52}{'GB':>8}"
+    yield f"  {'memory at the worst moment (' + shown['moment'] + '), ' + place['precision']:<56}{'GB':>8}"
     for name, words in PARTS.items():
-        if shown.parts.get(name, 0.0) > 0:
-            yield f"  {words:<52}{_gb(shown.parts[name]):>8}"
-    yield f"  {'together':<52}{_gb(shown.total):>8}"
+        if shown["parts"].get(name, 0.0) > 0:
+            yield f"  {words:<56}{_gb(shown['parts'][name]):>8}"
+    yield f"  {'together':<56}{_gb(shown['bytes']):>8}"
     yield ""
     yield f"  {'recomputed':<20}{'GB':>8}   {'largest micro-batch':<20}"
-    for rung in place.rungs:
-        most = f"{rung.largest:,} tokens" if rung.largest else "none"
-        yield f"  {RECOMPUTED[rung.rung]:<20}{_gb(rung.total):>8}   {most:<20}"
+    for rung in place["rungs"]:
+        most = f"{rung['largest_micro_batch']:,} tokens" if rung["largest_micro_batch"] else "none"
+        yield f"  {RECOMPUTED[rung['recompute']]:<20}{_gb(rung['bytes']):>8}   {most:<20}"
 
 
-def _table(fit: Fit) -> Iterator[str]:
-    steps = next((place.steps for place in fit.places if place.steps), None)
-    timed = any(place.pace for place in fit.places)
-    yield f"{'target':<10}{'GB':>7} {'of':>6}  {'recomputed':<18}" + (
-        f"{'s a step':>9}{'range':>14}" + (f"{'whole run':>12}" if steps else "") if timed else ""
+def _shown(place: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The least recomputation that fits, else the most."""
+    found: Mapping[str, Any] = next((rung for rung in place["rungs"] if rung["fits"]), place["rungs"][-1])
+    return found
+
+
+def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    whole = any(place["seconds"] is not None for place in places)
+    timed = any(place["step_seconds"] is not None for place in places)
+    yield f"{'target':<10}{'GB':>7} {'of':>6}  {'recomputed':<17}" + (
+        f"{'s a step':>9}{'range':>13}" + (f"{'whole run':>14}" if whole else "") if timed else ""
     )
-    for place in fit.places:
-        shown = place.chosen or (place.rungs[-1] if place.rungs else None)
-        size = _gb(shown.total) if shown else "?"
-        room = "?" if place.room is None else _gb(place.room)
-        word = {True: "", False: "does not fit", None: "not known"}[place.fits]
-        row = f"{place.target[:9]:<10}{size:>7} {room:>6}  {word or RECOMPUTED[shown.rung if shown else 'none']:<18}"
-        if place.pace is not None and place.fits:
-            row += _time(place, bool(steps))
+    for place in places:
+        shown = _shown(place) if place["rungs"] else None
+        size = _gb(shown["bytes"]) if shown else "?"
+        room = "?" if place["room"] is None else _gb(place["room"])
+        word = {True: "", False: "does not fit", None: "not known"}[place["fits"]]
+        row = f"{place['target'][:9]:<10}{size:>7} {room:>6}  "
+        row += f"{word or RECOMPUTED[shown['recompute'] if shown else 'none']:<17}"
+        if place["step_seconds"] is not None and place["fits"]:
+            row += _time(place)
         yield row
-        if place.cost is not None and place.price is not None:
-            yield f"{'':<26}{place.price.money(place.cost)}"
-    unknown = {place.why for place in fit.places if place.why}
-    for why in sorted(unknown):
+        if place["cost"] is not None:
+            yield f"{'':<26}{_price(place).money(place['cost'])}"
+    for why in sorted({place["why"] for place in places if place["why"]}):
         yield from _wrapped(why)
 
 
-def _time(place: Place, whole: bool) -> str:
-    assert place.pace is not None
-    seconds, factor = place.pace.seconds, math.exp(place.pace.log_sd)
+def _time(place: Mapping[str, Any]) -> str:
+    seconds, factor = place["step_seconds"], math.exp(place["log_sd"])
     spread = f"{_figure(seconds / factor)}-{_figure(seconds * factor)}"
-    return f"{_figure(seconds):>9}{spread:>14}" + (
-        f"{duration(place.seconds):>12}" if whole and place.seconds is not None else ""
-    )
+    whole = f"{duration(place['seconds']):>14}" if place["seconds"] is not None else ""
+    return f"{_figure(seconds):>9}{spread:>13}{whole}"
 
 
-def _cheapest(fit: Fit) -> Iterator[str]:
-    for place in fit.cheapest:
-        assert place.price is not None
-        assert place.cost is not None
+def _price(place: Mapping[str, Any]) -> Price:
+    return Price(per_hour=place["price"], currency=place["currency"])
+
+
+def _cheapest(document: Mapping[str, Any]) -> Iterator[str]:
+    named = {place["target"]: place for place in document["places"]}
+    for name in document["cheapest"]:
         yield ""
-        yield from _wrapped(f"Cheapest: {place.target}, {place.price.money(place.cost)}.")
-    if len(fit.cheapest) > 1:
+        yield from _wrapped(f"Cheapest: {name}, {_price(named[name]).money(named[name]['cost'])}.")
+    if len(document["cheapest"]) > 1:
         yield from _wrapped("Prices in different currencies are not compared.")
 
 
 def _wrapped(sentence: str) -> Iterator[str]:
-    import textwrap
-
     yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True)
 
 
