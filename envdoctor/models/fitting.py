@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from envdoctor.knowledge import gpus
 from envdoctor.locks.target import Target
 from envdoctor.models import memory
 from envdoctor.models.architecture import NotKnown
 from envdoctor.models.formula import formula
-from envdoctor.models.memory import Job, Memory
+from envdoctor.models.memory import Device, Job, Memory
 from envdoctor.models.pace import Pace, pace
 from envdoctor.models.source import Source
 from envdoctor.speed.cost import Price
@@ -104,7 +105,8 @@ def fit(
     def place(target: Target) -> Place:
         return _place(source, job, target, precision, steps, prices.get(target.name))
 
-    found = tuple(place(target) for target in targets if not target.is_cpu or target == asked)
+    # A target without a GPU of its own (the CPU, one machine's own lock) is judged when it is asked for.
+    found = tuple(place(target) for target in targets if target.gpu_names or target == asked)
     mine = next((one for one in found if asked is not None and one.target == asked.name), None)
     if asked is not None and mine is None:
         mine = place(asked)
@@ -115,24 +117,22 @@ def fit(
 def _place(
     source: Source, job: Job, target: Target, precision: str | None, steps: int | None, price: Price | None
 ) -> Place:
-    own = str(target.conditions.get("precision", "float32"))
-    room = _room(target)
-    said = {
-        "target": target.name, "title": target.title, "precision": precision or own, "room": room, "steps": steps,
-        "price": price,
-    }  # fmt: skip
-    if room is None:
-        return Place(**said, why="how much memory it has is not known")
-    device = "cpu" if target.is_cpu else "cuda"
+    form = precision or str(target.conditions.get("precision", "float32"))
+    bare = Place(
+        target=target.name, title=target.title, precision=form, room=_room(target), steps=steps, price=price
+    )  # fmt: skip
+    if bare.room is None:
+        return replace(bare, why="how much memory it has is not known")
     try:
         if source.shape is None:
             raise source.why or NotKnown("its layers are not known")
-        rungs = memory.rungs(source.shape, job, device=device, precision=said["precision"], room=room)
+        device: Device = "cpu" if target.is_cpu else "cuda"
+        rungs = memory.rungs(source.shape, job, device=device, precision=form, room=bare.room)
     except NotKnown as why:
-        least = memory.states(source, job) if not job.rank else 2.0 * source.parameters
-        return Place(**said, why=str(why), too_small=least > room)
+        least = memory.states(source, job)
+        return replace(bare, why=str(why), too_small=least > bare.room)
     chosen = next((rung for rung in rungs if rung.fits), rungs[-1])
-    return Place(**said, rungs=rungs, pace=pace(source.shape, job, target, said["precision"], chosen.rung))
+    return replace(bare, rungs=rungs, pace=pace(source.shape, job, target, form, chosen.rung))
 
 
 def _room(target: Target) -> float | None:

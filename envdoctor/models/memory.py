@@ -12,6 +12,7 @@ from envdoctor.values.frozen import dataclass
 
 Device = Literal["cuda", "cpu"]
 LONGEST = 1024  # tokens: CPUs keep the attention weights of documents up to here (`trainer/model/blockwise.py`)
+COUNTED = 384.0  # bytes of them per token and head that the table has, from documents of 64 and of 128 tokens
 MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
 
 
@@ -142,7 +143,7 @@ def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tupl
 
     inside = of("inside")
     if device == "cpu" and precision == "bfloat16":
-        inside += shape.heads * _attention_weights(job)
+        inside += shape.heads * (_attention_weights(job) - COUNTED)
     return shape.layers * inside, of("outside"), shape.layers * of("entry")
 
 
@@ -158,5 +159,6 @@ def _attention_weights(job: Job) -> float:
 
 
 def states(source: Source, job: Job) -> float:
-    """Bytes of weights, gradients and moments alone, where no more is known: in float32, every weight trained."""
-    return 16.0 * source.parameters
+    """Bytes of weights, gradients and moments alone, where no more is known: float32 and every weight trained, or, with
+    adapters, the frozen weights in 16 bits."""
+    return (2.0 if job.rank else 16.0) * source.parameters

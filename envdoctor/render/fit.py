@@ -97,14 +97,14 @@ def _rung(rung: Memory) -> dict[str, Any]:
 
 def text(document: Mapping[str, Any]) -> str:
     """The document for people. No line is wider than WIDTH."""
-    return "\n".join(printable(line.rstrip()) for line in _lines(document)) + "\n"
+    return "\n".join(line.rstrip() for line in _lines(document)) + "\n"
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     model, job = document["model"], document["job"]
     count, held = model["parameters"], model["in_files"]
     of = f"{model['family']}, " if model["family"] else ""
-    yield _cut(f"{model['name']}: {of}{short(count)} parameters")
+    yield _cut(f"{printable(model['name'])}: {of}{short(count)} parameters")
     rank, some = job["lora_rank"], model["trained_parameters"]
     share = "all of them trained" if not rank else f"LoRA of rank {rank}"
     if rank and some is not None:
@@ -124,7 +124,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _asked(place: Mapping[str, Any]) -> Iterator[str]:
     room = "" if place["room"] is None else f", {_gb(place['room'])} GB to plan with"
-    about = f"{place['target']} ({place['title']}{room})"
+    about = f"{place['target']} ({printable(place['title'])}{room})"
     if not place["rungs"]:
         yield from textwrap.wrap(f"{about}: {'not known' if place['fits'] is None else 'does not fit'}", WIDTH)
         yield from _wrapped(place["why"] or "")
@@ -194,7 +194,7 @@ def _cheapest(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrapped(sentence: str) -> Iterator[str]:
-    yield from textwrap.wrap(sentence, WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True)
+    yield from textwrap.wrap(printable(sentence), WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True)
 
 
 def _cut(line: str) -> str:
