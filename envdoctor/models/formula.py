@@ -25,10 +25,10 @@ class Footprint(Protocol):
     moments: float
 
     def worst(
-        self, rung: str, slots: float, trained: float, accumulate: int = 1
+        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
     ) -> tuple[str, Mapping[str, float]]: ...
 
-    def peak(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> float: ...
+    def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float: ...
 
 
 class Formula(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from envdoctor.models.architecture import Architecture, NotKnown
@@ -57,10 +57,10 @@ def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room
 def _rung(need: Footprint, known: Formula, rung: str, job: Job, device: str, room: float | None) -> Memory:
     def total(tokens: int) -> float:
         return known.CONTEXT[device] + known.SLACK[device] * need.peak(
-            rung, tokens, tokens * job.trained, job.accumulate
+            rung, tokens, tokens * job.trained, accumulate=job.accumulate
         )
 
-    moment, parts = need.worst(rung, job.tokens, job.tokens * job.trained, job.accumulate)
+    moment, parts = need.worst(rung, job.tokens, job.tokens * job.trained, accumulate=job.accumulate)
     slack = (known.SLACK[device] - 1.0) * sum(parts.values())
     largest = MOST_TOKENS if room is None else _most(total, room)
     return Memory(
@@ -72,9 +72,8 @@ def _rung(need: Footprint, known: Formula, rung: str, job: Job, device: str, roo
     )
 
 
-def _most(total: object, room: float) -> int:
+def _most(total: Callable[[int], float], room: float) -> int:
     """The most tokens whose total is within the room, by bisection: the total grows with the tokens."""
-    assert callable(total)
     low, high = 0, MOST_TOKENS
     while low < high:
         middle = (low + high + 1) // 2

@@ -194,7 +194,9 @@ def _cheapest(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrapped(sentence: str) -> Iterator[str]:
-    yield from textwrap.wrap(printable(sentence), WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True)
+    yield from textwrap.wrap(
+        printable(sentence), WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True
+    )
 
 
 def _cut(line: str) -> str:

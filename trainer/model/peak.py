@@ -63,21 +63,24 @@ class Footprint(NamedTuple):
         """How many layers are: the first, third and so on of every other one."""
         return {"none": 0, "alternate": (self.layers + 1) // 2, "full": self.layers}[rung]
 
-    def loss(self, trained: float) -> float:
+    def loss(self, trained: float, chunk: float = 0) -> float:
         """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`): their hidden states, and
-        what lies beside each other of their logits.
+        what lies beside each other of their logits. chunk: bytes of logits at once, 0 for CHUNK_BYTES.
         """
         states, whole = 1.5 * self.stream * trained, self.logit * trained
-        if whole <= CHUNK_BYTES:
+        chunk = chunk or CHUNK_BYTES
+        if whole <= chunk:
             # log-softmax, and the gradients before and behind it; later the head's gradient, in both formats.
             return states + max(3.0 * whole, 1.5 * (whole + self.head))
         # Logits and log-softmax of a chunk, beside what is still held of the chunk before; then the head's gradient,
         # gathered in float32, and a chunk's share of it.
-        second = min(1.0, whole / CHUNK_BYTES - 1.0)
+        second = min(1.0, whole / chunk - 1.0)
         logits = max(2.0, (1.5 if self.narrow else 1.0) + 2.0 * second)
-        return states + self.head + max(logits * CHUNK_BYTES, 1.5 * CHUNK_BYTES + 1.5 * self.head)
+        return states + self.head + max(logits * chunk, 1.5 * chunk + 1.5 * self.head)
 
-    def at(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> Mapping[str, Mapping[str, float]]:
+    def at(
+        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    ) -> Mapping[str, Mapping[str, float]]:
         """Bytes by part, at each moment of a step that may be its worst: `slots` tokens at once, `trained` of them
         predicted.
 
@@ -96,7 +99,7 @@ class Footprint(NamedTuple):
         held = self.gradients if accumulate > 1 else 0.0
         late = held or self.gradients - of_layer - (0.0 if self.tied else self.embedding)
         return {
-            "loss": _parts(self, self.casts, held, kept, self.loss(trained)),
+            "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
             "first layer back": _parts(self, casts, held or self.head, kept + slots * first + work, 0.0),
             "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
             # A matrix that is both has two gradients, and their sum.
@@ -107,14 +110,16 @@ class Footprint(NamedTuple):
             "optimizer": _parts(self, 0.0, self.gradients, 0.0, 0.0),
         }  # fmt: skip
 
-    def worst(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> tuple[str, Mapping[str, float]]:
+    def worst(
+        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    ) -> tuple[str, Mapping[str, float]]:
         """The moment of a step that takes most, and its bytes by part."""
-        moments = self.at(rung, slots, trained, accumulate)
+        moments = self.at(rung, slots, trained, chunk, accumulate)
         return max(moments.items(), key=lambda item: sum(item[1].values()))
 
-    def peak(self, rung: str, slots: float, trained: float, accumulate: int = 1) -> float:
+    def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float:
         """Bytes at the worst moment of a step."""
-        return sum(self.worst(rung, slots, trained, accumulate)[1].values())
+        return sum(self.worst(rung, slots, trained, chunk, accumulate)[1].values())
 
 
 def _parts(need: Footprint, casts: float, gradients: float, activations: float, loss: float) -> Mapping[str, float]:
