@@ -1,1 +1,1 @@
-"""A model that is to be trained: what its own files say of it, the memory it takes, and where training it is cheapest."""
+"""A model that is to be trained: what its own files say of it, its memory, and where it is cheapest."""

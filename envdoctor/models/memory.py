@@ -1,4 +1,4 @@
-"""The memory of one training step of a model, by part, and how many tokens fit at once at each rung of recomputation."""
+"""The memory of a training step, by part, and how many tokens fit at once at each rung of recomputation."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _downloaded(name: str) -> Path:
     hub: Any = importlib.import_module("huggingface_hub")
     try:
         return Path(hub.hf_hub_download(name, "config.json"))
-    except Exception as error:  # noqa: BLE001 - the Hub, the network and their libraries fail in many ways
+    except Exception as error:  # the Hub, the network and their libraries fail in many ways
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise NotKnown(
             f"could not be had from the Hub: {type(error).__name__}: {(lines or ['no reason given'])[0][:200]}",

@@ -39,7 +39,9 @@ MANY = shape(384, 4, 6, 2, 1024, 49152)
 RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "middle float32": ("sft", MIDDLE, {"precision": "float32", "tokens_per_row": 2048}),
     "middle bfloat16": ("sft", MIDDLE, {"precision": "bfloat16", "tokens_per_row": 3072}),
-    "middle float32, every layer": ("sft", MIDDLE, {"precision": "float32", "tokens_per_row": 4096, "recompute": "full"}),
+    "middle float32, every layer": (
+        "sft", MIDDLE, {"precision": "float32", "tokens_per_row": 4096, "recompute": "full"},
+    ),
     "middle float32, every other": (
         "sft", MIDDLE, {"precision": "float32", "tokens_per_row": 3072, "recompute": "alternate"},
     ),

@@ -1,4 +1,4 @@
-"""Weights by the config against the counts that are published of real models; the sizes are theirs, the files are not."""
+"""Weights by the config against the counts that are published of real models. The sizes are theirs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def sizes(hidden: int, layers: int, heads: int, keys: int, inner: int, words: in
 TIED: dict[str, Any] = {"tie_word_embeddings": True}
 # As the models' pages on the Hub say it, from the headers of their safetensors files.
 PUBLISHED: dict[str, tuple[str, dict[str, Any], int]] = {
-    "GPT-2": ("gpt2", {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257}, 124_439_808),
+    "GPT-2": (
+        "gpt2", {"n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257}, 124_439_808,
+    ),
     "GPT-2 XL": (
         "gpt2", {"n_embd": 1600, "n_layer": 48, "n_head": 25, "n_positions": 1024, "vocab_size": 50257}, 1_557_611_200,
     ),
@@ -60,7 +62,9 @@ PUBLISHED: dict[str, tuple[str, dict[str, Any], int]] = {
               moe_intermediate_size=768),
         30_532_122_624,
     ),
-    "OLMoE 1B-7B": ("olmoe", sizes(2048, 16, 16, 16, 1024, 50304, num_experts=64, num_experts_per_tok=8), 6_919_161_856),
+    "OLMoE 1B-7B": (
+        "olmoe", sizes(2048, 16, 16, 16, 1024, 50304, num_experts=64, num_experts_per_tok=8), 6_919_161_856,
+    ),
     "Qwen1.5 MoE A2.7B": (
         "qwen2_moe",
         sizes(2048, 24, 16, 16, 5632, 151936, num_experts=60, num_experts_per_tok=4, moe_intermediate_size=1408,

@@ -97,10 +97,12 @@ class Footprint(NamedTuple):
         casts = self.casts * (layers - again + 1) / (layers + 1) if again else self.casts
         kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if again else 0.0))
         held = self.gradients if accumulate > 1 else 0.0
-        late = held or self.gradients - of_layer - (0.0 if self.tied else self.embedding)
+        # Each gradient is made beside the one that it is added to.
+        early = held + self.head
+        late = held + of_layer if held else self.gradients - of_layer - (0.0 if self.tied else self.embedding)
         return {
             "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
-            "first layer back": _parts(self, casts, held or self.head, kept + slots * first + work, 0.0),
+            "first layer back": _parts(self, casts, early, kept + slots * first + work, 0.0),
             "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
             # A matrix that is both has two gradients, and their sum.
             "embedding": _parts(
