@@ -2,7 +2,7 @@
 
 For programs::
 
-    from envdoctor import check, fix, verify
+    from envdoctor import check, fit, fix, verify
 
     report = check("./env", target="h100")
     if report.outcome != "healthy":
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 __version__ = "0.1.0"
 
-__all__ = ["Trouble", "__version__", "check", "fix", "verify"]
+__all__ = ["Trouble", "__version__", "check", "fit", "fix", "verify"]
 
 
-_HOMES = {"check": "api.calls", "fix": "api.calls", "verify": "api.calls", "Trouble": "errors"}
+_HOMES = {"check": "api.calls", "fit": "api.calls", "fix": "api.calls", "verify": "api.calls", "Trouble": "errors"}
 
 
 def __getattr__(name: str) -> object:

@@ -31,3 +31,8 @@ def lockfiles() -> Path:
 def flags_table() -> Path:
     """The one table of flags, shared by the trainer, the torch probe and the startup hook."""
     return trainer() / "flags.py"
+
+
+def peak_formula() -> Path:
+    """The one formula of a step's memory, shared by the trainer and the doctor; ``kept.json`` lies beside it."""
+    return trainer() / "model" / "peak.py"

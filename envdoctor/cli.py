@@ -19,7 +19,7 @@ from envdoctor.process import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Every day": ("check", "fix", "undo", "preflight", "run"),
-    "Speed": ("train", "verify", "ablate", "baseline", "report"),
+    "Speed": ("fit", "train", "verify", "ablate", "baseline", "report"),
     "Lockfiles": ("lock", "fetch", "targets"),
     "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci", "mcp"),
 }

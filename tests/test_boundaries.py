@@ -118,15 +118,17 @@ ALLOWED: dict[str, str] = {
     "locks.writing": "errors values process facts sources knowledge locks change",
     # How fast it is.
     "speed": "errors values process bundle facts knowledge locks launch",
+    # What a model needs.
+    "models": "errors values bundle knowledge locks speed",
     # What is shown and asked.
-    "render": "errors values facts knowledge locks rules change speed",
+    "render": "errors values facts knowledge locks rules change speed models",
     "doctor": "errors values process bundle facts facts.pasted knowledge locks rules launch change speed",
     "assistants": "errors values process facts render",
     "commands": "errors values process bundle configuration facts facts.pasted sources knowledge locks rules "
-    "launch change locks.writing speed render doctor ranks assistants",
+    "launch change locks.writing speed models render doctor ranks assistants",
     "cli": "errors process configuration facts commands",
     # For programs.
-    "api": "values facts change rules speed render doctor",
+    "api": "values facts change rules speed models render doctor",
 }
 """Wing -> wings that it may import, bottom first: each names only wings that stand above it in this table."""
 

@@ -1,6 +1,6 @@
 """envdoctor for programs: the doctor's functions with plain arguments and documented values.
 
-Imported through ``from envdoctor import check, fix, verify``. Nothing is printed, nobody is asked, torch is never
+Imported through ``from envdoctor import check, fit, fix, verify``. Nothing is printed, nobody is asked, torch is never
 imported here: the environment's own Python is, in a child with a deadline.
 """
 
@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from envdoctor.api import notebook
 from envdoctor.api.answers import Change, Report, Verdict, value
+from envdoctor.api.estimates import Fitting
 
 if TYPE_CHECKING:
     from envdoctor.change.proposal import Proposal
     from envdoctor.facts.environment import Environment
     from envdoctor.rules.checkup import CheckOptions
+    from envdoctor.speed.cost import Price
 
 PathLike = str | os.PathLike[str]
 
@@ -134,6 +136,49 @@ def verify(
     dialogue = _Silent(yes=False, progress=progress)
     told = doctor.verify(_located(env), _options(target=target, stack=stack), timing, dialogue)
     return value(Verdict, document(told.verdict, told.ablation))
+
+
+def fit(
+    model: PathLike,
+    *,
+    target: str | None = None,
+    task: str = "sft",
+    lora_rank: int | None = None,
+    tokens: int = 2048,
+    accumulate: int = 1,
+    precision: str | None = None,
+    trained: float = 1.0,
+    document: int | None = None,
+    steps: int | None = None,
+    price: str | Price | None = None,
+    prices: PathLike | None = None,
+) -> Fitting:
+    """Will training this model fit a GPU, how long will it take, and where is that cheapest?
+
+    Args:
+        model: a folder with a config.json, a config.json, or a name on the Hub.
+        target: judge this one ("h100", the path of a target file); None lists all.
+        task: "sft", "pretrain", "rft".
+        lora_rank: of adapters; 0 trains every weight, None is the task's own (16 for rft, 0 for the others).
+        tokens, accumulate: of one micro-batch; micro-batches of a step.
+        precision: "float32", "bfloat16", "float16"; None is each target's own.
+        trained: the share of tokens that is predicted.
+        document: tokens of a typical document; None is the worst case.
+        steps: of the run; with it times and costs are those of all of it.
+        price: of an hour on ``target``, as typed: "2.49/h", "$2.49/h", "2.49 EUR/h".
+        prices: a TOML file with a price for each target.
+
+    Raises:
+        Trouble: there is no such model, target or file, or (exit code 3) nothing can be known of the model.
+    """
+    from envdoctor.models.question import answered
+    from envdoctor.render.fit import document as as_document
+
+    found = answered(
+        os.fspath(model), target=target, task=task, lora_rank=lora_rank, tokens=tokens, accumulate=accumulate,
+        precision=precision, trained=trained, document=document, steps=steps, price=price, price_list=prices,
+    )  # fmt: skip
+    return value(Fitting, as_document(found))
 
 
 class _Silent:

@@ -8,7 +8,7 @@ from typing import Any
 from envdoctor.assistants.bounds import fitted, fitted_text
 from envdoctor.assistants.tools import Tool
 from envdoctor.process import Outcome
-from envdoctor.render import brief
+from envdoctor.render import brief, fit
 from envdoctor.values.frozen import dataclass
 
 CUT = "\n[long lists were cut to fit; `envdoctor check` in a terminal shows all]"
@@ -46,6 +46,8 @@ def refusal(outcome: Outcome) -> Answer:
 def _text(tool: Tool, document: dict[str, Any], *, changes: bool) -> str:
     if tool.schema == "check":
         return brief.report(document)
+    if tool.schema == "fit":
+        return fit.text(document)
     if tool.schema == "fix":
         return _plan(tool, document["change"], changes=changes)
     return json.dumps(document, ensure_ascii=False)

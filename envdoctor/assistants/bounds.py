@@ -38,7 +38,7 @@ def require_place(env: str, allowed: Iterable[Path]) -> None:
     real = Path(os.path.realpath(folder))
     if not any(real.is_relative_to(place) for place in allowed):
         raise Trouble(
-            "is none of the environments that this server was started for",
+            "lies in none of the folders that this server was started for",
             where=env,
             remedy="Whoever runs the server can name it: envdoctor mcp --env PATH",
         )

@@ -67,7 +67,9 @@ class Doctor:
         _require_valid(tool, given)
         if "env" in given:
             require_place(given["env"], self._places)
-        elif "env" in tool.properties and self._default is not None:
+        if os.path.exists(os.path.expanduser(given.get("model", ""))):  # else it is a name on the Hub, or nothing
+            require_place(given["model"], self._places)
+        if "env" not in given and "env" in tool.properties and self._default is not None:
             given["env"] = self._default
         deadline = float(given.get("limit_seconds", tool.deadline))
         with _as_file(tool, given) as more:

@@ -123,6 +123,41 @@ TOOLS = (
         deadline=600.0,
     ),
     Tool(
+        name="fit",
+        description="Estimate whether training a language model fits a GPU: memory of a step by part, the largest "
+        "micro-batch at each rung of recomputation, the expected time with its spread, and one row for each GPU. Reads "
+        "a config.json (of a folder, or from the Hub) and the headers of the model's files; trains nothing.",
+        properties={
+            "model": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 4096,
+                "pattern": rf"^[^\x00-\x1f\x7f]+{_END}",
+                "description": "A folder with a config.json, a config.json, or a name on the Hub (owner/name).",
+            },
+            "target": {**_NAME, "description": "Judge this GPU (h100, rtx4090, ...). Default: list all."},
+            "task": {"enum": ["sft", "pretrain", "rft"], "description": "Default: sft."},
+            "lora_rank": {"type": "integer", "minimum": 0, "maximum": 1024, "description": "0: train every weight."},
+            "tokens": {"type": "integer", "minimum": 2, "maximum": 1 << 24, "description": "Of one micro-batch."},
+            "accumulate": {"type": "integer", "minimum": 1, "maximum": 100_000},
+            "precision": {"enum": ["float32", "bfloat16", "float16"]},
+            "steps": {"type": "integer", "minimum": 1, "maximum": 10**9, "description": "Of the run: gives its time."},
+            "price": {
+                "type": "string",
+                "pattern": rf"^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]{{0,39}}{_END}",
+                "description": 'Of an hour on the target: "2.49/h", "$2.49/h", "2.49 EUR/h".',
+            },
+        },
+        required=("model",),
+        words=lambda given: (
+            *("fit", "--format=json"),
+            *_options(given, "model", "target", "task", "tokens", "accumulate", "precision", "steps", "price"),
+            *((f"--lora-rank={given['lora_rank']}",) if "lora_rank" in given else ()),
+        ),
+        schema="fit",
+        deadline=120.0,
+    ),
+    Tool(
         name="verify",
         description="Train a short workload in fresh processes (minutes of full load) and judge its speed against the "
         "target's baseline. `limit_seconds` ends it; progress is reported on the way.",

@@ -93,7 +93,7 @@ def test_a_conversation(tmp_path: Path, empty: Path) -> None:
     async def conversation() -> None:
         async with client(tmp_path, "--env", empty) as session:
             tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-            assert list(tools) == ["check", "diagnose", "explain", "plan", "verify"]
+            assert list(tools) == ["check", "diagnose", "explain", "plan", "fit", "verify"]
             assert all(tool.annotations.read_only_hint for tool in tools.values())
             # The client holds each document to the tool's schema itself, and raises where it does not keep to it.
             checked = await session.call_tool("check", {"target": "cpu"})

@@ -53,6 +53,11 @@ def test_schemas_are_schemas_of_objects(tool: object) -> None:
         ("diagnose", {"text": 5}),
         ("explain", {"rule": "--help"}),
         ("explain", {"rule": "../x"}),
+        ("fit", {}),
+        ("fit", {"model": "a\x00b"}),
+        ("fit", {"model": "m", "lora_rank": -1}),
+        ("fit", {"model": "m", "price": "--yes"}),
+        ("fit", {"model": "m", "task": "gritlm"}),
         ("verify", {}),
         ("verify", {"limit_seconds": 10**9}),
         ("verify", {"limit_seconds": "60"}),
@@ -83,7 +88,7 @@ def test_only_environments_of_the_server_are_examined(tmp_path: Path) -> None:
     for path in ("env", "env/bin/python", "new"):
         require_place(str(mine / path), allowed)
     for path in (other, mine / "link", mine / ".." / "other", Path("/"), Path("/etc")):
-        with pytest.raises(Trouble, match="is none of the environments"):
+        with pytest.raises(Trouble, match="lies in none of the folders"):
             require_place(str(path), allowed)
 
 

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from envdoctor.api.answers import Change, Gate, Report, Verdict, value
+from envdoctor.api.estimates import Fitting
 from envdoctor.facts.model import Facts
 from envdoctor.render.document import document
 from envdoctor.render.speed import document as speed_document
@@ -50,6 +51,7 @@ SCHEMAS = {
     "verify": schema_of(Verdict, "envdoctor verify --format json"),
     "fix": schema_of(Fixed, "envdoctor fix --format json"),
     "preflight": schema_of(Gate, "envdoctor preflight --format json"),
+    "fit": schema_of(Fitting, "envdoctor fit --format json"),
     "facts": schema_of(FactsFile, "envdoctor facts", tagged=True),
 }
 

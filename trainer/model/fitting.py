@@ -11,6 +11,7 @@ from trainer.data.counts import Counts
 from trainer.data.source import Prepared
 from trainer.model import memory
 from trainer.model.build import Trainee, compile_layers, recompute
+from trainer.model.peak import RUNGS
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -33,12 +34,12 @@ def fit(
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
     plan, choice = memory.choose(trainee, group.kind, group.world, group.local_world, (slots, share, longest))
     # Processes that compute one pass together take the most careful of their plans.
-    rung, limit = max(group.gathered((memory.RUNGS.index(plan.rung), plan.slots_limit)))
-    rung = memory.RUNGS.index(before["recompute"]) if before.get("recompute") in memory.RUNGS else rung
+    rung, limit = max(group.gathered((RUNGS.index(plan.rung), plan.slots_limit)))
+    rung = RUNGS.index(before["recompute"]) if before.get("recompute") in RUNGS else rung
     trainee.choices.append(choice)
-    if memory.RUNGS[rung] != "none":
-        recompute(trainee.model, memory.RUNGS[rung], settings.recompute_rng)
-    return replace(settings, recompute=memory.RUNGS[rung]), before.get("slots_limit", limit)
+    if RUNGS[rung] != "none":
+        recompute(trainee.model, RUNGS[rung], settings.recompute_rng)
+    return replace(settings, recompute=RUNGS[rung]), before.get("slots_limit", limit)
 
 
 def _compile(

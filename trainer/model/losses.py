@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-CHUNK_BYTES = 256 << 20  # float32 logits; above this the chunked form is used and each chunk is this large
+from trainer.model.peak import CHUNK_BYTES
 
 
 def token_loss(hidden: torch.Tensor, weight: torch.Tensor, targets: torch.Tensor, scale: float) -> torch.Tensor:

@@ -1,4 +1,7 @@
-"""How much memory a run will need, and from that: is anything recomputed, and how much is computed at once."""
+"""How much memory a run will need, and from that: is anything recomputed, and how much is computed at once.
+
+What a model needs is counted here; what a step takes at its worst then is `trainer.model.peak`, which the doctor reads.
+"""
 
 from __future__ import annotations
 
@@ -12,50 +15,11 @@ import torch
 
 from trainer.compute import randomness
 from trainer.data.batches import packed, padded
-from trainer.model import losses
 from trainer.model.build import Trainee
+from trainer.model.peak import MARGIN, RUNGS, Footprint
 from trainer.report import Choice
 
-RUNGS = ("none", "alternate", "full")
-MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
 PROBE = 128  # tokens of the smaller probing pass
-
-
-@dataclass(frozen=True)
-class Footprint:
-    """What one model needs, bytes. `layers`: how many decoder layers share `inside`.
-
-    fixed: weights, gradients, moments and copies; inside, outside: kept per token for the backward pass within and
-    around the decoder layers; entry: inputs of all layers, per token; logit: one position's logits in float32.
-    """
-
-    fixed: float
-    inside: float
-    outside: float
-    entry: float
-    logit: float
-    layers: int
-
-    def peak(self, rung: str, slots: int, trained: int) -> float:
-        """Bytes at the worst moment of a step of `slots` tokens at once, `trained` of them predicted.
-
-            fixed + slots x (outside + kept(rung) + 2 x inside / layers) + 3 x logit x trained
-
-        kept: `inside` without recomputation; with every layer recomputed its inputs (`entry`), of every other layer
-        half of each. That is Korthikanti et al., arXiv 2205.05198, section 4, with the bytes per layer counted from
-        the model itself (`footprint`) instead of their 34 s b h. 2 x inside / layers: the layer being recomputed, and
-        the gradients of its tensors while the backward pass goes through it. 3: the logits, their log-softmax, and
-        the gradient, of all positions or of one chunk (`trainer.model.losses`). fixed: 16 bytes per trained weight for
-        float32 weight, gradient and AdamW's two moments (ZeRO, arXiv 1910.02054, section 3.1), 4 per frozen one, 2
-        more per weight under autocast, which keeps its casts until the pass ends.
-
-        It is up to a third too high where one layer is much of the model: the layer in work and the logits, which are
-        both counted, are not held at once. That what is freed is free again holds on the host by `compute.hostmemory`.
-        """
-        part = self.inside / max(1, self.layers)
-        kept = {"none": self.inside, "alternate": (self.inside + self.entry) / 2, "full": self.entry}[rung]
-        logits = min(self.logit * trained, max(losses.CHUNK_BYTES, self.logit))
-        return self.fixed + slots * (self.outside + kept + 2 * part) + 3 * logits
 
 
 @dataclass(frozen=True)
@@ -104,16 +68,34 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
 
     shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets).
     """
-    model = trainee.model
-    total = sum(p.numel() * p.element_size() for p in model.parameters())
+    model, head = trainee.model, trainee.head
+    embedding = model.get_input_embeddings().weight
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    # What is frozen is held in the compute precision already (`trainer.model.lora`).
-    casts = sum(2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype)
     inside, outside, entry = _kept(trainee)
     return Footprint(
-        fixed=(total + trained * (12 + 4 * copies)) / shards + casts, inside=inside, outside=outside, entry=entry,
-        logit=4.0 * trainee.head.shape[0], layers=len(model.get_decoder().layers),
-    )  # fmt: skip
+        weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
+        moments=8.0 * trained / shards,
+        gradients=(4.0 + 4.0 * copies) * trained / shards,
+        # What is frozen is held in the compute precision already (`trainer.model.lora`).
+        casts=sum(
+            2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype and _is_factor(p, embedding, head)
+        ),
+        layers=len(model.get_decoder().layers),
+        inside=inside,
+        outside=outside,
+        entry=entry,
+        stream=4.0 * head.shape[1],
+        logit=4.0 * head.shape[0],
+        embedding=4.0 * embedding.numel() if embedding.requires_grad else 0.0,
+        head=4.0 * head.numel() if head.requires_grad else 0.0,
+        tied=head is embedding,
+        narrow=trainee.dtype != torch.float32,
+    )
+
+
+def _is_factor(parameter: torch.Tensor, embedding: torch.Tensor, head: torch.Tensor) -> bool:
+    """Is it a factor of a matrix product? Of these autocast keeps a cast; an embedding is looked up in as it is."""
+    return parameter.ndim >= 2 and (parameter is head or parameter is not embedding)
 
 
 def _kept(trainee: Trainee) -> tuple[float, float, float]:

@@ -13,15 +13,19 @@ import trainer
 from tests.trainer.running import gradients, prepare_run
 from tests.trainer.test_equivalence import close
 from trainer.model import memory
-from trainer.model.memory import Footprint, footprint, plan
+from trainer.model.memory import footprint, plan
+from trainer.model.peak import RUNGS, Footprint
 
-NEED = Footprint(fixed=1e9, inside=4e6, outside=1e5, entry=1e5, logit=4e4, layers=10)
+NEED = Footprint(
+    weights=3e8, moments=6e8, gradients=3e8, casts=0.0, layers=10, inside=4e6, outside=1e5, entry=1e5, stream=1e4,
+    logit=4e4, embedding=4e7, head=4e7, tied=True,
+)  # fmt: skip
 
 
 def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
-    sizes = [NEED.peak(rung, 1000, 500) for rung in memory.RUNGS]
+    sizes = [NEED.peak(rung, 1000, 500) for rung in RUNGS]
     assert sizes == sorted(sizes, reverse=True)
-    for rung, need in zip(memory.RUNGS, sizes, strict=True):
+    for rung, need in zip(RUNGS, sizes, strict=True):
         found = plan(NEED, need + 1, 1000, 0.5, 100)
         assert (found.rung, found.slots_limit) == (rung, 0)
         assert "GB free for 1000 tokens at once" in found.reason
@@ -35,13 +39,14 @@ def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
 def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
     run = prepare_run(tiny)
     count = sum(p.numel() for p in run.trainee.model.parameters())
-    assert footprint(run.trainee).fixed == 16 * count
-    assert footprint(run.trainee, shards=2).fixed == 8 * count
-    assert footprint(run.trainee, copies=1).fixed == 20 * count
+    assert footprint(run.trainee)[:4] == (4 * count, 8 * count, 4 * count, 0)
+    assert footprint(run.trainee, shards=2)[:4] == (2 * count, 4 * count, 2 * count, 0)
+    assert footprint(run.trainee, copies=1)[:4] == (4 * count, 8 * count, 8 * count, 0)
     lora = prepare_run({**tiny, "lora_rank": 4})
     whole = sum(p.numel() for p in lora.trainee.model.parameters())
     trained = sum(p.numel() for p in lora.trainee.model.parameters() if p.requires_grad)
-    assert footprint(lora.trainee).fixed == 4 * whole + 12 * trained
+    assert footprint(lora.trainee)[:4] == (4 * whole, 8 * trained, 4 * trained, 0)
+    assert (footprint(lora.trainee).head, footprint(lora.trainee).embedding) == (0, 0)
 
 
 def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:

@@ -1,0 +1,1 @@
+"""A model that is to be trained: what its own files say of it, its memory, and where it is cheapest."""

@@ -1,0 +1,147 @@
+"""Will it fit, how long will it take, and where is that cheapest: one row for each target, and what follows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from envdoctor.knowledge import gpus
+from envdoctor.locks.target import Target
+from envdoctor.models import memory
+from envdoctor.models.architecture import NotKnown
+from envdoctor.models.formula import formula
+from envdoctor.models.memory import Device, Job, Memory
+from envdoctor.models.pace import Pace, pace
+from envdoctor.models.source import Source
+from envdoctor.speed.cost import Price
+from envdoctor.values.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The job on one target. ``room``: bytes that may be planned with; ``rungs``: least recomputation first; ``why``:
+    what could not be told, and why; ``cost`` in the currency of ``price``."""
+
+    target: str
+    title: str
+    precision: str
+    room: float | None
+    rungs: tuple[Memory, ...] = ()
+    pace: Pace | None = None
+    price: Price | None = None
+    steps: int | None = None
+    why: str = ""
+    too_small: bool = False  # the states of the weights alone exceed the room
+
+    @property
+    def chosen(self) -> Memory | None:
+        """The least recomputation that fits."""
+        return next((rung for rung in self.rungs if rung.fits), None)
+
+    @property
+    def fits(self) -> bool | None:
+        """None: not known."""
+        if self.rungs:
+            return self.chosen is not None
+        return False if self.too_small else None
+
+    @property
+    def seconds(self) -> float | None:
+        """Of all steps; None where nobody said how many, or how long one takes is not known."""
+        return None if self.steps is None or self.pace is None else self.steps * self.pace.seconds
+
+    @property
+    def cost(self) -> float | None:
+        if self.price is None or self.seconds is None or not self.fits:
+            return None
+        return self.seconds / 3600 * self.price.per_hour
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """``asked``: the target that was named, also one of ``places``; None where all were meant."""
+
+    source: Source
+    job: Job
+    places: tuple[Place, ...]
+    asked: Place | None = None
+
+    @property
+    def outcome(self) -> str:
+        """fits, does-not-fit or unknown: on the target asked for, else on any of them."""
+        judged = (self.asked,) if self.asked is not None else self.places
+        if any(place.fits for place in judged):
+            return "fits"
+        return "unknown" if any(place.fits is None for place in judged) else "does-not-fit"
+
+    @property
+    def cheapest(self) -> tuple[Place, ...]:
+        """The cheapest place of each currency; amounts in different ones are not compared."""
+        best: dict[str, Place] = {}
+        for place in self.places:
+            if place.cost is None or place.price is None:
+                continue
+            word = place.price.currency
+            known = best.get(word)
+            if known is None or place.cost < (known.cost or 0.0):
+                best[word] = place
+        return tuple(best.values())
+
+
+def fit(
+    source: Source,
+    job: Job,
+    targets: Iterable[Target],
+    *,
+    asked: Target | None = None,
+    precision: str | None = None,
+    steps: int | None = None,
+    prices: Mapping[str, Price] | None = None,
+) -> Fit:
+    """Hold the job against each target. ``precision`` overrides what each target trains in."""
+    prices = prices or {}
+
+    def place(target: Target) -> Place:
+        return _place(source, job, target, precision, steps, prices.get(target.name))
+
+    # A target without a GPU of its own (the CPU, one machine's own lock) is judged when it is asked for.
+    found = tuple(place(target) for target in targets if target.gpu_names or target == asked)
+    mine = next((one for one in found if asked is not None and one.target == asked.name), None)
+    if asked is not None and mine is None:
+        mine = place(asked)
+        found = (mine, *found)
+    return Fit(source=source, job=job, places=found, asked=mine)
+
+
+def _place(
+    source: Source, job: Job, target: Target, precision: str | None, steps: int | None, price: Price | None
+) -> Place:
+    form = precision or str(target.conditions.get("precision", "float32"))
+    bare = Place(
+        target=target.name, title=target.title, precision=form, room=_room(target), steps=steps, price=price
+    )  # fmt: skip
+    if bare.room is None:
+        return replace(bare, why="how much memory it has is not known")
+    try:
+        if source.shape is None:
+            raise source.why or NotKnown("its layers are not known")
+        device: Device = "cpu" if target.is_cpu else "cuda"
+        rungs = memory.rungs(source.shape, job, device=device, precision=form, room=bare.room)
+    except NotKnown as why:
+        least = memory.states(source, job)
+        return replace(bare, why=str(why), too_small=least > bare.room)
+    chosen = next((rung for rung in rungs if rung.fits), rungs[-1])
+    return replace(bare, rungs=rungs, pace=pace(source.shape, job, target, form, chosen.rung))
+
+
+def _room(target: Target) -> float | None:
+    """Bytes that may be planned with: the trainer's own share of what the card is sold with, or this machine has."""
+    if target.is_cpu:
+        pages = os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else -1
+        return formula().MARGIN * pages * os.sysconf("SC_PAGE_SIZE") if pages > 0 else None
+    said = target.conditions.get("memory")
+    if not isinstance(said, (int, float)):
+        card = next(filter(None, map(gpus.board, target.gpu_names)), None)
+        said = card.memory if card else None
+    return formula().MARGIN * float(said) * 1e9 if said else None

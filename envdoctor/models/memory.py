@@ -1,0 +1,163 @@
+"""The memory of a training step, by part, and how many tokens fit at once at each rung of recomputation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from envdoctor.models.architecture import Architecture, NotKnown
+from envdoctor.models.formula import Footprint, Formula, formula, kept
+from envdoctor.models.source import Source
+from envdoctor.values.frozen import dataclass
+
+Device = Literal["cuda", "cpu"]
+LONGEST = 1024  # tokens: CPUs keep the attention weights of documents up to here (`trainer/model/blockwise.py`)
+COUNTED = 384.0  # bytes of them per token and head that the table has, from documents of 64 and of 128 tokens
+MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is trained. ``tokens``: of one micro-batch; ``trained``: the share of them that is predicted; ``rank``: of
+    adapters, 0 to train every weight; ``documents``: tokens of a typical document, None for unknown (the worst case).
+    """
+
+    task: str = "sft"
+    tokens: int = 2048
+    rank: int = 0
+    accumulate: int = 1
+    trained: float = 1.0
+    documents: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Bytes at the worst moment of a step at one rung. ``parts`` add up to ``total``, context and slack included."""
+
+    rung: str
+    moment: str
+    parts: Mapping[str, float]
+    largest: int  # tokens of a micro-batch at most; 0: not one
+    fits: bool
+
+    @property
+    def total(self) -> float:
+        return sum(self.parts.values())
+
+
+def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None) -> tuple[Memory, ...]:
+    """Each rung of recomputation, from none to all layers; with ``room`` (bytes) None everything fits.
+
+    Raises `NotKnown` for a family whose activations were not counted.
+    """
+    need, known = footprint(shape, job, device=device, precision=precision), formula()
+    return tuple(_rung(need, known, rung, job, device, room) for rung in known.RUNGS)
+
+
+def _rung(need: Footprint, known: Formula, rung: str, job: Job, device: str, room: float | None) -> Memory:
+    def total(tokens: int) -> float:
+        return known.CONTEXT[device] + known.SLACK[device] * need.peak(
+            rung, tokens, tokens * job.trained, accumulate=job.accumulate
+        )
+
+    moment, parts = need.worst(rung, job.tokens, job.tokens * job.trained, accumulate=job.accumulate)
+    slack = (known.SLACK[device] - 1.0) * sum(parts.values())
+    largest = MOST_TOKENS if room is None else _most(total, room)
+    return Memory(
+        rung=rung,
+        moment=moment,
+        parts={**parts, "buffers": slack, "context": known.CONTEXT[device]},
+        largest=largest,
+        fits=room is None or total(job.tokens) <= room,
+    )
+
+
+def _most(total: Callable[[int], float], room: float) -> int:
+    """The most tokens whose total is within the room, by bisection: the total grows with the tokens."""
+    low, high = 0, MOST_TOKENS
+    while low < high:
+        middle = (low + high + 1) // 2
+        if total(middle) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) -> Footprint:
+    """The trainer's footprint of a model that was not built: its weights counted, and what its layers keep looked up.
+
+    Raises `NotKnown` where that was not counted for this family.
+    """
+    parameters = shape.parameters
+    adapters = shape.adapters(job.rank) if job.rank else 0
+    trained = adapters if job.rank else parameters.total
+    narrow = precision != "float32"
+    inside, outside, entry = _kept(shape, job, device, precision)
+    head = parameters.head or shape.head_weights
+    cast = trained if job.rank else parameters.matrices + head
+    frozen = 0.0
+    if job.rank:  # linear layers are held in the compute precision, all else in float32 (`trainer.model.lora`)
+        width = 2.0 if narrow else 4.0
+        held = parameters.matrices + parameters.head
+        frozen = width * held + 4.0 * (parameters.total - held)
+        if not parameters.head and narrow:
+            cast += head  # a tied head is the float32 embedding, cast in each pass
+    return formula().Footprint(
+        weights=frozen + 4.0 * trained,
+        moments=8.0 * trained,
+        gradients=4.0 * trained,
+        casts=2.0 * cast if narrow else 0.0,
+        layers=shape.layers,
+        inside=inside,
+        outside=outside,
+        entry=entry,
+        stream=4.0 * shape.hidden,
+        logit=4.0 * shape.vocabulary,
+        embedding=0.0 if job.rank else 4.0 * shape.head_weights,
+        head=0.0 if job.rank else 4.0 * shape.head_weights,
+        tied=shape.tied,
+        narrow=narrow,
+    )
+
+
+def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
+    """Bytes kept per token within all layers, around them, and as their inputs."""
+    rows = kept()["families"].get(shape.family)
+    key = f"{device} {precision}" + (" lora" if job.rank else "")
+    row = None if rows is None or shape.experts else rows.get(key)
+    if row is None:
+        known = ", ".join(sorted(kept()["families"]))
+        raise NotKnown(
+            f"what a layer of {shape.family} keeps for its backward pass was not counted ({key})",
+            remedy=f"Counted are: {known}.",
+        )
+    size = {
+        "hidden": shape.hidden, "query": shape.query_width, "key": shape.key_width, "inner": shape.inner,
+        "heads": shape.heads, "one": 1, "rank": job.rank,
+    }  # fmt: skip
+
+    def of(what: str) -> float:
+        return sum(float(weight) * size[name] for name, weight in row[what].items())
+
+    inside = of("inside")
+    if device == "cpu" and precision == "bfloat16":
+        inside += shape.heads * (_attention_weights(job) - COUNTED)
+    return shape.layers * inside, of("outside"), shape.layers * of("entry")
+
+
+def _attention_weights(job: Job) -> float:
+    """Bytes per token and head that plain matrix products on a CPU keep, in documents of one length: 2 for each token
+    seen, by whole blocks of 128, half of them on average. Documents over LONGEST keep none."""
+    length = min(job.tokens, job.documents or LONGEST)
+    if length > LONGEST:
+        return 0.0
+    blocks, rest = divmod(length, 128)
+    seen = 128 * 128 * blocks * (blocks + 1) // 2 + rest * length
+    return 2.0 * seen / length
+
+
+def states(source: Source, job: Job) -> float:
+    """Bytes of weights, gradients and moments alone, where no more is known: float32 and every weight trained, or, with
+    adapters, the frozen weights in 16 bits."""
+    return (2.0 if job.rank else 16.0) * source.parameters

@@ -1,0 +1,52 @@
+"""The question as it is asked, of names, words and paths: read, and answered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from envdoctor.errors import Trouble
+from envdoctor.locks.library import load_targets, named_target
+from envdoctor.models import fitting, prices, source
+from envdoctor.models.fitting import Fit
+from envdoctor.models.memory import Job
+from envdoctor.speed.cost import Price
+
+ADAPTERS = {"rft": 16}  # the rank that a task takes where none is named (``Task.adapter_rank`` of the trainer)
+
+
+def answered(
+    model: str,
+    *,
+    target: str | None = None,
+    task: str = "sft",
+    lora_rank: int | None = None,
+    tokens: int = 2048,
+    accumulate: int = 1,
+    precision: str | None = None,
+    trained: float = 1.0,
+    document: int | None = None,
+    steps: int | None = None,
+    price: str | Price | None = None,
+    price_list: str | os.PathLike[str] | None = None,
+) -> Fit:
+    """The model held against the target, or all of them. Raises `Trouble` for what cannot be read."""
+    targets = load_targets()
+    asked = None if target is None else named_target(target, targets)[0]
+    if price is not None and asked is None:
+        raise Trouble(
+            "which target costs that?", where="price", remedy="Name the target, or give a list of prices (--prices)."
+        )
+    known = {} if price_list is None else dict(prices.read(Path(price_list), targets))
+    if price is not None and asked is not None:
+        known[asked.name] = price if isinstance(price, Price) else Price.parse(price)
+    job = Job(
+        task=task,
+        tokens=tokens,
+        rank=ADAPTERS.get(task, 0) if lora_rank is None else lora_rank,
+        accumulate=accumulate,
+        trained=trained,
+        documents=document,
+    )
+    every = tuple(targets[name] for name in targets)
+    return fitting.fit(source.read(model), job, every, asked=asked, precision=precision, steps=steps, prices=known)

@@ -1,0 +1,137 @@
+"""The memory that real runs of the trainer take on a CPU: python -m tests.benchmarks.memory [NAME ...]
+
+Each run is a process of its own, with a model of random weights made from a configuration, two steps and a checkpoint;
+its peak is the kernel's count of resident memory. The record, `recorded/memory.json`, is what
+`tests/models/test_measured.py` holds the doctor's estimate against.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RECORD = Path(__file__).parent / "recorded" / "memory.json"
+BUNDLED = ROOT / "trainer" / "data" / "bundled"
+
+
+def shape(
+    hidden: int, layers: int, heads: int, keys: int, inner: int, vocabulary: int = 2048, family: str = "llama",
+    **more: Any,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "model_type": family, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": keys, "intermediate_size": inner, "vocab_size": vocabulary,
+        "max_position_embeddings": 16384, "tie_word_embeddings": True, "pad_token_id": 0, "eos_token_id": 1,
+        "bos_token_id": None, **more,
+    }  # fmt: skip
+
+
+WIDE, DEEP = shape(768, 4, 12, 4, 2048), shape(320, 14, 5, 5, 864)
+MIDDLE, LARGE = shape(512, 6, 8, 4, 1408), shape(1024, 8, 16, 8, 2816)
+MANY = shape(384, 4, 6, 2, 1024, 49152)
+RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "middle float32": ("sft", MIDDLE, {"precision": "float32", "tokens_per_row": 2048}),
+    "middle bfloat16": ("sft", MIDDLE, {"precision": "bfloat16", "tokens_per_row": 3072}),
+    "middle float32, every layer": (
+        "sft", MIDDLE, {"precision": "float32", "tokens_per_row": 4096, "recompute": "full"},
+    ),
+    "middle float32, every other": (
+        "sft", MIDDLE, {"precision": "float32", "tokens_per_row": 3072, "recompute": "alternate"},
+    ),
+    "wide float32": ("sft", WIDE, {"precision": "float32", "tokens_per_row": 1024}),
+    "wide bfloat16, every layer": ("sft", WIDE, {"precision": "bfloat16", "tokens_per_row": 4096, "recompute": "full"}),
+    "deep float32": ("sft", DEEP, {"precision": "float32", "tokens_per_row": 1536}),
+    "deep bfloat16, every other": (
+        "sft", DEEP, {"precision": "bfloat16", "tokens_per_row": 2048, "recompute": "alternate"},
+    ),
+    "large float32, adapters": ("sft", LARGE, {"precision": "float32", "tokens_per_row": 1024, "lora_rank": 16}),
+    "large bfloat16, adapters": ("sft", LARGE, {"precision": "bfloat16", "tokens_per_row": 1024, "lora_rank": 8}),
+    "large float32, short rows": ("sft", LARGE, {"precision": "float32", "tokens_per_row": 512}),
+    "many words float32": ("sft", MANY, {"precision": "float32", "tokens_per_row": 1024}),
+    "many words bfloat16": ("sft", MANY, {"precision": "bfloat16", "tokens_per_row": 2048}),
+    "accumulated": ("sft", MIDDLE, {"precision": "float32", "tokens_per_row": 1024, "accumulate": 2}),
+    "pretrain float32": (
+        "pretrain", MIDDLE, {"precision": "float32", "tokens_per_row": 512, "examples_per_batch": 4},
+    ),
+    "qwen3 float32": (
+        "sft", shape(512, 6, 8, 4, 1408, family="qwen3", head_dim=64), {"precision": "float32", "tokens_per_row": 2048},
+    ),
+}  # fmt: skip
+
+
+def run(name: str, folder: Path) -> dict[str, Any]:
+    """The report of one run: its peak, tokens and weights. RuntimeError when it failed."""
+    task, config, settings = RUNS[name]
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    data = [str(BUNDLED / "chat.jsonl")] if task == "sft" else [str(_shards(folder))]
+    values: dict[str, Any] = {
+        "model_config": str(folder / "config.json"), "tokenizer": str(BUNDLED / "tokenizer"),
+        "output": str(folder / "run"), "cache": str(folder / "tokens"), "resume": "never", "save_model": False,
+        "max_steps": 2, "device": "cpu", "compile": "off", "recompute": "none", "threads": 2, "over_long": "skip",
+        "loader_workers": 0, **settings,
+    }  # fmt: skip
+    words = [word for key, value in values.items() for word in (f"--{key}", _word(value))]
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "trainer", task, *words, "--data", *data, "--report", str(report)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = json.loads(report.read_text("utf-8")) if report.exists() else {"error": done.stderr[-2000:]}
+    if found.get("error"):
+        raise RuntimeError(f"{name}: {found['error']}")
+    tokens = found["tokens_per_step"]
+    return {
+        "name": name, "task": task, "config": config, "settings": settings, "peak": found["memory"]["peak_rss"],
+        "parameters": found["model"]["parameters"], "trained_share": round(tokens["trained"] / tokens["slots"], 3),
+        "slots": tokens["slots"],
+    }  # fmt: skip
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shards(folder: Path) -> Path:
+    texts = BUNDLED / "texts.jsonl"
+    command = [
+        sys.executable,
+        "-m",
+        "trainer",
+        "prepare",
+        "--data",
+        str(texts),
+        "--tokenizer",
+        str(BUNDLED / "tokenizer"),
+    ]
+    subprocess.run([*command, "--output", str(folder / "shards")], cwd=ROOT, check=True, capture_output=True)
+    return folder / "shards"
+
+
+def main(names: list[str]) -> None:
+    """Run those named, or all, and write each into the record as it ends."""
+    import torch
+    import transformers
+
+    for name in names or RUNS:
+        folder = Path(tempfile.mkdtemp(prefix="memory-"))
+        try:
+            found = run(name, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"runs": []}
+        record["made_by"] = "python -m tests.benchmarks.memory"
+        record["versions"] = {
+            "python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__,
+        }  # fmt: skip
+        record["runs"] = [*(one for one in record["runs"] if one["name"] != name), found]
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        print(f"{name:<32}{found['peak'] / 1e6:>8.0f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

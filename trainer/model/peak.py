@@ -1,0 +1,131 @@
+"""How much memory a training step takes at its worst moment, from a few numbers about the model.
+
+The trainer counts those numbers on its model (`trainer.model.memory`); the doctor takes them from a configuration and
+from `kept.json` beside this file, and loads this file by its path, as it does `trainer/flags.py`. So there is one
+formula, and it imports the standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+RUNGS = ("none", "alternate", "full")
+CHUNK_BYTES = 256 << 20  # float32 logits; above this the loss is computed in chunks of so many (`trainer.model.losses`)
+MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
+# Bytes that a process takes before it has a tensor, and what an allocator takes for each byte that a tensor needs.
+CONTEXT: dict[str, float] = {"cuda": 0.6e9, "cpu": 0.35e9}
+SLACK: dict[str, float] = {"cuda": 1.03, "cpu": 1.03}
+# Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
+IN_FLIGHT = 0.3
+
+
+class Footprint(NamedTuple):
+    """What one model needs, bytes.
+
+    weights, moments, gradients: of the whole model (gradients: once all of them are there, with copies).
+    casts: of weights in the compute precision, which a pass keeps until it has come back to them.
+    inside, outside: kept per token for the backward pass within and around the `layers` decoder layers; entry: inputs
+    of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
+    embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
+    computed in 16 bits.
+    """
+
+    weights: float
+    moments: float
+    gradients: float
+    casts: float
+    layers: int
+    inside: float
+    outside: float
+    entry: float
+    stream: float
+    logit: float
+    embedding: float = 0.0
+    head: float = 0.0
+    tied: bool = False
+    narrow: bool = False
+
+    @property
+    def fixed(self) -> float:
+        """Weights, gradients, moments and casts: what is there whatever the number of tokens."""
+        return self.weights + self.moments + self.gradients + self.casts
+
+    def kept(self, rung: str) -> float:
+        """Bytes per token that lie until the backward pass: with every layer recomputed its inputs (`entry`), of
+        every other layer half of each (Korthikanti et al., arXiv 2205.05198, section 4).
+        """
+        again = self.recomputed(rung)
+        each = max(1, self.layers)
+        return self.outside + (self.inside * (each - again) + self.entry * again) / each
+
+    def recomputed(self, rung: str) -> int:
+        """How many layers are: the first, third and so on of every other one."""
+        return {"none": 0, "alternate": (self.layers + 1) // 2, "full": self.layers}[rung]
+
+    def loss(self, trained: float, chunk: float = 0) -> float:
+        """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`): their hidden states, and
+        what lies beside each other of their logits. chunk: bytes of logits at once, 0 for CHUNK_BYTES.
+        """
+        states, whole = 1.5 * self.stream * trained, self.logit * trained
+        chunk = chunk or CHUNK_BYTES
+        if whole <= chunk:
+            # log-softmax, and the gradients before and behind it; later the head's gradient, in both formats.
+            return states + max(3.0 * whole, 1.5 * (whole + self.head))
+        # Logits and log-softmax of a chunk, beside what is still held of the chunk before; then the head's gradient,
+        # gathered in float32, and a chunk's share of it.
+        second = min(1.0, whole / chunk - 1.0)
+        logits = max(2.0, (1.5 if self.narrow else 1.0) + 2.0 * second)
+        return states + self.head + max(logits * chunk, 1.5 * chunk + 1.5 * self.head)
+
+    def at(
+        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    ) -> Mapping[str, Mapping[str, float]]:
+        """Bytes by part, at each moment of a step that may be its worst: `slots` tokens at once, `trained` of them
+        predicted.
+
+        Activations only shrink and gradients only grow on the way back, layer by layer alike, so that the most is at
+        one of its ends. accumulate: micro-batches of a step; from the second on all gradients are there all the time.
+        """
+        layers, again = max(1, self.layers), self.recomputed(rung)
+        layer, entry = self.inside / layers, self.entry / layers
+        of_layer = (self.gradients - self.head - (0.0 if self.tied else self.embedding)) / layers
+        work = slots * (IN_FLIGHT * layer + 2 * self.stream)
+        # The last layer is computed again by the first, and by every other one of an odd number.
+        first = layer if again > layers // 2 and again else 0.0
+        # What was computed without a graph keeps no casts once the forward pass is over.
+        casts = self.casts * (layers - again + 1) / (layers + 1) if again else self.casts
+        kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if again else 0.0))
+        held = self.gradients if accumulate > 1 else 0.0
+        # Each gradient is made beside the one that it is added to.
+        early = held + self.head
+        late = held + of_layer if held else self.gradients - of_layer - (0.0 if self.tied else self.embedding)
+        return {
+            "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
+            "first layer back": _parts(self, casts, early, kept + slots * first + work, 0.0),
+            "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
+            # A matrix that is both has two gradients, and their sum.
+            "embedding": _parts(
+                self, 0.0, (held or self.gradients) + self.embedding * (2.0 if self.tied else 0.0),
+                slots * self.stream, 0.0,
+            ),
+            "optimizer": _parts(self, 0.0, self.gradients, 0.0, 0.0),
+        }  # fmt: skip
+
+    def worst(
+        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    ) -> tuple[str, Mapping[str, float]]:
+        """The moment of a step that takes most, and its bytes by part."""
+        moments = self.at(rung, slots, trained, chunk, accumulate)
+        return max(moments.items(), key=lambda item: sum(item[1].values()))
+
+    def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float:
+        """Bytes at the worst moment of a step."""
+        return sum(self.worst(rung, slots, trained, chunk, accumulate)[1].values())
+
+
+def _parts(need: Footprint, casts: float, gradients: float, activations: float, loss: float) -> Mapping[str, float]:
+    return {
+        "weights": need.weights, "casts": casts, "gradients": gradients, "optimizer": need.moments,
+        "activations": activations, "loss": loss,
+    }  # fmt: skip
