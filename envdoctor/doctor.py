@@ -6,10 +6,12 @@ before anything else happens here.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from envdoctor import bundle
@@ -21,7 +23,7 @@ from envdoctor.values.frozen import dataclass
 if TYPE_CHECKING:
     from envdoctor.change.proposal import ChangeOptions, Proposal
     from envdoctor.change.values import Applied
-    from envdoctor.facts.model import Facts, ImageFile
+    from envdoctor.facts.model import Facts
     from envdoctor.locks.target import Target
     from envdoctor.rules.checkup import Case, CheckOptions, Checkup
     from envdoctor.rules.rule import Rule
@@ -99,43 +101,18 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
 
 
 def examine_images(options: CheckOptions, machine: Facts | None = None) -> Checkup:
-    """Judge image files for a machine: the one of ``machine``, else this one if it has an NVIDIA GPU, else the target's
-    GPU with the driver that the options name, if any. Nothing is built, started or fetched.
-
-    Raises `Trouble` with file and line for a file that cannot be read.
-    """
-    import sys
-
+    """Judge image files for ``machine``, else this one; nothing is built. Raises `Trouble` for an unreadable file."""
     from envdoctor.facts.images.files import load
-    from envdoctor.facts.model import Driver, Facts, Interpreter, Origin
-    from envdoctor.facts.need import known
+    from envdoctor.rules.imaging import facts_of, on_target
     from envdoctor.rules.selection import selected
 
     started = time.monotonic()
     images = load(options.images)
     if machine is None and options.driver is None:
-        machine = collect.begin(locate(sys.executable), torch=False).finish()
-    driver = known(machine.driver) if machine is not None else None
-    found = Facts(
-        origin=Origin(kind="image", environment=", ".join(image.path for image in images)),
-        images=images,
-        interpreter=Interpreter(version=_python_of(images)),
-    )
-    if machine is not None and driver is not None and driver.nvidia_present:
-        found = replace(found, driver=driver, gpus=machine.gpus)
-    if options.driver is not None:
-        found = replace(found, driver=Driver(kernel_module=options.driver))
-    return _judged(case(found, options), selected(options), started)
-
-
-def _python_of(images: tuple[ImageFile, ...]) -> str:
-    """The Python for which a stack is chosen: the first that a Dockerfile names, else one that every stack is for."""
-    from envdoctor.facts.images import dockerfile
-    from envdoctor.rules.image._contents import contents
-
-    files = (dockerfile.read(image.source, image.path) for image in images if image.kind == "dockerfile")
-    pythons = (contents(file, file.last).python for file in files)
-    return next((python for python in pythons if python), "3.12")
+        machine = collect.begin(locate(Path(sys.executable)), torch=False).finish()
+    facts = facts_of(images, machine, options.driver)
+    facts = on_target(facts, case(facts, options).target)
+    return _judged(case(facts, options), selected(options), started)
 
 
 def judge(facts: Facts, options: CheckOptions) -> Checkup:

@@ -58,9 +58,15 @@ def base(reference: str) -> Base | None:
     if image == "nvcr.io/nvidia/pytorch":
         line = ngc().get(tag[:5])
         return Base(
-            image=image, tag=tag, maker="ngc", cuda=line or "", nvcc=line, libc="glibc", sets_devices=True,
+            image=image,
+            tag=tag,
+            maker="ngc",
+            cuda=line or "",
+            nvcc=line,
+            libc="glibc",
+            sets_devices=True,
             readable=not tag or bool(re.match(r"\d\d\.\d\d-", tag)),
-        )  # fmt: skip
+        )
     return _general(image, tag)
 
 
@@ -71,10 +77,16 @@ def _cuda(image: str, tag: str) -> Base:
     flavour = parts.get("flavour") or parts.get("bare_flavour")
     system = parts.get("system") or parts.get("bare_system") or ""
     return Base(
-        image=image, tag=tag, maker="cuda", cuda=cuda,
+        image=image,
+        tag=tag,
+        maker="cuda",
+        cuda=cuda,
         nvcc=cuda if flavour == "devel" else "" if flavour else None,
-        python=pythons().get(system), libc="glibc", sets_devices=True, readable=found is not None,
-    )  # fmt: skip
+        python=pythons().get(system),
+        libc="glibc",
+        sets_devices=True,
+        readable=found is not None,
+    )
 
 
 def _pytorch(image: str, tag: str) -> Base:
@@ -86,9 +98,15 @@ def _pytorch(image: str, tag: str) -> Base:
         )
     label = found["cuda"].replace(".", "")
     return Base(
-        image=image, tag=tag, maker="pytorch", torch=f"{found['torch']}+cu{label}", cuda=found["cuda"],
-        nvcc=found["cuda"] if found["flavour"] == "devel" else "", libc="glibc", sets_devices=True,
-    )  # fmt: skip
+        image=image,
+        tag=tag,
+        maker="pytorch",
+        torch=f"{found['torch']}+cu{label}",
+        cuda=found["cuda"],
+        nvcc=found["cuda"] if found["flavour"] == "devel" else "",
+        libc="glibc",
+        sets_devices=True,
+    )
 
 
 def _general(image: str, tag: str) -> Base:
@@ -121,10 +139,10 @@ def _line(cuda: str) -> str:
 @functools.cache
 def ngc() -> Mapping[str, str]:
     """Release of NVIDIA's PyTorch container -> its CUDA line."""
-    return dict((row[0], row[1]) for row in columns(bundled("base_images"), "ngc"))
+    return {row[0]: row[1] for row in columns(bundled("base_images"), "ngc")}
 
 
 @functools.cache
 def pythons() -> Mapping[str, str]:
     """Distribution, as tags name it -> the version of its ``python3``."""
-    return dict((row[0], row[1]) for row in columns(bundled("base_images"), "distributions"))
+    return {row[0]: row[1] for row in columns(bundled("base_images"), "distributions")}

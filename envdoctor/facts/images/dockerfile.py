@@ -119,12 +119,12 @@ def read(source: str, path: str) -> Dockerfile:
         if not stages:
             if name != "ARG":
                 raise Trouble(f"{name} before the first FROM", file=Path(path), where=f"line {number}")
-            globals_ |= dict(_arguments(text, globals_, {}))
+            globals_ |= dict(_arguments(text, globals_, {}, escape))
             continue
         instruction = _instruction(name, number, text, body, known, escape)
         if name == "ARG":
             # ENV of the same name wins over ARG, whatever their order.
-            given = {key: value for key, value in _arguments(text, known, globals_) if key not in environment}
+            given = {key: value for key, value in _arguments(text, known, globals_, escape) if key not in environment}
             known |= given
         elif name == "ENV":
             pairs = dict(_pairs(text, number, known, escape))
@@ -208,14 +208,13 @@ def _from(text: str, line: int, globals_: Mapping[str, str], stages: list[Stage]
     return Stage(number=len(stages), name=name, base=base, parent=parent, platform=platform)
 
 
-def _arguments(text: str, known: Mapping[str, str], globals_: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for command in commands(text, 1, known):
-        for name, value in command.variables.items():
-            yield name, value
-        for word in command.texts:
-            name, equals, value = word.partition("=")
-            if equals or name in globals_:
-                yield name, value if equals else globals_[name]
+def _arguments(
+    text: str, known: Mapping[str, str], globals_: Mapping[str, str], escape: str
+) -> Iterator[tuple[str, str]]:
+    for word in _split(text, 1, known, escape):
+        name, equals, value = word.text.partition("=")
+        if equals or name in globals_:
+            yield name, value if equals else globals_[name]
 
 
 def _pairs(text: str, line: int, known: Mapping[str, str], escape: str) -> Iterator[tuple[str, Word]]:

@@ -22,7 +22,7 @@ def _load(path: Path) -> ImageFile:
     source = document.read_text(path, limit=LIMIT)
     kind = kind_of(path)
     readers = {"compose": services.compose, "devcontainer": services.devcontainer}
-    readers.get(kind, dockerfile.read)(source, str(path))  # type: ignore[operator]
+    readers.get(kind, dockerfile.read)(source, str(path))
     return ImageFile(path=str(path), source=source, kind=kind)
 
 

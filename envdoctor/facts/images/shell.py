@@ -37,7 +37,7 @@ class Command:
 
 
 def commands(text: str, line: int, variables: Mapping[str, str], escape: str = "\\") -> Iterator[Command]:
-    """The commands of a text whose first line is ``line``; a variable that an earlier command exports is known after."""
+    """The commands of a text whose first line is ``line``; what an earlier one exports is known."""
     known = dict(variables)
     words: list[Word] = []
     for word, operator in _pieces(text, line, known, escape):

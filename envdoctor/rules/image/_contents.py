@@ -7,7 +7,7 @@ value) is not known, and nobody is accused of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from envdoctor.facts.images.dockerfile import Dockerfile, Stage
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Origin, Packages
@@ -75,7 +75,7 @@ def contents(file: Dockerfile, stage: Stage) -> Contents:
     """What a stage holds at its end."""
     chain = file.chain(stage)
     from_ = base(chain[0].base.text)
-    commands = tuple(found for each in chain for found in installs(file, each))
+    commands = tuple(found for each in chain for found in installs(each))
     torches = list(_of_base(from_, chain[0].base.line))
     pins: dict[str, Wanted] = {}
     for install in commands:
@@ -83,15 +83,20 @@ def contents(file: Dockerfile, stage: Stage) -> Contents:
             if wanted.name in TORCH and not wanted.source:
                 torches.append(_torch(install, wanted))
             if wanted.version:
-                pins["torch" if wanted.name == "pytorch" else wanted.name] = wanted
+                pins["torch" if wanted.name == "pytorch" else wanted.name] = _labelled(install, wanted)
     return Contents(
-        file=file, stage=stage, base=from_, python=_python(from_, chain, commands), installs=commands,
-        torches=tuple(torches), pins=pins,
-    )  # fmt: skip
+        file=file,
+        stage=stage,
+        base=from_,
+        python=_python(from_, chain, commands),
+        installs=commands,
+        torches=tuple(torches),
+        pins=pins,
+    )
 
 
 def every(file: Dockerfile) -> Iterator[Contents]:
-    """The contents of each stage that ends in the image or gives something to it; what goes on in another is seen there."""
+    """The contents of each stage that is in the image or gives to it; what another stage goes on from is seen there."""
     used = file.used
     parents = {stage.parent for stage in used}
     yield from (contents(file, stage) for stage in used if stage.number not in parents)
@@ -108,9 +113,20 @@ def _torch(install: Install, wanted: Wanted) -> Torch:
     if install.tool == "conda":
         label = _conda_label(install)
     return Torch(
-        version=versions.public(wanted.version) if wanted.version else "", label=label, line=wanted.line,
-        install=install, wanted=wanted,
-    )  # fmt: skip
+        version=versions.public(wanted.version) if wanted.version else "",
+        label=label,
+        line=wanted.line,
+        install=install,
+        wanted=wanted,
+    )
+
+
+def _labelled(install: Install, wanted: Wanted) -> Wanted:
+    """torchvision and torchaudio come from the same index as torch, whose builds all have its label."""
+    line = install.torch_line
+    if wanted.name not in ("torchvision", "torchaudio") or line is None or "+" in wanted.version:
+        return wanted
+    return replace(wanted, version=f"{wanted.version}+{line}")
 
 
 def _conda_label(install: Install) -> str | None:

@@ -45,8 +45,10 @@ def _prebuilt(install: Install) -> bool:
 
 def _brings(install: Install) -> bool:
     """May its requirements bring torch?"""
-    return any(one.source or one.name not in ("packaging", "ninja", "wheel", "setuptools", "pip", "psutil", "einops", "uv")
-               for one in install.wanted)  # fmt: skip
+    return any(
+        one.source or one.name not in ("packaging", "ninja", "wheel", "setuptools", "pip", "psutil", "einops", "uv")
+        for one in install.wanted
+    )
 
 
 def isolated(install: Install, name: str) -> bool:

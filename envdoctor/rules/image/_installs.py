@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from itertools import pairwise
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-from envdoctor.facts.images.dockerfile import Dockerfile, Instruction, Stage
+from envdoctor.facts.images.dockerfile import Instruction, Stage
 from envdoctor.facts.images.shell import Command
 from envdoctor.facts.images.words import Word
 from envdoctor.values.frozen import dataclass
@@ -24,9 +25,18 @@ _VALUES = frozenset(
     "--config-settings -C --global-option --trusted-host --override --overrides --link-mode --upgrade-package "
     "--no-build-isolation-package -n --name --channel --file --implementation --abi -b --src --group --extra".split()
 )
-_HOMES = {"flash-attention": "flash-attn", "apex": "apex", "xformers": "xformers", "mamba": "mamba-ssm",
-          "causal-conv1d": "causal-conv1d", "transformerengine": "transformer-engine", "sageattention": "sageattention",
-          "detectron2": "detectron2", "pytorch3d": "pytorch3d", "deepspeed": "deepspeed"}  # fmt: skip
+_HOMES = {
+    "flash-attention": "flash-attn",
+    "apex": "apex",
+    "xformers": "xformers",
+    "mamba": "mamba-ssm",
+    "causal-conv1d": "causal-conv1d",
+    "transformerengine": "transformer-engine",
+    "sageattention": "sageattention",
+    "detectron2": "detectron2",
+    "pytorch3d": "pytorch3d",
+    "deepspeed": "deepspeed",
+}
 """Repository -> distribution, where they are called otherwise or are built against the torch that is installed."""
 
 
@@ -85,7 +95,7 @@ class Install:
         return next((name for name in backend if name != "auto"), None)
 
 
-def installs(file: Dockerfile, stage: Stage) -> Iterator[Install]:
+def installs(stage: Stage) -> Iterator[Install]:
     """The installing commands of one stage, in their order."""
     folder = ""
     for instruction in stage.instructions:
@@ -128,12 +138,16 @@ def _install(command: Command, instruction: Instruction, stage: Stage, folder: s
         return None
     options, plain = _sorted(rest)
     reader = {"conda": _of_conda, "apt": _of_apt}.get(tool)
-    wanted = [reader(word) if reader else _of_pip(word, folder) for word in plain]
-    wanted += [_of_pip(word, folder, editable=True) for word in _editable(rest)] if tool in ("pip", "uv") else []
+    found = [reader(word) if reader else _of_pip(word, folder) for word in plain]
+    found += [_of_pip(word, folder, editable=True) for word in _editable(rest)] if tool in ("pip", "uv") else []
     return Install(
-        tool=tool, command=command, instruction=instruction, stage=stage, options=options,
-        wanted=tuple(each for each in wanted if each is not None),
-    )  # fmt: skip
+        tool=tool,
+        command=command,
+        instruction=instruction,
+        stage=stage,
+        options=options,
+        wanted=tuple(each for each in found if each is not None),
+    )
 
 
 def _install_word(words: list[Word]) -> int | None:
@@ -162,7 +176,7 @@ def _sorted(words: list[Word]) -> tuple[dict[str, tuple[str, ...]], list[Word]]:
 
 
 def _editable(words: list[Word]) -> Iterator[Word]:
-    for before, word in zip(words, words[1:], strict=False):
+    for before, word in pairwise(words):
         if before.text in ("-e", "--editable"):
             yield word
 
@@ -189,9 +203,11 @@ def _of_pip(word: Word, folder: str, editable: bool = False) -> Wanted | None:
         return None
     exact = [one.version for one in found.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     return Wanted(
-        name=canonicalize_name(found.name), line=word.line, version=exact[0] if len(exact) == 1 else "",
+        name=canonicalize_name(found.name),
+        line=word.line,
+        version=exact[0] if len(exact) == 1 else "",
         specifier=str(found.specifier),
-    )  # fmt: skip
+    )
 
 
 def _built(place: str, line: int, name: str = "") -> Wanted:

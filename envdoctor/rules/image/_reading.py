@@ -62,7 +62,7 @@ def require(facts: Facts) -> None:
 def text_at(file: ImageFile, line: int) -> str:
     """The line as it stands, without indentation and continuation."""
     lines = file.source.splitlines()
-    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    text = lines[line - 1].strip().removesuffix("\\").rstrip() if 0 < line <= len(lines) else ""
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
 
 

@@ -11,7 +11,7 @@ from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, rule
 def build_isolation(facts: Facts) -> Findings:
     """An extension is built from source where its build cannot see torch.
 
-    Why: pip and uv build in an empty environment of its own. flash-attn, apex and their like import torch while they are
+    Why: pip and uv build in an empty environment of its own. flash-attn, apex and their like import torch while
     built: "No module named 'torch'"; or the build finds another torch than the image's, and the kernels do not load.
     Fix: torch first, then `--no-build-isolation`, with `packaging`, `ninja` and `setuptools` installed before.
     Source: https://github.com/Dao-AILab/flash-attention#installation-and-features
@@ -28,15 +28,21 @@ def _of(file: ImageFile, held: Contents) -> Iterator[Finding]:
         text = "." if wanted.source else version
         if isolated(install, wanted.name):
             yield at(
-                file, wanted.line, about=wanted.name, instead=f"pip install --no-build-isolation {text}",
+                file,
+                wanted.line,
+                about=wanted.name,
+                instead=f"pip install --no-build-isolation {text}",
                 message=f"{wanted.name} is built in an environment without torch, which its build imports.",
                 fix="Add --no-build-isolation, after torch is installed.",
-            )  # fmt: skip
+            )
         elif torch is False:
             later = next((one for one in held.torches if one.line > wanted.line), None)
             where = f" (it comes in line {later.line})" if later else ""
             yield at(
-                file, wanted.line, about=wanted.name, instead=f"this line behind the one that installs torch{where}",
+                file,
+                wanted.line,
+                about=wanted.name,
+                instead=f"this line behind the one that installs torch{where}",
                 message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
                 fix="Install torch first.",
-            )  # fmt: skip
+            )

@@ -9,8 +9,8 @@ def build_tools(facts: Facts) -> Findings:
     """An extension is built without nvcc, or with one of another CUDA than torch's.
 
     Why: torch's builder stops without a toolkit ("CUDA_HOME environment variable is not set"), and where its major
-    version is not torch's ("The detected CUDA version (11.8) mismatches ..."). `runtime` and `base` images, and Python's
-    own, have no nvcc.
+    version is not torch's ("The detected CUDA version (11.8) mismatches ..."). `runtime` and `base` images, and
+    Python's own, have no nvcc.
     Fix: a `-devel` image of torch's own CUDA line, as a first stage; then only the wheels go into the image.
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/Dao-AILab/flash-attention#installation-and-features
@@ -32,14 +32,20 @@ def build_tools(facts: Facts) -> Findings:
                     made = held.base.image if held.base is not None else "the base image"
                     line = cuda or "12.8"
                     yield at(
-                        file, wanted.line, about=wanted.name, message=f"{wanted.name} is compiled here, and {made} has no "
-                        "nvcc.", fix="Build it in a -devel image, and copy the wheel or the environment from there.",
+                        file,
+                        wanted.line,
+                        about=wanted.name,
+                        message=f"{wanted.name} is compiled here, and {made} has no nvcc.",
+                        fix="Build it in a -devel image, and copy the wheel or the environment from there.",
                         instead=f"FROM nvidia/cuda:{line}.N-devel-ubuntu22.04 AS build",
-                    )  # fmt: skip
+                    )
                 elif cuda and cuda.partition(".")[0] != nvcc.partition(".")[0]:
                     yield at(
-                        file, wanted.line, about=wanted.name, message=f"{wanted.name} is compiled by the nvcc of CUDA {nvcc}, "
+                        file,
+                        wanted.line,
+                        about=wanted.name,
+                        message=f"{wanted.name} is compiled by the nvcc of CUDA {nvcc}, "
                         f"and torch is a build for CUDA {cuda}: the build refuses that.",
                         fix="Take the -devel image of torch's own CUDA line.",
                         instead=f"FROM nvidia/cuda:{cuda}.N-devel-ubuntu22.04",
-                    )  # fmt: skip
+                    )

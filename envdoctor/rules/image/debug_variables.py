@@ -39,7 +39,12 @@ def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Iterato
         for row in chain.from_iterable(rows.among((name,)) for rows in _TABLES):
             if row.active(word.text):
                 yield at(
-                    file, word.line, about=name, message=f"{name}={word.text} is set for every run: {row.effect}.",
-                    fix=f"Remove {name}.", instead=f"the same without {name}", source=row.source,
+                    file,
+                    word.line,
+                    about=name,
+                    message=f"{name}={word.text} is set for every run: {row.effect}.",
+                    fix=f"Remove {name}.",
+                    instead=f"the same without {name}",
+                    source=row.source,
                     severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
-                )  # fmt: skip
+                )

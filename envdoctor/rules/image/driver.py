@@ -55,8 +55,10 @@ def _base_instead(made: Base) -> str:
 
 def _instead(held: Contents, torch: Torch, here: Machine) -> str:
     install: Install | None = torch.install
-    build = best_build(Machine(driver=here.driver, driver_cuda=here.driver_cuda, capabilities=here.capabilities,
-                               python=held.python), torch=torch.version).build  # fmt: skip
+    build = best_build(
+        Machine(driver=here.driver, driver_cuda=here.driver_cuda, capabilities=here.capabilities, python=held.python),
+        torch=torch.version,
+    ).build
     if build is None:
         return ""
     if install is None:
@@ -70,7 +72,11 @@ def _finding(file: ImageFile, line: int, here: Machine, cuda: str, instead: str,
     may = carried and numbers(here.driver)[:1] >= (_CARRIED_FROM,)
     maybe = " Its compatibility libraries carry that on data-center GPUs only." if may else ""
     return at(
-        file, line, instead=instead, severity=WARNING if may else ERROR, certain=not may,
+        file,
+        line,
+        instead=instead,
+        severity=WARNING if may else ERROR,
+        certain=not may,
         message=f"this brings CUDA {cuda}, which needs driver {needed} or later; there is {have}.{maybe}",
         fix=f"Take an image or a torch of an older CUDA line, or have driver {needed} or later installed on the host.",
-    )  # fmt: skip
+    )

@@ -12,8 +12,8 @@ _USES = Pattern(
 def gpu_at_build(facts: Facts) -> Findings:
     """A build step needs a GPU, which no image build has.
 
-    Why: `docker build` gives no devices and no driver to its steps, whatever the default runtime of the machine where it
-    was written: nvidia-smi is not found, torch.cuda.is_available() is False.
+    Why: `docker build` gives no devices and no driver to its steps, whatever the default runtime of the machine where
+    it was written: nvidia-smi is not found, torch.cuda.is_available() is False.
     Fix: ask at the start of the container (`envdoctor preflight` in its entry point), not in RUN.
     Source: https://docs.docker.com/reference/dockerfile/#run---device
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/
@@ -26,10 +26,12 @@ def gpu_at_build(facts: Facts) -> Findings:
                 for command in instruction.commands:
                     if _needs_gpu(command):
                         yield at(
-                            file, command.line, message="there is no GPU while an image is built: this step fails.",
+                            file,
+                            command.line,
+                            message="there is no GPU while an image is built: this step fails.",
                             fix="Ask when the container starts.",
                             instead='ENTRYPOINT ["/bin/sh", "-c", "envdoctor check && exec \\"$@\\"", "--"]',
-                        )  # fmt: skip
+                        )
 
 
 def _needs_gpu(command: Command) -> bool:

@@ -28,24 +28,34 @@ def layer_cache(facts: Facts) -> Findings:
 def _of(file: ImageFile, parsed: Dockerfile) -> Iterator[Finding]:
     for stage in parsed.shipped:
         told: set[tuple[int, str]] = set()
-        for install in installs(parsed, stage):
+        for install in installs(stage):
             key = (install.instruction.line, install.tool)
             if key in told or _cached(install) or _deleted(install.instruction, install.tool):
                 continue
             if install.tool == "apt":
                 told.add(key)
                 yield at(
-                    file, install.line, severity=NOTE, message="the lists that apt fetched stay in this layer.",
-                    fix="Delete them in the same RUN.", instead="... && rm -rf /var/lib/apt/lists/*", about="apt",
-                )  # fmt: skip
+                    file,
+                    install.line,
+                    severity=NOTE,
+                    message="the lists that apt fetched stay in this layer.",
+                    fix="Delete them in the same RUN.",
+                    instead="... && rm -rf /var/lib/apt/lists/*",
+                    about="apt",
+                )
             elif install.tool in ("pip", "uv", "conda"):
                 heavy = any(one.name in HEAVY for one in install.wanted)
                 told.add(key)
                 yield at(
-                    file, install.line, severity=None if heavy else NOTE, about=install.tool,
-                    message=f"what {install.tool} downloads stays in this layer" + (": gigabytes, with torch." if heavy else "."),
-                    fix="Keep the cache outside of the image.", instead=_instead(install),
-                )  # fmt: skip
+                    file,
+                    install.line,
+                    severity=None if heavy else NOTE,
+                    about=install.tool,
+                    message=f"what {install.tool} downloads stays in this layer"
+                    + (": gigabytes, with torch." if heavy else "."),
+                    fix="Keep the cache outside of the image.",
+                    instead=_instead(install),
+                )
 
 
 def _instead(install: Install) -> str:

@@ -17,7 +17,7 @@ def layer_order(facts: Facts) -> Findings:
         for stage in parsed.used:
             heavy = [
                 one.line
-                for install in installs(parsed, stage)
+                for install in installs(stage)
                 if install.tool in ("pip", "uv", "conda")
                 for one in install.wanted
                 if one.name in HEAVY
@@ -31,8 +31,10 @@ def layer_order(facts: Facts) -> Findings:
                 later = [line for line in heavy if line > instruction.line]
                 if later:
                     yield at(
-                        file, instruction.line, message=f"with each change of the code, torch (line {later[0]}) is "
-                        "installed again.", fix="Copy the code after the packages are installed.",
+                        file,
+                        instruction.line,
+                        message=f"with each change of the code, torch (line {later[0]}) is installed again.",
+                        fix="Copy the code after the packages are installed.",
                         instead=f"this line behind line {later[-1]}",
-                    )  # fmt: skip
+                    )
                 break

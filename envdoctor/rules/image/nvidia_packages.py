@@ -29,7 +29,10 @@ def nvidia_packages(facts: Facts) -> Findings:
                     toolkit = wanted.name.startswith("cuda") and "drivers" not in wanted.name
                     name = wanted.name.replace("cuda", "cuda-toolkit", 1) if toolkit else ""
                     yield at(
-                        file, wanted.line, message=f"{wanted.name} brings parts of a driver into the image; the host's "
-                        "are put there when it starts.", fix="Leave it out" + (f": {name} has what is needed." if name else "."),
+                        file,
+                        wanted.line,
+                        message=f"{wanted.name} brings parts of a driver into the image; the host's "
+                        "are put there when it starts.",
+                        fix="Leave it out" + (f": {name} has what is needed." if name else "."),
                         instead=name or "the same line without it",
-                    )  # fmt: skip
+                    )

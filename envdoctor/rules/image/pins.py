@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge import versions
@@ -35,7 +36,9 @@ def pins(facts: Facts, target: Target) -> Findings:
                     wanted = _line(held, found)
                     if wanted is not None and (found.severity or judge.severity) >= WARNING and wanted.line not in told:
                         told.add(wanted.line)
-                        yield moved(found, judge, file, wanted.line)
+                        # xformers' wheels require one torch exactly: there is no solution, or another torch.
+                        exact = replace(found, severity=ERROR) if wanted.name == "xformers" else found
+                        yield moved(exact, judge, file, wanted.line)
             yield from _wheels(file, held, seen, told)
 
 
@@ -55,11 +58,15 @@ def _twice(file: ImageFile, held: Contents) -> Iterator[Finding]:
                 continue
             if first is not None and not versions.same(first.version, wanted.version):
                 yield at(
-                    file, wanted.line, about=wanted.name, severity=WARNING, kind="version-drift",
+                    file,
+                    wanted.line,
+                    about=wanted.name,
+                    severity=WARNING,
+                    kind="version-drift",
                     message=f"{wanted.name} {wanted.version} replaces the {first.version} of line {first.line}.",
                     fix="Name each version once, in one command, so that the resolver sees both demands.",
                     instead=f"{wanted.name}=={first.version}, or line {first.line} with {wanted.version}",
-                )  # fmt: skip
+                )
             before[wanted.name] = wanted
 
 
@@ -70,8 +77,11 @@ def _wheels(file: ImageFile, held: Contents, seen: Facts, told: set[int]) -> Ite
         built = read_label(versions.label(wanted.version) or "")
         if torch is not None and wanted.line not in told and (reason := difference(built, torch)):
             yield at(
-                file, wanted.line, about=wanted.name, kind="extension-abi-mismatch",
+                file,
+                wanted.line,
+                about=wanted.name,
+                kind="extension-abi-mismatch",
                 message=f"this wheel of {wanted.name} does not fit the image's torch: {reason}.",
                 fix="Take the wheel whose name has this torch, CUDA, Python and C++ ABI.",
                 instead=f"a wheel for {torch.text()}",
-            )  # fmt: skip
+            )

@@ -23,9 +23,14 @@ def root_state(facts: Facts) -> Findings:
     require(facts)
     for file, parsed in all_dockerfiles(facts):
         user = next(
-            (one.words[0].text for stage in reversed(parsed.shipped) for one in reversed(stage.instructions)
-             if one.name == "USER" and one.words), ""
-        )  # fmt: skip
+            (
+                one.words[0].text
+                for stage in reversed(parsed.shipped)
+                for one in reversed(stage.instructions)
+                if one.name == "USER" and one.words
+            ),
+            "",
+        )
         made = base(parsed.shipped[0].base.text)
         if (
             user.partition(":")[0] not in ("", "root", "0")
@@ -35,9 +40,12 @@ def root_state(facts: Facts) -> Findings:
             continue
         for one in (one for stage in parsed.shipped for one in stage.instructions if one.name == "VOLUME"):
             yield at(
-                file, one.line, message="what is written to this volume belongs to root.", fix="Run as a user of its own.",
+                file,
+                one.line,
+                message="what is written to this volume belongs to root.",
+                fix="Run as a user of its own.",
                 instead="USER 1000 at the end, and the folder given to it (chown)",
-            )  # fmt: skip
+            )
     for file, service in all_services(facts):
         if not for_gpus(service) or not _as_root(service):
             continue
@@ -45,9 +53,12 @@ def root_state(facts: Facts) -> Findings:
             if not mount.read_only and _kept(mount):
                 setting = 'user: "1000:1000"' if file.kind == "compose" else '"remoteUser": "vscode"'
                 yield at(
-                    file, mount.line, message=f"{service.name} writes into {mount.source} of the host as root.",
-                    fix="Run it as the user to whom the folder belongs.", instead=setting,
-                )  # fmt: skip
+                    file,
+                    mount.line,
+                    message=f"{service.name} writes into {mount.source} of the host as root.",
+                    fix="Run it as the user to whom the folder belongs.",
+                    instead=setting,
+                )
 
 
 def _as_root(service: Service) -> bool:

@@ -1,6 +1,5 @@
 import re
 
-from envdoctor.facts.images.services import Service
 from envdoctor.rules.image._reading import at, started
 from envdoctor.rules.image._started import for_gpus
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
@@ -25,7 +24,8 @@ def shared_memory(facts: Facts) -> Findings:
             continue
         wide = service.ipc is not None and service.ipc.text in ("host", "shareable")
         size = _bytes(service.shm.text) if service.shm is not None else None
-        line, compose = _line(service), file.kind == "compose"
+        compose = file.kind == "compose"
+        line = service.line if compose or service.gpu is None else service.gpu.line
         if service.shm is not None:
             line = service.shm.line
         if (file.path, line) in told:
@@ -34,30 +34,25 @@ def shared_memory(facts: Facts) -> Findings:
             if service.shm is not None and service.ipc is not None and service.ipc.text == "host":
                 told.add((file.path, line))
                 yield at(
-                    file, line, severity=NOTE, kind="no-effect", message="shm_size has no effect with ipc: host.",
-                    fix="Nothing needs to be done.", instead="ipc: host alone",
-                )  # fmt: skip
+                    file,
+                    line,
+                    severity=NOTE,
+                    kind="no-effect",
+                    message="shm_size has no effect with ipc: host.",
+                    fix="Nothing needs to be done.",
+                    instead="ipc: host alone",
+                )
         elif service.shm is None or (size is not None and size < _ENOUGH):
             told.add((file.path, line))
             have = service.shm.text if service.shm is not None else "Docker's 64 MB"
             yield at(
-                file, line, message=f"{service.name} has {have} of shared memory: DataLoader workers and NCCL need more.",
-                fix="Give it more, or the host's.", instead="shm_size: 16gb" if compose else '"--shm-size=16g"',
+                file,
+                line,
+                message=f"{service.name} has {have} of shared memory: DataLoader workers and NCCL need more.",
+                fix="Give it more, or the host's.",
+                instead="shm_size: 16gb" if compose else '"--shm-size=16g"',
                 about=service.name,
-            )  # fmt: skip
-
-
-def _line(service: Service) -> int:
-    """Of a compose file the service's own line; of a devcontainer the one that asks for the GPU."""
-    return (
-        service.gpu.line
-        if service.line <= 1
-        or (service.image is None
-        and service.gpu is not None
-        and service.builds
-        and service.gpu.text not in ("deploy.resources.reservations.devices", "all", "given"))
-        else service.line
-    )
+            )
 
 
 def _bytes(text: str) -> int | None:

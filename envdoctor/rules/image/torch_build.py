@@ -37,39 +37,55 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: Torch, file: I
         if obstacle.what == "libc":
             name = held.base.image if held.base is not None else "python"
             return at(
-                file, torch.line, kind="python-unsupported", message=f"{obstacle.message}: this line finds no wheel.",
-                fix="Start from an image with glibc (Debian, Ubuntu).", instead=f"FROM {name}:{held.python or 3}-slim",
-            )  # fmt: skip
+                file,
+                torch.line,
+                kind="python-unsupported",
+                message=f"{obstacle.message}: this line finds no wheel.",
+                fix="Start from an image with glibc (Debian, Ubuntu).",
+                instead=f"FROM {name}:{held.python or 3}-slim",
+            )
         if obstacle.what == "python":
             return at(
-                file, torch.line, kind="python-unsupported", message=f"{obstacle.message}: this line finds no wheel.",
+                file,
+                torch.line,
+                kind="python-unsupported",
+                message=f"{obstacle.message}: this line finds no wheel.",
                 fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
                 instead=f"FROM python:{obstacle.needs}-slim",
-            )  # fmt: skip
+            )
     elsewhere = install.torch_line is not None or bool(install.indexes)
     label = torch.label or ""
     if torch.wanted is not None and "+" in torch.wanted.version and not elsewhere:
         return at(
-            file, torch.line, kind="package-missing", message=f"torch {torch.full} is not on the default index: "
-            f"a build with a label comes from an index of torch's own.", fix="Name the index of that CUDA line.",
+            file,
+            torch.line,
+            kind="package-missing",
+            message=f"torch {torch.full} is not on the default index: "
+            f"a build with a label comes from an index of torch's own.",
+            fix="Name the index of that CUDA line.",
             instead=f"pip install torch=={torch.version} {_INDEX}{label}",
-        )  # fmt: skip
+        )
     release = release_of(torch.version) if torch.version else None
     line = torch.cuda
     if release is not None and line and install.torch_line == label and line not in release.lines:
         return at(
-            file, torch.line, kind="package-missing",
+            file,
+            torch.line,
+            kind="package-missing",
             message=f"torch {torch.version} was never built for CUDA {line}: there are builds for "
-            f"{', '.join(release.lines)}.", fix="Name the index of a line that it was built for.",
+            f"{', '.join(release.lines)}.",
+            fix="Name the index of a line that it was built for.",
             instead=f"pip install torch=={torch.version} {_INDEX}cu{release.lines[-1].replace('.', '')}",
-        )  # fmt: skip
+        )
     gpu = not on_cpu(target) and (target.capability is not None or (held.base is not None and held.base.gpu))
     if label == "cpu" and gpu:
         named = f"the image is for the {target.title}" if target.capability else "its base image is made for GPUs"
         return at(
-            file, torch.line, message=f"this brings a torch without CUDA, although {named}.",
+            file,
+            torch.line,
+            message=f"this brings a torch without CUDA, although {named}.",
             fix="Take a CUDA build: another index, or conda without cpuonly.",
             instead=f"pip install torch{'==' + torch.version if torch.version else ''}",
             severity=None if target.capability else WARNING,
-        )  # fmt: skip
+        )
     return None

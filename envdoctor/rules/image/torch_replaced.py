@@ -26,11 +26,13 @@ def torch_replaced(facts: Facts) -> Findings:
                     continue
                 name = f"{made.image}:{made.tag}"
                 yield at(
-                    file, torch.line, message=f"torch {torch.version or '(the newest)'} replaces the torch of {name}"
+                    file,
+                    torch.line,
+                    message=f"torch {torch.version or '(the newest)'} replaces the torch of {name}"
                     + (", which its compiled packages were built for." if made.maker == "ngc" else "."),
                     fix="Leave torch out here, or start from an image with this torch or with none.",
                     instead="a FROM with this torch" if made.maker == "pytorch" else "the same line without torch",
-                )  # fmt: skip
+                )
 
 
 def _upgrades(options: object) -> bool:

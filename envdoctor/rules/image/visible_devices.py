@@ -12,8 +12,8 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip,
 def visible_devices(facts: Facts, target: Target) -> Findings:
     """The image itself hides GPUs.
 
-    Why: CUDA_VISIBLE_DEVICES="" or -1, and NVIDIA_VISIBLE_DEVICES=none or void hide all of them. A list of numbers in an
-    image or a compose file belongs to one machine: on another it leaves GPUs idle, or names some that the container was
+    Why: CUDA_VISIBLE_DEVICES="" or -1, and NVIDIA_VISIBLE_DEVICES=none or void hide all of them. A list of numbers in
+    an image or a compose file belongs to one machine: on another it leaves GPUs idle, or names some that the container was
     not given.
     Fix: choose devices where the container is started (`--gpus '"device=0,1"'`, `device_ids`), not in the image.
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
@@ -35,16 +35,25 @@ def _judged(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
             yield _hidden(file, cuda, "CUDA_VISIBLE_DEVICES")
         elif cuda.text != "all":
             yield at(
-                file, cuda.line, severity=WARNING, kind="config-mismatch", instead="no CUDA_VISIBLE_DEVICES",
+                file,
+                cuda.line,
+                severity=WARNING,
+                kind="config-mismatch",
+                instead="no CUDA_VISIBLE_DEVICES",
                 message=f"CUDA_VISIBLE_DEVICES={cuda.text} is right for one machine only.",
-                fix="Choose the devices where the container is started.", about="CUDA_VISIBLE_DEVICES",
-            )  # fmt: skip
+                fix="Choose the devices where the container is started.",
+                about="CUDA_VISIBLE_DEVICES",
+            )
     if nvidia is not None and nvidia.text in ("none", "void"):
         yield _hidden(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
 
 
 def _hidden(file: ImageFile, word: Word, name: str) -> Finding:
     return at(
-        file, word.line, message=f"{name}={word.text!r} hides every GPU.", fix="Remove it.", about=name,
+        file,
+        word.line,
+        message=f"{name}={word.text!r} hides every GPU.",
+        fix="Remove it.",
+        about=name,
         instead="NVIDIA_VISIBLE_DEVICES=all" if name.startswith("NVIDIA") else f"no {name}",
-    )  # fmt: skip
+    )

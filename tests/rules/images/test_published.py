@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from envdoctor import doctor
 from envdoctor.facts.model import Facts
 from envdoctor.render.sarif import place
 from envdoctor.rules.checkup import CheckOptions, Checkup
+from envdoctor.values.document import read_toml
 
 FOLDER = Path(__file__).parent / "published"
 CASES = sorted(FOLDER.glob("*.toml"))
@@ -19,7 +19,7 @@ NOWHERE = Facts()
 
 def checkup(case: Path) -> Checkup:
     """The case judged, on no machine but the one that it names."""
-    said = tomllib.loads(case.read_text("utf-8"))
+    said = read_toml(case)
     options = CheckOptions(
         target=said.get("target", "none"), images=(FOLDER / said["file"],), driver=said.get("driver")
     )
@@ -35,7 +35,7 @@ def found(case: Path) -> list[tuple[int, str, str]]:
 
 
 def expected(case: Path) -> list[tuple[int, str, str]]:
-    rows = tomllib.loads(case.read_text("utf-8"))["expected"]
+    rows = read_toml(case)["expected"]
     return sorted((line, rule, severity) for line, rule, severity in rows)
 
 
