@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -152,10 +152,11 @@ def fix(
     *,
     python: str | None = None,
     before: Checkup | None = None,
+    extend: Callable[[Environment, Checkup], Checkup] | None = None,
 ) -> Repaired:
     """Repair an environment, or create it: examine, propose, ask, change, examine again.
 
-    ``before``: the environment's checkup where it was just made. Raises `Trouble` where nothing could be compared,
+    ``before``: its checkup where it was just made; ``extend`` adds to what the checkup would change. Raises `Trouble` where nothing could be compared,
     where the change is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
     """
     from envdoctor.change.proposal import propose, require_comparison
@@ -172,6 +173,9 @@ def fix(
         environment, base = base_for(environment, options, python)
         before = _judged(base, (), started)
     require_comparison(environment, before)
+    if extend is not None:
+        dialogue.step("looking for releases that fit")
+        before = extend(environment, before)
     if environment.exists and before.plan.empty:
         return Repaired(checkup=before, seconds=time.monotonic() - started)
     dialogue.step("looking how it can be changed")

@@ -13,8 +13,8 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     """The image itself hides GPUs.
 
     Why: CUDA_VISIBLE_DEVICES="" or -1, and NVIDIA_VISIBLE_DEVICES=none or void hide all of them. A list of numbers in
-    an image or a compose file belongs to one machine: on another it leaves GPUs idle, or names some that the container was
-    not given.
+    an image or a compose file belongs to one machine: on another it leaves GPUs idle, or names some that the container
+    was not given.
     Fix: choose devices where the container is started (`--gpus '"device=0,1"'`, `device_ids`), not in the image.
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
