@@ -16,11 +16,12 @@ PARAMETERS = {
     "ignore": "ignore",
     "fail-on": "fail_on",
     "script": "scripts",
+    "dockerfile": "images",
     "price": "price",
 }
 """Keys of the configuration and the command-line parameters that they are defaults of; ``targets`` is of none."""
 
-LISTS = frozenset({"select", "ignore", "script", "targets"})
+LISTS = frozenset({"select", "ignore", "script", "dockerfile", "targets"})
 
 
 def read(folder: Path) -> dict[str, Any]:

@@ -6,10 +6,12 @@ before anything else happens here.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from envdoctor import bundle
@@ -98,6 +100,21 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
     return _judged(case(facts, options, targets), rules, started)
 
 
+def examine_images(options: CheckOptions, machine: Facts | None = None) -> Checkup:
+    """Judge image files for ``machine``, else this one; nothing is built. Raises `Trouble` for an unreadable file."""
+    from envdoctor.facts.images.files import load
+    from envdoctor.rules.imaging import facts_of, on_target
+    from envdoctor.rules.selection import selected
+
+    started = time.monotonic()
+    images = load(options.images)
+    if machine is None and options.driver is None:
+        machine = collect.begin(locate(Path(sys.executable)), torch=False).finish()
+    facts = facts_of(images, machine, options.driver)
+    facts = on_target(facts, case(facts, options).target)
+    return _judged(case(facts, options), selected(options), started)
+
+
 def judge(facts: Facts, options: CheckOptions) -> Checkup:
     """Judge facts that are already there: recorded in a file, or read from a pasted report."""
     from envdoctor.rules.selection import selected
@@ -135,10 +152,11 @@ def fix(
     *,
     python: str | None = None,
     before: Checkup | None = None,
+    extend: Callable[[Environment, Checkup], Checkup] | None = None,
 ) -> Repaired:
     """Repair an environment, or create it: examine, propose, ask, change, examine again.
 
-    ``before``: the environment's checkup where it was just made. Raises `Trouble` where nothing could be compared,
+    ``before``: its checkup where it was just made; ``extend`` adds to what the checkup would change. Raises `Trouble` where nothing could be compared,
     where the change is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
     """
     from envdoctor.change.proposal import propose, require_comparison
@@ -155,6 +173,9 @@ def fix(
         environment, base = base_for(environment, options, python)
         before = _judged(base, (), started)
     require_comparison(environment, before)
+    if extend is not None:
+        dialogue.step("looking for releases that fit")
+        before = extend(environment, before)
     if environment.exists and before.plan.empty:
         return Repaired(checkup=before, seconds=time.monotonic() - started)
     dialogue.step("looking how it can be changed")

@@ -12,6 +12,7 @@ from envdoctor.change.values import Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.facts import wire
 from envdoctor.facts.environment import Environment
+from envdoctor.knowledge.with_extensions import Extension
 from envdoctor.locks.target import Target
 from envdoctor.rules.checkup import Checkup
 from envdoctor.values.frozen import dataclass
@@ -25,6 +26,7 @@ class ChangeOptions:
     strict: bool = False
     force: bool = False
     keep_newer: bool = False  # leave what is newer than the lock
+    extensions: tuple[Extension, ...] = ()  # to be added, of the releases that fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def change_for(environment: Environment, checkup: Checkup, how: ChangeOptions) -
     return Change(
         environment=environment.path,
         python=None if environment.python is None else str(environment.python),
-        wanted=target.choice.pins if target.choice else (),
+        wanted=(*(target.choice.pins if target.choice else ()), *plan.added),
         install=tuple(step.after for step in plan.install) if environment.exists else (),
         flags={**target.flags, **plan.flags} if hooked else {},
         variables={**target.variables, **plan.variables} if hooked else {},
@@ -97,6 +99,7 @@ def change_for(environment: Environment, checkup: Checkup, how: ChangeOptions) -
         installer=how.installer,
         wheels=wheels_of(target),
         force=how.force,
+        imports=tuple(one.module for one in how.extensions),
     )
 
 

@@ -35,6 +35,10 @@ def carry_out(
         if not environment.exists or any(pin.name == "torch" for pin in change.install):
             progress("importing torch in the new environment")
             warm(locate(clone))  # else its bytecode is the old state's, by hard link
+        for module in change.imports:
+            progress(f"importing {module} in the new environment")
+            if (why := _not_importable(module, locate(clone))) is not None:
+                return why
         progress("checking the new environment by the same rules")
         after = examine(locate(clone))
         last.append((clone, after))
@@ -63,6 +67,16 @@ def warm(clone: Environment) -> None:
     """
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     process.run([str(clone.python), "-c", "import torch"], deadline=WARM_SECONDS, env=variables)
+
+
+def _not_importable(module: str, clone: Environment) -> str | None:
+    """Why an extension that was asked for cannot be imported there; None when it can."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    outcome = process.run([str(clone.python), "-c", f"import {module}"], deadline=WARM_SECONDS, env=variables)
+    if outcome.ok:
+        return None
+    said = [line for line in outcome.err.strip().splitlines() if line.strip()]
+    return f"{module} cannot be imported there: {said[-1].strip() if said else outcome.ending}"
 
 
 def not_healthier(before: Diagnosis | None, after: Diagnosis) -> str | None:

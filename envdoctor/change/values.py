@@ -31,6 +31,7 @@ class Change:
     installer: Literal["uv", "pip"] = "uv"
     wheels: Path | None = None  # folder of wheels beside the lock
     force: bool = False  # change it although programs run from it
+    imports: tuple[str, ...] = ()  # modules that have to be importable in the clone before it is exchanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import click
 
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
+from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Read a training script too.",
 )
+@click.option(
+    "--dockerfile",
+    "images",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Judge this Dockerfile, compose file or devcontainer.json instead of an environment. Repeatable.",
+)
+@click.option("--driver", metavar="VERSION", help="With --dockerfile: the driver where the image will run.")
 @click.option("--torch-deadline", default=60.0, show_default=True, metavar="SECONDS", help="For importing torch.")
 @_options.formats
 @_options.selection
@@ -41,6 +50,8 @@ def command(
     deep: bool,
     facts_file: Path | None,
     scripts: tuple[Path, ...],
+    images: tuple[Path, ...],
+    driver: str | None,
     torch_deadline: float,
     format_: str | None,
     outputs: tuple[str, ...],
@@ -56,6 +67,7 @@ def command(
       envdoctor check
       envdoctor check --target h100 --env /opt/venv
       envdoctor check --format json --fail-on error > report.json
+      envdoctor check --dockerfile Dockerfile --dockerfile compose.yaml --target h100 --driver 570.86.15
 
     Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 it could not be examined, or is not judged (ROCm, JAX ...).
     """
@@ -69,11 +81,18 @@ def command(
         deep=deep,
         torch_deadline=torch_deadline,
         scripts=scripts,
+        images=images,
+        driver=driver,
         select=select,
         ignore=ignore,
         recorded=facts_file is not None,
     )
-    if facts_file is None:
+    if images:
+        _require_alone(env, scripts)
+        checkup = doctor.examine_images(options, None if facts_file is None else collect.read(facts_file))
+    elif driver is not None:
+        raise Trouble("a driver is named for an image only", where="--driver", remedy="Add --dockerfile FILE.")
+    elif facts_file is None:
         checkup = doctor.examine(environment_of(env), options)
     else:
         checkup = doctor.judge(collect.read(facts_file), options)
@@ -81,6 +100,15 @@ def command(
 
     show(checkup, format_, outputs, fail_on=fail_on, verbose=verbose)
     return exit_code(checkup, fail_on)
+
+
+def _require_alone(env: Path | None, scripts: tuple[Path, ...]) -> None:
+    """Raises `Trouble` where an environment or a script is to be judged as well: an image has its own."""
+    for option, given in (("--env", env), ("--script", scripts)):
+        if given:
+            raise Trouble(
+                "image files are judged by themselves", where=option, remedy=f"Leave out {option}, or --dockerfile."
+            )
 
 
 def exit_code(checkup: Checkup, fail_on: str) -> int:

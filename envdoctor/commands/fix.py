@@ -15,9 +15,11 @@ from envdoctor.change.values import Applied
 from envdoctor.commands import _options
 from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
+from envdoctor.commands._extensions import extending
 from envdoctor.commands._output import counted, paste, print_json, quoted, say, stderr
 from envdoctor.commands.check import exit_code
 from envdoctor.doctor import Repaired
+from envdoctor.knowledge.with_extensions import named
 from envdoctor.render.change import document
 from envdoctor.rules.checkup import CheckOptions, Checkup
 from envdoctor.rules.plan import unlike
@@ -30,6 +32,13 @@ from envdoctor.rules.rule import Severity
 @click.option("--dry-run", is_flag=True, help="Say what would be changed and how; change nothing.")
 @_options.yes
 @click.option("--keep-newer", is_flag=True, help="Leave packages that are newer than the lock as they are.")
+@click.option(
+    "--with",
+    "extensions",
+    multiple=True,
+    metavar="NAMES",
+    help="Add extensions of the releases that fit this torch: flash-attn,liger-kernel ... Repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Remove packages that are not in the lock.")
 @click.option("--force", is_flag=True, help="Change it although processes are running from it.")
 @click.option("--plan", metavar="NAME", help="Only if the plan is still this one (--dry-run --format json names it).")
@@ -45,6 +54,7 @@ def command(
     dry_run: bool,
     yes: bool,
     keep_newer: bool,
+    extensions: tuple[str, ...],
     strict: bool,
     force: bool,
     plan: str | None,
@@ -65,14 +75,19 @@ def command(
       envdoctor fix --dry-run
       envdoctor fix --target h100 --yes
       envdoctor fix --keep-newer
+      envdoctor fix --with liger-kernel,bitsandbytes     # never another torch; imported before the exchange
       envdoctor fix --target cpu --env ./env
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
     options = CheckOptions(target=target_name, stack=stack, select=select, ignore=ignore)
-    how = ChangeOptions(installer=installer, strict=strict, force=force, keep_newer=keep_newer)
+    how = ChangeOptions(
+        installer=installer, strict=strict, force=force, keep_newer=keep_newer, extensions=named(extensions)
+    )
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
-        repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python)
+        repaired = doctor.fix(
+            environment_of(env), options, how, dialogue, python=python, extend=extending(how.extensions)
+        )
     show_repaired(repaired)
     if not dry_run:
         _show_remaining(repaired.checkup)

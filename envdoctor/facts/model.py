@@ -334,6 +334,15 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFile:
+    """A Dockerfile, compose file or devcontainer, as text; rules read it, nothing builds or starts it."""
+
+    path: str
+    source: str
+    kind: Literal["dockerfile", "compose", "devcontainer"] = "dockerfile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
     """Settings of the launcher (accelerate's default configuration and the like), as text."""
 
@@ -345,7 +354,7 @@ class Launcher:
 class Origin:
     """Where these facts come from."""
 
-    kind: Literal["probe", "recorded", "pasted"] = "probe"
+    kind: Literal["probe", "recorded", "pasted", "image"] = "probe"
     tool: str = ""
     collected: str | None = None  # ISO 8601 time
     environment: str | None = None  # path of the environment, home shortened
@@ -374,6 +383,7 @@ class Facts:
     network: Network | Unavailable = NOT_REPORTED
     launcher: Launcher | Unavailable = NOT_REPORTED
     scripts: tuple[Script, ...] = ()
+    images: tuple[ImageFile, ...] = ()
     messages: tuple[str, ...] = ()  # error and warning lines that a report carries
     remarks: Mapping[str, str] = field(default_factory=dict)  # further "key: value" lines of a report, verbatim
     seconds: Mapping[str, float] = field(default_factory=dict)  # how long each probe took

@@ -102,8 +102,9 @@ def plain(text: str) -> str:
 
 
 def place(found: Finding) -> tuple[str | None, int | None]:
-    """File and line of a finding about a script (its subject is ``path:line``); otherwise (None, None)."""
-    path, colon, line = found.subject.rpartition(":")
-    if found.rule.startswith("script/") and colon and line.isdigit():
-        return path, int(line)
+    """File and line of a finding about a script or an image file, whose subject is ``path:line``, or that and what on
+    this line it is about; otherwise (None, None)."""
+    parts = re.fullmatch(r"(.+?):(\d+)(?: .*)?", found.subject, re.DOTALL)
+    if found.rule.startswith(("script/", "image/")) and parts is not None:
+        return parts[1], int(parts[2])
     return None, None

@@ -52,6 +52,8 @@ def _heading(checkup: Checkup) -> Iterator[Line]:
     if isinstance(facts.interpreter, Interpreter):
         parts.append(f"Python {facts.interpreter.version}")
     match facts.torch:
+        case Unavailable() if facts.origin.kind == "image":
+            pass
         case Torch(version=version):
             parts.append(f"torch {version}")
         case Unavailable(why="not-asked"):
@@ -134,7 +136,8 @@ def _ending(checkup: Checkup, *, verbose: bool) -> Line:
     if diagnosis.outcome == "healthy":
         elsewhere = any(found.rule == "driver/nothing-found" for found in diagnosis.findings)
         far = ", as far as can be told without the GPU" if elsewhere else ""
-        said = (f"✓ Healthy{far}: {diagnosis.judged} rules judged, nothing slows this environment down", "bold green")
+        what = "this image" if checkup.facts.origin.kind == "image" else "this environment"
+        said = (f"✓ Healthy{far}: {diagnosis.judged} rules judged, nothing slows {what} down", "bold green")
     elif diagnosis.outcome == "unexplained":
         beside = f"; beside it: {', '.join(parts)}" if parts else ""
         said = (f"? Not explained{beside}", "bold magenta")

@@ -22,6 +22,8 @@ class CheckOptions:
     deep: bool = False
     torch_deadline: float = 60.0
     scripts: tuple[Path, ...] = ()
+    images: tuple[Path, ...] = ()  # image files: they are judged instead of an environment
+    driver: str | None = None  # of the machine where the images will run
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     recorded: bool = False  # facts from a file, which may hold scripts of their own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from envdoctor.facts.model import Facts, Packages
@@ -42,6 +42,7 @@ class Plan:
     install: tuple[Step, ...] = ()
     flags: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str | None] = field(default_factory=dict)
+    added: tuple[Locked, ...] = ()  # asked for beside the lock: extensions, and what they need
     kept: tuple[str, ...] = ()  # installed, not in the lock: carried over as they are
     remaining: tuple[Finding, ...] = ()  # errors and warnings that no change of ours repairs
     reasons: tuple[str, ...] = ()
@@ -49,6 +50,11 @@ class Plan:
     @property
     def empty(self) -> bool:
         return not (self.install or self.flags or self.variables)
+
+    def adding(self, pins: Sequence[Locked], installed: Packages) -> Plan:
+        """The plan with these packages beside those of the lock."""
+        steps = tuple(Step(name=pin.name, before=installed.version(pin.name), after=pin) for pin in pins)
+        return replace(self, install=(*self.install, *steps), added=(*self.added, *pins))
 
     def keeping_newer(self) -> Plan:
         """The plan without its downgrades: what is newer than the lock stays as it is."""

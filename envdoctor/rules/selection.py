@@ -12,8 +12,11 @@ from envdoctor.rules.rule import Rule
 
 def selected(options: CheckOptions) -> tuple[Rule, ...]:
     """The rules, less those that were deselected by name or family. Raises `Trouble` for a name that none has."""
-    # Rules about scripts have nothing to say without one, and reading them takes a tenth of a second.
-    rules = load_rules(() if options.with_scripts else ("script",))
+    # Rules about scripts and images have nothing to say without them, and reading them takes a tenth of a second.
+    if options.images:
+        rules = tuple(rule for rule in load_rules() if rule.family == "image")
+    else:
+        rules = load_rules(("image",) if options.with_scripts else ("image", "script"))
     for option, names in (("--select", options.select), ("--ignore", options.ignore)):
         _require_known(option, names, rules)
     if options.select:

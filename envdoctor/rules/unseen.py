@@ -45,6 +45,8 @@ def unseen(facts: Facts, target: Target) -> tuple[Unseen, ...]:
     A pasted report leaves out what it likes, and what it shows may be wrong all the same; only a clean bill needs the
     packages, and a Python where a target was asked for.
     """
+    if facts.origin.kind == "image":  # files that cannot be read are refused, and there is nothing else to be seen
+        return ()
     pasted = facts.origin.kind == "pasted"
     return tuple(_of_report(facts, target) if pasted else (*_of_environment(facts), *_beyond(facts, target)))
 

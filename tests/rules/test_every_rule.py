@@ -61,7 +61,7 @@ def test_nothing_known_is_nothing_found(target: Target) -> None:
 def with_one_section_missing() -> Iterator[tuple[str, Facts, Target]]:
     for facts, target in ((H100, H100_TARGET), (CPU, CPU_TARGET)):
         for field in fields(Facts):
-            if isinstance(getattr(EMPTY, field.name), (str, tuple)) and field.name in ("scripts", "messages"):
+            if isinstance(getattr(EMPTY, field.name), (str, tuple)) and field.name in ("scripts", "images", "messages"):
                 continue
             if field.name in ("origin", "remarks", "seconds"):
                 continue

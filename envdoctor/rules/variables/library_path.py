@@ -22,7 +22,7 @@ def library_path(facts: Facts) -> Findings:
     """
     value = need(facts.variables).get("LD_LIBRARY_PATH")
     interpreter, torch = known(facts.interpreter), known(facts.torch)
-    foreign = [folder for folder in (value or "").split(":") if _foreign(folder, interpreter)]
+    foreign = [folder for folder in (value or "").split(":") if is_foreign(folder, interpreter)]
     if not foreign or (torch and torch.cuda == ""):
         return
     loaded = [path for path in (torch.libraries if torch else ()) if any(path.startswith(f) for f in foreign)]
@@ -44,7 +44,8 @@ def library_path(facts: Facts) -> Findings:
     )
 
 
-def _foreign(folder: str, interpreter: Interpreter | None) -> bool:
+def is_foreign(folder: str, interpreter: Interpreter | None) -> bool:
+    """Does a folder of LD_LIBRARY_PATH hold CUDA libraries that are neither the driver's nor the environment's own?"""
     if not folder or _DRIVER.search(folder) or not _CUDA.search(folder):
         return False
     own = [path for path in ((interpreter.prefix, *interpreter.site_packages) if interpreter else ()) if path]

@@ -1,0 +1,1 @@
+"""Dockerfiles, compose files and devcontainers, read as what they do: every word with the line that it stands on."""

@@ -1,0 +1,114 @@
+"""Extensions for an environment: the releases whose wheels fit what it holds, which stays as it is, torch above all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import parse_wheel_filename
+
+from envdoctor.errors import Trouble
+from envdoctor.facts.model import Interpreter
+from envdoctor.knowledge.with_extensions import Extension
+from envdoctor.locks.platforms import MACHINES, PYTHONS, place
+from envdoctor.locks.stack import Locked, tags
+from envdoctor.locks.writing import trim
+from envdoctor.locks.writing.inputs import Inputs
+from envdoctor.locks.writing.resolver import resolve
+from envdoctor.locks.writing.trim import Resolved
+from envdoctor.sources.sources import Sources
+
+
+def fitting(
+    wanted: Sequence[Extension], held: Mapping[str, str], interpreter: Interpreter, sources: Sources
+) -> tuple[Locked, ...]:
+    """The wheels to add, extensions and what they need beyond ``held`` (version by name), by hash.
+
+    Everything that is held is a constraint: an extension that needs another torch has no solution here. Raises
+    `Trouble` (exit code 3) that says of each extension for which no wheel fits what a build takes, or what does its work.
+    """
+    python, machine = place(interpreter)
+    if python not in PYTHONS or machine not in MACHINES or interpreter.markers.get("sys_platform") != "linux":
+        raise Trouble(f"extensions are chosen for CPython on Linux, not for Python {python} on {machine}", exit_code=3)
+    torch = held.get("torch")
+    if torch is None:
+        raise Trouble(
+            "there is no torch to extend", where="--with", remedy="Install it first: envdoctor fix", exit_code=3
+        )
+
+    def ask(some: Sequence[Extension]) -> tuple[Locked, ...]:
+        inputs = Inputs(
+            requirements=(*(one.requirement(torch) for one in some), f"torch=={torch}"),
+            constraints=tuple(_constraints(held)),
+            pythons=(python,),
+            machines=(machine,),
+        )
+        answer = resolve(inputs, sources)
+        packages = trim.read(answer, inputs.served)
+        return tuple(_locked(one, interpreter) for one in packages if not _held(one, held))
+
+    try:
+        return ask(wanted)
+    except Trouble as all_of_them:
+        if all_of_them.exit_code != 3 or "network" in all_of_them.problem.partition("\n")[0]:
+            raise
+        failing = {one.name: why for one in wanted if len(wanted) > 1 and (why := _why_not(ask, one)) is not None}
+        alone = [one for one in wanted if one.name in failing] or list(wanted)
+        says = " ".join(one.without_wheel(torch, python) for one in alone)
+        words = all_of_them if len(wanted) == 1 else next(iter(failing.values()), all_of_them)
+        remedy = f"Leave out {', '.join(one.name for one in alone)}; nothing was changed."
+        raise Trouble(f"{says}\n{_last_words(words)}", where="--with", remedy=remedy, exit_code=3) from all_of_them
+
+
+def _why_not(ask: object, one: Extension) -> Trouble | None:
+    assert callable(ask)
+    try:
+        ask((one,))
+    except Trouble as trouble:
+        return trouble
+    return None
+
+
+def _last_words(trouble: Trouble) -> str:
+    """What uv said of it, in its last lines."""
+    return "\n".join(trouble.problem.splitlines()[1:][-6:])
+
+
+def _constraints(held: Mapping[str, str]) -> list[str]:
+    """Exactly what is there. pip is no part of what trains, and an installer may need a newer one."""
+    lines = []
+    for name, version in sorted(held.items()):
+        try:
+            lines.append(str(Requirement(f"{name}=={version}")))
+        except InvalidRequirement:
+            continue
+    return [line for line in lines if not line.startswith(("pip==", "setuptools==", "wheel=="))]
+
+
+def _held(package: Resolved, held: Mapping[str, str]) -> bool:
+    return held.get(package.name, "").partition("+")[0] == package.version.partition("+")[0]
+
+
+def _locked(package: Resolved, interpreter: Interpreter) -> Locked:
+    """The best of the package's wheels for this interpreter, and the hashes of those that would do as well."""
+    ranks = {tag: rank for rank, tag in reversed(list(enumerate(tags(interpreter))))}
+    ranked = sorted(
+        (min(rank for tag in parse_wheel_filename(one.name)[3] if (rank := ranks.get(tag)) is not None), one.name, one)
+        for one in package.wheels
+        if any(tag in ranks for tag in parse_wheel_filename(one.name)[3])
+    )
+    if not ranked:
+        raise Trouble(f"{package.name} {package.version} has no wheel for this Python", where="--with", exit_code=3)
+    best = ranked[0][2]
+    others = tuple(one.sha256 for _, _, one in ranked[1:])
+    return Locked(
+        name=package.name, version=package.version, wheel=best.name, sha256=best.sha256, size=best.size, also=others
+    )
+
+
+def extended(inputs: Inputs, wanted: Sequence[Extension]) -> Inputs:
+    """The requirements of a stack with extensions beside them: resolved together, under the stack's own torch."""
+    torch = next((one.partition("==")[2] for one in inputs.requirements if one.startswith("torch==")), "")
+    more = tuple(one.requirement(torch.split(";")[0].split("#")[0].strip()) for one in wanted)
+    return replace(inputs, requirements=(*inputs.requirements, *more))

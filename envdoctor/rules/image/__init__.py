@@ -1,0 +1,1 @@
+"""Rules about image files: Dockerfiles, compose files, devcontainers."""

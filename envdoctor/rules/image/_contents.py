@@ -1,0 +1,206 @@
+"""What is in an image, as the facts of an environment: so that the rules for environments judge it, and no others.
+
+A stage is followed command by command. What cannot be read off the file (a requirements file, a variable without a
+value) is not known, and nobody is accused of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+
+from envdoctor.facts.images.dockerfile import Dockerfile, Stage
+from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Origin, Packages
+from envdoctor.facts.need import known
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.base_images import Base, base
+from envdoctor.knowledge.machine import capabilities, driver_cuda, driver_version
+from envdoctor.knowledge.solver import Fit, Machine, fits
+from envdoctor.knowledge.torch_builds import Build, build_of, release_of
+from envdoctor.locks.target import Target
+from envdoctor.rules.image._installs import Install, Wanted, installs
+from envdoctor.values.frozen import dataclass
+
+TORCH = ("torch", "pytorch")
+HEAVY = frozenset({"torch", "pytorch", "vllm", "tensorflow", "jax", "torchvision", "xformers", "deepspeed", "sglang"})
+"""What brings gigabytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torch:
+    """A torch that comes into the image: by the base, or by a command."""
+
+    version: str  # "2.6.0"; "" where any release will do
+    label: str | None  # "cu124", "cpu"; None: the default build
+    line: int
+    install: Install | None = None  # None: the base brings it
+    wanted: Wanted | None = None
+
+    @property
+    def full(self) -> str:
+        return f"{self.version}+{self.label}" if self.label else self.version
+
+    @property
+    def cuda(self) -> str | None:
+        """Its CUDA line; "" for the CPU, None where no table has the release."""
+        if self.label is not None:
+            return "" if not self.label.startswith("cu") else f"{self.label[2:-1]}.{self.label[-1]}"
+        release = release_of(self.version)
+        return release.default if release else None
+
+    @property
+    def build(self) -> Build | None:
+        return build_of(self.version, self.cuda) if self.version and self.cuda is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """One stage with what it goes on from: its base, its Python, and its installing commands in order."""
+
+    file: Dockerfile
+    stage: Stage
+    base: Base | None
+    python: str | None
+    installs: tuple[Install, ...]
+    torches: tuple[Torch, ...]
+    pins: Mapping[str, Wanted] = field(default_factory=dict)  # the last exact version of each package
+
+    @property
+    def torch(self) -> Torch | None:
+        """The torch that is there at the end."""
+        return self.torches[-1] if self.torches else None
+
+
+def contents(file: Dockerfile, stage: Stage) -> Contents:
+    """What a stage holds at its end."""
+    chain = file.chain(stage)
+    from_ = base(chain[0].base.text)
+    commands = tuple(found for each in chain for found in installs(each))
+    torches = list(_of_base(from_, chain[0].base.line))
+    pins: dict[str, Wanted] = {}
+    for install in commands:
+        for wanted in install.wanted if install.tool in ("pip", "uv", "conda") else ():
+            if wanted.name in TORCH and not wanted.source:
+                torches.append(_torch(install, wanted))
+            if wanted.version:
+                pins["torch" if wanted.name == "pytorch" else wanted.name] = _labelled(install, wanted)
+    return Contents(
+        file=file,
+        stage=stage,
+        base=from_,
+        python=_python(from_, chain, commands),
+        installs=commands,
+        torches=tuple(torches),
+        pins=pins,
+    )
+
+
+def every(file: Dockerfile) -> Iterator[Contents]:
+    """The contents of each stage that is in the image or gives to it; what another stage goes on from is seen there."""
+    used = file.used
+    parents = {stage.parent for stage in used}
+    yield from (contents(file, stage) for stage in used if stage.number not in parents)
+
+
+def _of_base(from_: Base | None, line: int) -> Iterator[Torch]:
+    if from_ is not None and from_.torch:
+        version, _, label = from_.torch.partition("+")
+        yield Torch(version=version, label=label, line=line)
+
+
+def _torch(install: Install, wanted: Wanted) -> Torch:
+    label = versions.label(wanted.version) or install.torch_line
+    if install.tool == "conda":
+        label = _conda_label(install)
+    return Torch(
+        version=versions.public(wanted.version) if wanted.version else "",
+        label=label,
+        line=wanted.line,
+        install=install,
+        wanted=wanted,
+    )
+
+
+def _labelled(install: Install, wanted: Wanted) -> Wanted:
+    """torchvision and torchaudio come from the same index as torch, whose builds all have its label."""
+    line = install.torch_line
+    if wanted.name not in ("torchvision", "torchaudio") or line is None or "+" in wanted.version:
+        return wanted
+    return replace(wanted, version=f"{wanted.version}+{line}")
+
+
+def _conda_label(install: Install) -> str | None:
+    """conda picks a CPU build where ``cpuonly`` is asked for, and the CUDA line that ``pytorch-cuda`` names."""
+    for wanted in install.wanted:
+        if wanted.name == "cpuonly":
+            return "cpu"
+        if wanted.name in ("pytorch-cuda", "cudatoolkit", "cuda-version") and wanted.version:
+            return "cu" + "".join(wanted.version.split(".")[:2])
+    return None
+
+
+def _python(from_: Base | None, chain: tuple[Stage, ...], commands: tuple[Install, ...]) -> str | None:
+    """The Python that packages are installed for: of the base, unless uv or conda bring another."""
+    for stage in reversed(chain):
+        for instruction in stage.instructions:
+            for command in instruction.commands:
+                if command.program == "uv" and "venv" in command.texts and (found := _option(command.texts)):
+                    return found
+    for install in reversed(commands):
+        for wanted in install.wanted if install.tool == "conda" else ():
+            if wanted.name == "python" and wanted.version:
+                return wanted.version
+        for wanted in install.wanted if install.tool == "apt" else ():
+            if wanted.name.startswith("python3.") and wanted.name[8:].isdigit():
+                return wanted.name[6:]
+    return from_.python if from_ is not None else None
+
+
+def _option(words: tuple[str, ...]) -> str | None:
+    for number, word in enumerate(words):
+        name, _, value = word.partition("=")
+        if name in ("--python", "-p"):
+            value = value or (words[number + 1] if number + 1 < len(words) else "")
+            return value if value.replace(".", "").isdigit() else None
+    return None
+
+
+def machine(facts: Facts, target: Target, python: str | None = None, libc: str | None = None) -> Machine:
+    """The machine that the image is for: the target's GPU, and the driver that is known, if any."""
+    gpu = (target.capability,) if target.capability else () if target.is_cpu and target.name != "none" else None
+    return Machine(
+        driver=driver_version(facts),
+        driver_cuda=driver_cuda(facts),
+        capabilities=capabilities(facts) if gpu is None else gpu,
+        python=python,
+        libc="musl 1.2" if libc == "musl" else "glibc 2.36" if libc else None,
+    )
+
+
+def fitted(facts: Facts, target: Target, held: Contents, torch: Torch) -> Fit | None:
+    """What stands against a torch in this image on this machine; None where its release is in no table."""
+    build = torch.build
+    if build is None:
+        return None
+    libc = held.base.libc if held.base is not None else None
+    return fits(build, machine(facts, target, held.python if torch.install is not None else None, libc))
+
+
+def as_facts(facts: Facts, target: Target, held: Contents) -> Facts:
+    """The contents as an environment whose list of packages is not complete, on the machine that they are for."""
+    found = {name: wanted.version for name, wanted in held.pins.items()}
+    if held.torch is not None and held.torch.version:
+        found["torch"] = held.torch.full
+    driver, gpus = known(facts.driver), known(facts.gpus)
+    if target.capability and not (gpus and gpus.devices):
+        gpus = Gpus(devices=(Gpu(index=0, name=target.gpu_names[0], capability=target.capability),))
+    return Facts(
+        origin=Origin(kind="pasted"),
+        interpreter=Interpreter(version=held.python) if held.python else facts.interpreter,
+        packages=Packages(
+            distributions=tuple(Distribution(name=name, version=version) for name, version in found.items()),
+            complete=False,
+        ),
+        driver=driver if driver is not None else Driver(),
+        gpus=gpus if gpus is not None else Gpus(),
+    )

@@ -1,0 +1,61 @@
+"""Extensions that a file builds from source: they need torch in sight, a compiler for its CUDA, and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.rules.image._contents import Contents
+from envdoctor.rules.image._installs import Install, Wanted
+
+FROM_SOURCE = frozenset(
+    "flash-attn apex causal-conv1d mamba-ssm transformer-engine-torch detectron2 pytorch3d natten torch-scatter "
+    "torch-sparse torch-cluster sageattention flash-attn-3".split()
+)
+"""What has no wheels on the registry, or none for most torches: a plain requirement is a build."""
+
+
+def sources(held: Contents) -> Iterator[tuple[Install, Wanted, bool | None]]:
+    """Each build with its command, and whether torch is there by then; None where that cannot be told."""
+    base = held.base
+    there: bool | None = bool(base and base.maker in ("pytorch", "ngc")) or (
+        None if base is None or _other(held) else False
+    )
+    for install in held.installs:
+        if install.tool not in ("pip", "uv", "setup.py"):
+            there = there or any(one.name in ("pytorch", "torch") for one in install.wanted)
+            continue
+        together = any(one.name == "torch" for one in install.wanted)
+        for wanted in install.wanted:
+            if wanted.name in FROM_SOURCE and not wanted.wheel and not _prebuilt(install):
+                yield install, wanted, there
+        if together:
+            there = True
+        elif there is False and (install.has("-r", "--requirement", "--requirements") or _brings(install)):
+            there = None
+
+
+def _other(held: Contents) -> bool:
+    return held.base is not None and held.base.maker == "other" and held.base.nvcc is None
+
+
+def _prebuilt(install: Install) -> bool:
+    """Does it come as a wheel from somewhere else?"""
+    return any("torch-" in address or "wheel" in address for address in install.values("-f", "--find-links"))
+
+
+def _brings(install: Install) -> bool:
+    """May its requirements bring torch?"""
+    return any(
+        one.source or one.name not in ("packaging", "ninja", "wheel", "setuptools", "pip", "psutil", "einops", "uv")
+        for one in install.wanted
+    )
+
+
+def isolated(install: Install, name: str) -> bool:
+    """Is the build isolated? ``python setup.py`` never is."""
+    if install.tool == "setup.py" or install.has("--no-build-isolation", "--no-use-pep517"):
+        return False
+    if name in install.values("--no-build-isolation-package"):
+        return False
+    said = install.variable("PIP_NO_BUILD_ISOLATION") or install.variable("UV_NO_BUILD_ISOLATION")
+    return not said

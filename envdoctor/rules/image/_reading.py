@@ -1,0 +1,124 @@
+"""The image files among the facts, read once; and findings that stand on one of their lines."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from envdoctor.facts.images import dockerfile, services
+from envdoctor.facts.images.dockerfile import Dockerfile
+from envdoctor.facts.images.services import Service
+from envdoctor.facts.model import Facts, ImageFile
+from envdoctor.rules.finding import Finding, Remedy, Severity, Who, finding
+from envdoctor.rules.rule import Kind, Rule, Skip, Target
+
+WIDTH = 160
+
+
+@functools.lru_cache(maxsize=64)
+def _dockerfile(file: ImageFile) -> Dockerfile:
+    return dockerfile.read(file.source, file.path)
+
+
+@functools.lru_cache(maxsize=64)
+def _services(file: ImageFile) -> tuple[Service, ...]:
+    reader = services.compose if file.kind == "compose" else services.devcontainer
+    return reader(file.source, file.path)
+
+
+def dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
+    """The Dockerfiles. Raises `Skip` when there is none."""
+    found = [file for file in facts.images if file.kind == "dockerfile"]
+    if not found:
+        raise Skip("no Dockerfile was given")
+    yield from ((file, _dockerfile(file)) for file in found)
+
+
+def started(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
+    """The services of compose files, and devcontainers. Raises `Skip` when there is neither."""
+    found = [file for file in facts.images if file.kind != "dockerfile"]
+    if not found:
+        raise Skip("no compose file and no devcontainer was given")
+    yield from ((file, service) for file in found for service in _services(file))
+
+
+def all_services(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
+    """The same where there may be none."""
+    yield from started(facts) if any(file.kind != "dockerfile" for file in facts.images) else ()
+
+
+def all_dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
+    yield from dockerfiles(facts) if any(file.kind == "dockerfile" for file in facts.images) else ()
+
+
+def require(facts: Facts) -> None:
+    """Raises `Skip` where no image file was given."""
+    if not facts.images:
+        raise Skip("no image file was given")
+
+
+def text_at(file: ImageFile, line: int) -> str:
+    """The line as it stands, without indentation and continuation."""
+    lines = file.source.splitlines()
+    text = lines[line - 1].strip().removesuffix("\\").rstrip() if 0 < line <= len(lines) else ""
+    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."
+
+
+def at(
+    file: ImageFile,
+    line: int,
+    *,
+    message: str,
+    fix: str,
+    instead: str = "",
+    about: str = "",
+    kind: Kind | Literal[""] = "",
+    severity: Severity | None = None,
+    who: Who = "image",
+    certain: bool = True,
+    source: str = "",
+) -> Finding:
+    """A finding on a line of an image file; ``instead`` is what should stand there, ``about`` tells two on one line
+    apart."""
+    place = f"{file.path}:{line}"
+    return finding(
+        kind=kind,
+        subject=f"{place} {about}".rstrip(),
+        actual=text_at(file, line),
+        expected=instead,
+        message=f"{place}: {message}",
+        fix=fix,
+        who=who,
+        severity=severity,
+        certain=certain,
+        source=source,
+    )
+
+
+def moved(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: str = "") -> Finding:
+    """What a rule for environments found, on the line of the image file that is its cause."""
+    place = f"{file.path}:{line}"
+    return replace(
+        found,
+        kind=found.kind or rule.kind,
+        severity=found.severity or rule.severity,
+        subject=f"{place} {found.subject or rule.subject}",
+        actual=text_at(file, line),
+        expected=instead or found.expected or rule.expected,
+        message=f"{place}: {found.message}",
+        remedy=Remedy(text=found.remedy.text),
+        who="image",
+        source=found.source or rule.sections.get("Source", ""),
+        explains=(),
+        repair=(),
+    )
+
+
+def judged(rule: Rule, facts: Facts, target: Target) -> tuple[Finding, ...]:
+    """What a rule for environments says; nothing where it skips."""
+    try:
+        return tuple(rule(facts, target))
+    except Skip:
+        return ()

@@ -1,0 +1,48 @@
+from collections.abc import Iterator
+
+from envdoctor.facts.model import ImageFile
+from envdoctor.rules.image._contents import Contents, every
+from envdoctor.rules.image._extensions import isolated, sources
+from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, rule
+
+
+@rule(ERROR, kind="extension-binary-missing")
+def build_isolation(facts: Facts) -> Findings:
+    """An extension is built from source where its build cannot see torch.
+
+    Why: pip and uv build in an empty environment of its own. flash-attn, apex and their like import torch while
+    built: "No module named 'torch'"; or the build finds another torch than the image's, and the kernels do not load.
+    Fix: torch first, then `--no-build-isolation`, with `packaging`, `ninja` and `setuptools` installed before.
+    Source: https://github.com/Dao-AILab/flash-attention#installation-and-features
+    https://pip.pypa.io/en/stable/reference/build-system/ https://github.com/Dao-AILab/flash-attention/issues/246
+    """
+    for file, parsed in dockerfiles(facts):
+        for held in every(parsed):
+            yield from _of(file, held)
+
+
+def _of(file: ImageFile, held: Contents) -> Iterator[Finding]:
+    for install, wanted, torch in sources(held):
+        version = f"{wanted.name}=={wanted.version}" if wanted.version else wanted.name
+        text = "." if wanted.source else version
+        if isolated(install, wanted.name):
+            yield at(
+                file,
+                wanted.line,
+                about=wanted.name,
+                instead=f"pip install --no-build-isolation {text}",
+                message=f"{wanted.name} is built in an environment without torch, which its build imports.",
+                fix="Add --no-build-isolation, after torch is installed.",
+            )
+        elif torch is False:
+            later = next((one for one in held.torches if one.line > wanted.line), None)
+            where = f" (it comes in line {later.line})" if later else ""
+            yield at(
+                file,
+                wanted.line,
+                about=wanted.name,
+                instead=f"this line behind the one that installs torch{where}",
+                message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
+                fix="Install torch first.",
+            )

@@ -1,0 +1,62 @@
+from envdoctor.facts.images.words import Word
+from envdoctor.facts.model import ImageFile
+from envdoctor.knowledge.base_images import base
+from envdoctor.locks.target import Target
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.image._contents import HEAVY, contents
+from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, rule
+
+_NAME = "NVIDIA_DRIVER_CAPABILITIES"
+_SETTING = f"ENV NVIDIA_VISIBLE_DEVICES=all {_NAME}=compute,utility"
+
+
+@rule(ERROR, kind="gpu-not-visible")
+def driver_capabilities(facts: Facts, target: Target) -> Findings:
+    """NVIDIA_DRIVER_CAPABILITIES leaves CUDA out, or the image does not ask for GPUs at all.
+
+    Why: without `compute` the container gets no libcuda: nvidia-smi may work, and torch sees no GPU. Where neither this
+    nor NVIDIA_VISIBLE_DEVICES is set, `--gpus` and Kubernetes still give both; a runtime that goes by the image's
+    variables gives nothing, so that is a note. NVIDIA's and torch's images set them.
+    Fix: `compute,utility`, and NVIDIA_VISIBLE_DEVICES=all.
+    Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+    """
+    require(facts)
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
+    for file, parsed in all_dockerfiles(facts):
+        environment, first = parsed.last.environment, parsed.shipped[0].base
+        word, made = environment.get(_NAME), base(first.text)
+        if word is not None:
+            if (found := _judged(file, word)) is not None:
+                yield found
+        elif made is not None and made.sets_devices is False and "NVIDIA_VISIBLE_DEVICES" not in environment:
+            held = contents(parsed, parsed.last)
+            if held.torch is None and not any(one.name in HEAVY for each in held.installs for one in each.wanted):
+                continue
+            yield at(
+                file,
+                parsed.last.base.line,
+                severity=NOTE,
+                kind="config-mismatch",
+                instead=_SETTING,
+                message=f"{made.image} asks for no GPUs: a runtime that goes by the image's variables gives none.",
+                fix=f"Add: {_SETTING}",
+            )
+    for file, service in all_services(facts):
+        word = service.environment.get(_NAME)
+        if word is not None and (found := _judged(file, word)) is not None:
+            yield found
+
+
+def _judged(file: ImageFile, word: Word) -> Finding | None:
+    given = {part.strip() for part in word.text.split(",")}
+    if "$" in word.text or not word.text or given & {"all", "compute"}:
+        return None
+    return at(
+        file,
+        word.line,
+        instead=f"{_NAME}=compute,utility",
+        message=f"{_NAME}={word.text} leaves compute out: the container has no libcuda.",
+        fix="Add compute.",
+    )

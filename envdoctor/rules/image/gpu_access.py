@@ -1,0 +1,56 @@
+from envdoctor.knowledge.base_images import base
+from envdoctor.locks.target import Target
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.image._reading import at, started
+from envdoctor.rules.image._started import for_gpus, gpu_image
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, rule
+
+
+@rule(ERROR, kind="gpu-not-visible")
+def gpu_access(facts: Facts, target: Target) -> Findings:
+    """The container is started without the GPUs that its image is for.
+
+    Why: a container sees no GPU unless it is asked for: training runs on the CPU. Compose refuses a device reservation
+    without `capabilities`; `runtime: nvidia` goes by NVIDIA_VISIBLE_DEVICES, which an image that is not made for GPUs
+    does not set.
+    Fix: `gpus: all`, or a device reservation with `capabilities: [gpu]`; in a devcontainer
+    `"runArgs": ["--gpus", "all"]`.
+    Source: https://docs.docker.com/compose/how-tos/gpu-support/ https://containers.dev/implementors/json_reference/
+    https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
+    """
+    files = tuple(started(facts))
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
+    for file, service in files:
+        compose = file.kind == "compose"
+        if service.nameless is not None:
+            yield at(
+                file,
+                service.nameless.line,
+                message=f"{service.name}: this device reservation has no capabilities, and compose refuses it.",
+                fix="Add the capabilities.",
+                instead="capabilities: [gpu]",
+            )
+            continue
+        runtime = service.runtime
+        if runtime is not None and runtime.text == "nvidia" and service.gpu is None and service.image is not None:
+            made = base(service.image.text)
+            if made is not None and made.sets_devices is False and "NVIDIA_VISIBLE_DEVICES" not in service.environment:
+                yield at(
+                    file,
+                    runtime.line,
+                    message=f"{service.name}: this runtime gives the GPUs that NVIDIA_VISIBLE_DEVICES "
+                    f"names, and neither {made.image} nor this file sets it.",
+                    fix="Ask for them.",
+                    instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
+                )
+        elif gpu_image(service) and not for_gpus(service):
+            assert service.image is not None
+            yield at(
+                file,
+                service.line if compose else service.image.line,
+                severity=WARNING,
+                message=f"{service.name} is started without GPUs, and {service.image.text} is made for them.",
+                fix="Ask for them.",
+                instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
+            )

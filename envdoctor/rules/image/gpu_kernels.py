@@ -1,0 +1,42 @@
+from envdoctor.knowledge.solver import best_build
+from envdoctor.locks.target import Target
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.image._contents import every, fitted, machine
+from envdoctor.rules.image._reading import all_dockerfiles, at, require
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, rule
+
+
+@rule(ERROR, kind="no-kernels-for-gpu")
+def gpu_kernels(facts: Facts, target: Target) -> Findings:
+    """The torch of the image holds no code for the GPU that it is for.
+
+    Why: every kernel launch fails ("no kernel image is available for execution on the device"), on a machine that is
+    paid for already. Builds for CUDA 13 have nothing below sm_75, those before CUDA 12.8 nothing for Blackwell.
+    Fix: a build that covers the GPU.
+    Source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#binary-compatibility
+    https://github.com/pytorch/pytorch/blob/main/RELEASE.md
+    """
+    require(facts)
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
+    here = machine(facts, target)
+    if not here.capabilities:
+        raise Skip("the GPU is not known: name a target")
+    for file, parsed in all_dockerfiles(facts):
+        for held in every(parsed):
+            torch = held.torch
+            fit = fitted(facts, target, held, torch) if torch is not None else None
+            obstacle = next((one for one in fit.obstacles if one.what == "kernels"), None) if fit is not None else None
+            if torch is None or obstacle is None:
+                continue
+            build = best_build(here, torch=torch.version).build or best_build(here).build
+            wanted = f"torch {build.name}" if build else ""
+            index = f" --index-url https://download.pytorch.org/whl/{build.label}" if build else ""
+            instead = f"pip install 'torch=={build.torch}.*'{index}" if build and torch.install else wanted
+            yield at(
+                file,
+                torch.line,
+                instead=instead,
+                message=f"torch {torch.full} has nothing for {target.title or 'it'}: {obstacle.message}.",
+                fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.",
+            )

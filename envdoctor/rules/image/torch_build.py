@@ -1,0 +1,91 @@
+from envdoctor.facts.model import ImageFile
+from envdoctor.knowledge.torch_builds import release_of
+from envdoctor.locks.target import Target
+from envdoctor.rules.hardware import on_cpu
+from envdoctor.rules.image._contents import Contents, Torch, every, fitted
+from envdoctor.rules.image._reading import all_dockerfiles, at, require
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, rule
+
+_INDEX = "--index-url https://download.pytorch.org/whl/"
+
+
+@rule(ERROR, kind="torch-cpu-only")
+def torch_build(facts: Facts, target: Target) -> Findings:
+    """A torch line that brings a build without CUDA, or none at all.
+
+    Why: `/whl/cpu` and conda's `cpuonly` give a torch that trains on the CPU, silently. A label ("2.1.2+cu118") is
+    not on the registry, so that the line ends with "no matching distribution"; so does a release that was never built
+    for that CUDA line or this Python, and every release on Alpine, whose C library no wheel of torch is made for.
+    Fix: the index of a CUDA line that has the release; an image with glibc and a Python that it has wheels for.
+    Source: https://docs.pytorch.org/get-started/previous-versions/
+    https://packaging.python.org/en/latest/specifications/version-specifiers/#local-version-identifiers
+    https://github.com/pytorch/pytorch/blob/main/RELEASE.md
+    """
+    require(facts)
+    for file, parsed in all_dockerfiles(facts):
+        for held in every(parsed):
+            for torch in held.torches:
+                if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
+                    yield found
+
+
+def _problem(facts: Facts, target: Target, held: Contents, torch: Torch, file: ImageFile) -> Finding | None:
+    install = torch.install
+    assert install is not None
+    fit = fitted(facts, target, held, torch)
+    for obstacle in fit.obstacles if fit is not None else ():
+        if obstacle.what == "libc":
+            name = held.base.image if held.base is not None else "python"
+            return at(
+                file,
+                torch.line,
+                kind="python-unsupported",
+                message=f"{obstacle.message}: this line finds no wheel.",
+                fix="Start from an image with glibc (Debian, Ubuntu).",
+                instead=f"FROM {name}:{held.python or 3}-slim",
+            )
+        if obstacle.what == "python":
+            return at(
+                file,
+                torch.line,
+                kind="python-unsupported",
+                message=f"{obstacle.message}: this line finds no wheel.",
+                fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
+                instead=f"FROM python:{obstacle.needs}-slim",
+            )
+    elsewhere = install.torch_line is not None or bool(install.indexes)
+    label = torch.label or ""
+    if torch.wanted is not None and "+" in torch.wanted.version and not elsewhere:
+        return at(
+            file,
+            torch.line,
+            kind="package-missing",
+            message=f"torch {torch.full} is not on the default index: "
+            f"a build with a label comes from an index of torch's own.",
+            fix="Name the index of that CUDA line.",
+            instead=f"pip install torch=={torch.version} {_INDEX}{label}",
+        )
+    release = release_of(torch.version) if torch.version else None
+    line = torch.cuda
+    if release is not None and line and install.torch_line == label and line not in release.lines:
+        return at(
+            file,
+            torch.line,
+            kind="package-missing",
+            message=f"torch {torch.version} was never built for CUDA {line}: there are builds for "
+            f"{', '.join(release.lines)}.",
+            fix="Name the index of a line that it was built for.",
+            instead=f"pip install torch=={torch.version} {_INDEX}cu{release.lines[-1].replace('.', '')}",
+        )
+    gpu = not on_cpu(target) and (target.capability is not None or (held.base is not None and held.base.gpu))
+    if label == "cpu" and gpu:
+        named = f"the image is for the {target.title}" if target.capability else "its base image is made for GPUs"
+        return at(
+            file,
+            torch.line,
+            message=f"this brings a torch without CUDA, although {named}.",
+            fix="Take a CUDA build: another index, or conda without cpuonly.",
+            instead=f"pip install torch{'==' + torch.version if torch.version else ''}",
+            severity=None if target.capability else WARNING,
+        )
+    return None

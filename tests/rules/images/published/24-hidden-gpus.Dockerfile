@@ -1,0 +1,3 @@
+FROM pytorch/pytorch:2.7.1-cuda12.8-cudnn9-runtime
+ENV CUDA_VISIBLE_DEVICES=""
+COPY . /app

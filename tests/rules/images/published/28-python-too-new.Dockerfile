@@ -1,0 +1,3 @@
+FROM python:3.14-slim
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+RUN pip install --no-cache-dir torch==2.5.1

@@ -1,0 +1,3 @@
+FROM pytorch/pytorch:latest
+RUN pip install datasets wandb
+COPY . /app
