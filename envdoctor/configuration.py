@@ -20,12 +20,13 @@ PARAMETERS = {
 }
 """Keys of the configuration and the command-line parameters that they are defaults of; ``targets`` is of none."""
 
+FILE = "envdoctor.toml"
 LISTS = frozenset({"select", "ignore", "script", "targets"})
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Defaults by parameter name; empty without a configuration. Raises `Trouble` with the line of a mistake."""
-    own, project = folder / "envdoctor.toml", folder / "pyproject.toml"
+    own, project = folder / FILE, folder / "pyproject.toml"
     if own.is_file():
         return _checked(_parsed(own), own)
     if project.is_file() and _mentions_us(project):

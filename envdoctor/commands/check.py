@@ -43,7 +43,7 @@ def command(
     scripts: tuple[Path, ...],
     torch_deadline: float,
     format_: str | None,
-    outputs: tuple[str, ...],
+    outputs: tuple[tuple[str, Path], ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,

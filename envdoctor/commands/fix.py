@@ -27,15 +27,15 @@ from envdoctor.rules.rule import Severity
 @click.command("fix")
 @_options.environment
 @_options.target
-@click.option("--dry-run", is_flag=True, help="Say what would be changed and how; change nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would be changed and how; change nothing.")
 @_options.yes
 @click.option("--keep-newer", is_flag=True, help="Leave packages that are newer than the lock as they are.")
-@click.option("--strict", is_flag=True, help="Remove packages that are not in the lock.")
-@click.option("--force", is_flag=True, help="Change it although processes are running from it.")
+@click.option("--exact", is_flag=True, help="Remove packages that are not in the lock.")
+@_options.force("processes are running from the environment")
 @click.option("--plan", metavar="NAME", help="Only if the plan is still this one (--dry-run --format json names it).")
-@click.option("--installer", type=click.Choice(("uv", "pip")), default="uv", show_default=True)
-@click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--installer", type=click.Choice(("uv", "pip")), default="uv", show_default=True, help="What installs.")
+@_options.python
+@_options.text_or_json
 @_options.selection
 @_options.fail_on
 def command(
@@ -45,7 +45,7 @@ def command(
     dry_run: bool,
     yes: bool,
     keep_newer: bool,
-    strict: bool,
+    exact: bool,
     force: bool,
     plan: str | None,
     installer: Literal["uv", "pip"],
@@ -70,7 +70,7 @@ def command(
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
     options = CheckOptions(target=target_name, stack=stack, select=select, ignore=ignore)
-    how = ChangeOptions(installer=installer, strict=strict, force=force, keep_newer=keep_newer)
+    how = ChangeOptions(installer=installer, strict=exact, force=force, keep_newer=keep_newer)
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
         repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python)
     show_repaired(repaired)
