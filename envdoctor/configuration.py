@@ -29,10 +29,15 @@ def read(folder: Path) -> dict[str, Any]:
     own, project = folder / FILE, folder / "pyproject.toml"
     if own.is_file():
         return _checked(_parsed(own), own)
-    if project.is_file() and _mentions_us(project):
-        tool = _parsed(project).get("tool", {})
-        return _checked(tool.get("envdoctor", {}) if isinstance(tool, dict) else {}, project)
-    return {}
+    return _checked(in_project(project), project)
+
+
+def in_project(project: Path) -> Any:
+    """The table ``[tool.envdoctor]`` of a ``pyproject.toml``; empty where there is none."""
+    if not project.is_file() or not _mentions_us(project):
+        return {}
+    tool = _parsed(project).get("tool", {})
+    return tool.get("envdoctor", {}) if isinstance(tool, dict) else {}
 
 
 def _mentions_us(project: Path) -> bool:

@@ -13,7 +13,7 @@ from envdoctor import doctor
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import paste, print_json, say, stderr, write
-from envdoctor.configuration import FILE
+from envdoctor.configuration import FILE, in_project
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
 from envdoctor.rules.checkup import Case, CheckOptions
@@ -42,6 +42,10 @@ def command(env: Path | None, target_name: str, stack: str | None, yes: bool, fo
     Exit codes: 0 written; 2 wrong usage, or nobody to ask; 3 no environment here could be examined.
     """
     folder = Path.cwd()
+    project = folder / "pyproject.toml"
+    if in_project(project):
+        remedy = f"Edit it there, or take it out first: {FILE} goes before it."
+        raise Trouble("the settings of this folder stand here", file=project, where="tool.envdoctor", remedy=remedy)
     environment = environment_of(env)
     case = _case(environment, CheckOptions(target=target_name, stack=stack))
     script = next((name for name in SCRIPTS if (folder / name).is_file()), None)
