@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import click
@@ -21,8 +22,7 @@ def wants_json(words: Sequence[str]) -> bool:
     if words[:1] and words[0] in OTHERS:
         return False
     own = words[: words.index("--")] if "--" in words else words
-    pairs = zip(own, [*own[1:], ""], strict=True)
-    return any(word == "--format=json" or (word, after) == ("--format", "json") for word, after in pairs)
+    return "--format=json" in own or ("--format", "json") in pairwise(own)
 
 
 def document(

@@ -43,6 +43,8 @@ def command(env: Path | None, list_: bool, to: int | None, yes: bool, force: boo
     """
     environment = environment_of(env)
     recover(environment.path)
+    if not environment.path.exists():
+        environment.require()
     if list_:
         _list(history(environment.path), format_)
         return

@@ -72,7 +72,7 @@ def test_wrong_usage(name: str, tmp_path: Path) -> None:
 def test_a_wrong_configuration_is_an_input(tmp_path: Path) -> None:
     (tmp_path / "envdoctor.toml").write_text("tarteg = 'h100'\n")
     error = json.loads(envdoctor("--format", "json", cwd=tmp_path).out)["error"]
-    assert (error["kind"], error["where"], error["remedy"]) == ("input", "line 1", "Did you mean target?")
+    assert (error["kind"], error["where"], error["remedy"]) == ("input", "line 1, tarteg", "Did you mean target?")
     assert error["file"].endswith("envdoctor.toml")
 
 
@@ -106,3 +106,4 @@ def test_what_belongs_to_another_program_is_not_read(word: str) -> None:
     assert not wants_json([word, "--env", "x", "--", "tool", "--format", "json"])
     assert not wants_json(["check", "--", "--format", "json"])
     assert wants_json(["check", "--format", "json"])
+    assert not wants_json([])
