@@ -28,6 +28,7 @@ _NO_MEMORY = (
     b"  Give it more: a check needs about 100 MB of address space, and torch's import several GB.\n"
 )
 _NO_ROOM = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory", "can't start new thread")
+TASKS = ("sft", "rft", "gritlm", "pretrain")  # of the trainer; they stand behind `train`
 OPTIONS_OF_THE_PROGRAM = ("--help", "-h", "--version")
 
 
@@ -79,8 +80,9 @@ def _unknown_command(name: str, known: Sequence[str]) -> str:
         return f"{name!r} is no command. Did you mean: envdoctor {word} {name}"
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"There is no command {name!r}. " + (f"Did you mean {near[0]}?" if near else "See: envdoctor --help")
+    words = {**{word: word for word in known}, **{task: f"train {task}" for task in TASKS}}
+    near = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
+    return f"There is no command {name!r}. " + (f"Did you mean {words[near[0]]}?" if near else "See: envdoctor --help")
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -156,9 +158,13 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _misused(error: click.ClickException, words: Sequence[str]) -> int:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    extra = "unexpected extra argument (" in error.message and context is not None
+    if extra and context is not None and any(option.name == "env" for option in context.command.params):
+        word = error.message.partition("(")[2].partition(")")[0].split()[0]
+        error.message += f". Did you mean --env {word}?" if os.path.isdir(word) or os.sep in word else ""
     error.show()
     code = 2 if isinstance(error, click.UsageError) else error.exit_code
-    context = error.ctx if isinstance(error, click.UsageError) else None
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
     _told_as_json(words, "usage", error.format_message(), code, remedy=remedy)
     return code
