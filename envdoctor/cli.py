@@ -98,6 +98,7 @@ def envdoctor() -> None:
 
     Exit codes: 0 healthy or as expected; 1 findings at or above --fail-on, or slower; 2 wrong usage or an
     internal error; 3 could not be examined or judged; 130 interrupted.
+
     Completion: eval "$(_ENVDOCTOR_COMPLETE=bash_source envdoctor)" in ~/.bashrc; zsh_source, fish_source likewise.
     """
 
@@ -162,7 +163,8 @@ def _misused(error: click.ClickException, words: Sequence[str]) -> int:
     extra = "unexpected extra argument (" in error.message and context is not None
     if extra and context is not None and any(option.name == "env" for option in context.command.params):
         word = error.message.partition("(")[2].partition(")")[0].split()[0]
-        error.message += f". Did you mean --env {word}?" if os.path.isdir(word) or os.sep in word else ""
+        if os.path.isdir(word) or os.sep in word:
+            error = click.UsageError(f"{error.message}. Did you mean --env {word}?", context)
     error.show()
     code = 2 if isinstance(error, click.UsageError) else error.exit_code
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"

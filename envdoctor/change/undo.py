@@ -143,7 +143,9 @@ def _goal(where: Places, journal: Journal, to: int | None) -> Generation:
     kept = [str(one.number) for one in journal.states]
     back = f"envdoctor undo --env {shell.word(str(where.environment))} --to {kept[-1]}" if kept else ""
     raise Trouble(
-        problem, file=where.environment, remedy=f"Kept: {', '.join(kept)}. Go there with {back}" if kept else ""
+        problem,
+        file=where.environment,
+        remedy=f"Kept: {', '.join(kept)}. Go there with {back}" if kept else "See: envdoctor undo --list",
     )
 
 
