@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
@@ -34,7 +35,8 @@ def command(format_: str) -> None:
         table.add_column(column)
     for target in targets:
         row = _row(target)
-        speed = "; ".join(f"{b['workload']} {b['evidence']} ({b['stack']})" for b in row["baselines"])
+        counts = Counter(f"{b['workload']} {b['evidence']} ({b['stack']})" for b in row["baselines"])
+        speed = "; ".join(f"{said}, {count} machines" if count > 1 else said for said, count in counts.items())
         table.add_row(target.name, target.title, target.capability or "-", ", ".join(target.stacks), speed or "none")
     stdout().print(table)
 
