@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 
-from . import two_at_once
 from .packages import Found, Problem, Reading
 from .places import Places
 
@@ -33,7 +32,6 @@ def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
     odd: List[Tuple[Found, Problem]] = []
     files: List[Dict[str, Any]] = []
     records: List[Record] = []
-    judged: List[Tuple[Found, List[Entry]]] = []
     for found in reading.found:
         if not found.folder.endswith(".dist-info"):
             continue
@@ -43,13 +41,9 @@ def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
             continue
         files.append({"location": found.location, "name": found.value["name"], "files": len(entries)})
         if _trusted(found):
+            os.chdir(found.location)
             entries[:] = _inside(found, entries, places, problems)
-            judged.append((found, entries))
-    sound = two_at_once.sound([(found.location, entries) for found, entries in judged])
-    for number, (found, entries) in enumerate(judged):
-        rest = [entry for entry in entries if entry[2] is None] if number in sound else entries
-        os.chdir(found.location)
-        odd.extend((found, problem) for problem in _compare(found.value["name"], rest))
+            odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
     if deep:
         told = {(found.location, problem.path) for found, problem in odd}
         for found, entries in records:
@@ -140,9 +134,18 @@ def _inside(found: Found, entries: List[Entry], places: Places, problems: List[P
 
 
 def _compare(name: str, entries: List[Entry]) -> Iterator[Problem]:
+    look = os.stat
+    try:
+        # Nearly always all is well, and this loop takes two thirds of the time of the one below
+        if [look(path).st_size for path, _, size in entries if size is not None] == [
+            size for _, _, size in entries if size is not None
+        ]:
+            entries = [entry for entry in entries if entry[2] is None]
+    except OSError:
+        pass
     for path, _, size in entries:
         try:
-            seen = os.stat(path)
+            seen = look(path)
         except (FileNotFoundError, NotADirectoryError):
             yield Problem(name, "missing-file", path)
         except OSError as error:
