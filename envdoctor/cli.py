@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -18,7 +18,7 @@ from envdoctor.errors import Trouble
 from envdoctor.process import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "Every day": ("check", "fix", "undo", "preflight", "run"),
+    "Every day": ("init", "check", "fix", "undo", "preflight", "run"),
     "Speed": ("fit", "train", "verify", "ablate", "baseline", "report"),
     "Lockfiles": ("lock", "fetch", "targets"),
     "Sharing": ("diagnose", "facts", "fleet", "rules", "explain", "ci", "mcp"),
@@ -28,6 +28,7 @@ _NO_MEMORY = (
     b"  Give it more: a check needs about 100 MB of address space, and torch's import several GB.\n"
 )
 _NO_ROOM = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory", "can't start new thread")
+TASKS = ("sft", "rft", "gritlm", "pretrain")  # of the trainer; they stand behind `train`
 OPTIONS_OF_THE_PROGRAM = ("--help", "-h", "--version")
 
 
@@ -79,8 +80,9 @@ def _unknown_command(name: str, known: Sequence[str]) -> str:
         return f"{name!r} is no command. Did you mean: envdoctor {word} {name}"
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"There is no command {name!r}. " + (f"Did you mean {near[0]}?" if near else "See: envdoctor --help")
+    words = {**{word: word for word in known}, **{task: f"train {task}" for task in TASKS}}
+    near = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
+    return f"There is no command {name!r}. " + (f"Did you mean {words[near[0]]}?" if near else "See: envdoctor --help")
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -96,6 +98,7 @@ def envdoctor() -> None:
 
     Exit codes: 0 healthy or as expected; 1 findings at or above --fail-on, or slower; 2 wrong usage or an
     internal error; 3 could not be examined or judged; 130 interrupted.
+
     Completion: eval "$(_ENVDOCTOR_COMPLETE=bash_source envdoctor)" in ~/.bashrc; zsh_source, fish_source likewise.
     """
 
@@ -118,31 +121,26 @@ def run(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
     # Thousands of classes and functions come and stay; looking for garbage among them took 7 % of `check`.
     gc.set_threshold(50_000, 20, 20)
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
         defaults = dict.fromkeys((name for names in GROUPS.values() for name in names), configuration.read(Path.cwd()))
-        words = None if argv is None else list(argv)
         with stoppable():
             result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
     except SystemExit as stop:  # told to by a signal: everything on the way has been cleared and ended
-        click.echo("envdoctor: told to stop; nothing was left half done", err=True)
-        return stop.code if isinstance(stop.code, int) else 2
+        return _stopped(
+            "told to stop; nothing was left half done", stop.code if isinstance(stop.code, int) else 2, words
+        )
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
-    except click.UsageError as error:
-        error.show()
-        return 2
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _misused(error, words)
     except (KeyboardInterrupt, click.Abort):
         # An object that Ctrl-C met half made (a ZipFile, say) would complain when it is freed.
         sys.unraisablehook = lambda _: None
-        click.echo("envdoctor: interrupted; nothing was left half done", err=True)
-        return 130
+        return _stopped("interrupted; nothing was left half done", 130, words)
     except Trouble as trouble:
-        show(trouble)
-        return trouble.exit_code
+        return _troubled(trouble, words)
     except BrokenPipeError:
         # The reader of our output went away (| head): not an error, but Python would complain while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -151,13 +149,48 @@ def run(argv: Sequence[str] | None = None) -> int:
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
         if error.errno != errno.ENOSPC or error.filename is not None:
-            return _bug(error)
+            return _bug(error, words)
         show(Trouble("the disk is full", where="standard output", remedy="Make room, or write somewhere else."))
         return 2
     except MemoryError:
         return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
-        return _out_of_memory() if _starved(error) else _bug(error)
+        return _out_of_memory() if _starved(error) else _bug(error, words)
+
+
+def _misused(error: click.ClickException, words: Sequence[str]) -> int:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    extra = "unexpected extra argument (" in error.message and context is not None
+    if extra and context is not None and any(option.name == "env" for option in context.command.params):
+        word = error.message.partition("(")[2].partition(")")[0].split()[0]
+        if os.path.isdir(word) or os.sep in word:
+            error = click.UsageError(f"{error.message}. Did you mean --env {word}?", context)
+    error.show()
+    code = 2 if isinstance(error, click.UsageError) else error.exit_code
+    remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
+    _told_as_json(words, "usage", error.format_message(), code, remedy=remedy)
+    return code
+
+
+def _troubled(trouble: Trouble, words: Sequence[str]) -> int:
+    show(trouble)
+    kind, code = ("unknown" if trouble.exit_code == 3 else "input"), trouble.exit_code
+    _told_as_json(words, kind, trouble.problem, code, file=trouble.file, where=trouble.where, remedy=trouble.remedy)
+    return code
+
+
+def _stopped(what: str, code: int, words: Sequence[str]) -> int:
+    click.echo(f"envdoctor: {what}", err=True)
+    _told_as_json(words, "interrupted", what, code)
+    return code
+
+
+def _told_as_json(words: Sequence[str], kind: Any, message: str, code: int, **more: Any) -> None:
+    from envdoctor.commands import _failure
+
+    if _failure.wants_json(words):
+        sys.stdout.flush()
+        _failure.tell(_failure.document(kind, message, code, **more))
 
 
 def _out_of_memory() -> int:
@@ -187,7 +220,7 @@ def show(trouble: Trouble) -> None:
         click.echo(f"  {printable(trouble.remedy, keep_lines=True)}", err=True)
 
 
-def _bug(error: Exception) -> int:
+def _bug(error: Exception, words: Sequence[str]) -> int:
     import tempfile
     import traceback
 
@@ -195,7 +228,9 @@ def _bug(error: Exception) -> int:
     with tempfile.NamedTemporaryFile("w", prefix="envdoctor-", suffix=".log", delete=False) as log:
         log.write(f"envdoctor {__version__}, Python {sys.version}\n\n{text}")
     click.echo(f"envdoctor: internal error: {type(error).__name__}: {error}", err=True)
-    click.echo(f"  This is a bug of envdoctor. Please report it with {log.name}", err=True)
+    remedy = f"This is a bug of envdoctor. Please report it with {log.name}"
+    click.echo(f"  {remedy}", err=True)
+    _told_as_json(words, "internal", f"{type(error).__name__}: {error}", 2, remedy=remedy)
     return 2
 
 

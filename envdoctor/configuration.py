@@ -21,18 +21,24 @@ PARAMETERS = {
 }
 """Keys of the configuration and the command-line parameters that they are defaults of; ``targets`` is of none."""
 
+FILE = "envdoctor.toml"
 LISTS = frozenset({"select", "ignore", "script", "dockerfile", "targets"})
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Defaults by parameter name; empty without a configuration. Raises `Trouble` with the line of a mistake."""
-    own, project = folder / "envdoctor.toml", folder / "pyproject.toml"
+    own, project = folder / FILE, folder / "pyproject.toml"
     if own.is_file():
         return _checked(_parsed(own), own)
-    if project.is_file() and _mentions_us(project):
-        tool = _parsed(project).get("tool", {})
-        return _checked(tool.get("envdoctor", {}) if isinstance(tool, dict) else {}, project)
-    return {}
+    return _checked(in_project(project), project)
+
+
+def in_project(project: Path) -> Any:
+    """The table ``[tool.envdoctor]`` of a ``pyproject.toml``; empty where there is none."""
+    if not project.is_file() or not _mentions_us(project):
+        return {}
+    tool = _parsed(project).get("tool", {})
+    return tool.get("envdoctor", {}) if isinstance(tool, dict) else {}
 
 
 def _mentions_us(project: Path) -> bool:

@@ -358,7 +358,11 @@ def base_for(environment: Environment, options: CheckOptions, python: str | None
             return replace(environment, python=base.python), found
         first = first or found
     if first is None:
-        raise Trouble(f"there is no interpreter {python!r}", where="--python", remedy="Give the path of a python.")
+        raise Trouble(
+            f"there is no interpreter {python!r}",
+            where="--python",
+            remedy="Give the path of one, or get one: uv python install 3.12",
+        )
     tried = python or ", ".join(dict.fromkeys(str(path) for path in candidates(None)))
     raise Trouble(
         first.target.no_choice or "no stack of the target is for this Python",

@@ -20,6 +20,26 @@ Number = float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    """What stands in place of an answer: what is wrong, where, and what to do about it."""
+
+    kind: Literal["usage", "input", "unknown", "interrupted", "internal"]
+    message: str
+    exit_code: int
+    file: str | None = None
+    where: str | None = None
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What any command prints under ``--format json`` when it fails."""
+
+    schema: int
+    error: Error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
     """Who wrote the document."""
 

@@ -82,7 +82,7 @@ def fix(
     target: str = "auto",
     stack: str | None = None,
     python: str | None = None,
-    strict: bool = False,
+    exact: bool = False,
     force: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Change:
@@ -92,7 +92,7 @@ def fix(
         env: as for `check`; one that does not exist is created from the lock.
         yes: make the change. False says what would be changed.
         python: interpreter for an environment that does not exist yet.
-        strict: remove packages that are not in the lock.
+        exact: remove packages that are not in the lock.
         force: change it although processes are running from it.
         progress: told in a few words what is being done.
 
@@ -104,7 +104,7 @@ def fix(
     from envdoctor.render.change import document
 
     dialogue = _Silent(yes=yes, progress=progress)
-    how = ChangeOptions(strict=strict, force=force)
+    how = ChangeOptions(strict=exact, force=force)
     repaired = doctor.fix(_located(env), _options(target=target, stack=stack), how, dialogue, python=python)
     found = document(repaired.proposal, repaired.applied, repaired.seconds, dry_run=not yes)
     return notebook.change(found, env)

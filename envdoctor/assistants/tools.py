@@ -68,11 +68,11 @@ def _options(given: Mapping[str, Any], *names: str) -> tuple[str, ...]:
 
 
 def _fix(given: Mapping[str, Any], *more: str) -> tuple[str, ...]:
-    strict = ("--strict",) if given.get("strict") else ()
-    return ("fix", "--format=json", *more, *strict, *_options(given, "env", "target", "stack", "plan"))
+    exact = ("--exact",) if given.get("exact") else ()
+    return ("fix", "--format=json", *more, *exact, *_options(given, "env", "target", "stack", "plan"))
 
 
-_STRICT = {"strict": {"type": "boolean", "description": "Remove packages that are not in the lock. Default: keep."}}
+_EXACT = {"exact": {"type": "boolean", "description": "Remove packages that are not in the lock. Default: keep."}}
 
 TOOLS = (
     Tool(
@@ -117,7 +117,7 @@ TOOLS = (
         name="plan",
         description="What `fix` would change in an environment, package by package, and the plan's name. A dry run: "
         "nothing is changed.",
-        properties={**_PLACE, **_STRICT},
+        properties={**_PLACE, **_EXACT},
         words=lambda given: _fix(given, "--dry-run"),
         schema="fix",
         deadline=600.0,
@@ -178,7 +178,7 @@ TOOLS = (
         "the tool `plan` gave, after the user has agreed to it; if the plan is another by now, nothing is changed.",
         properties={
             **_PLACE,
-            **_STRICT,
+            **_EXACT,
             "plan": {"type": "string", "pattern": rf"^[0-9a-f]{{32}}{_END}"},
         },
         required=("plan",),

@@ -160,7 +160,7 @@ def _unasked(installed: Sequence[Installed], change: Change) -> set[str]:
     unasked = {one.name for one in installed} - asked
     if os.path.realpath(sys.prefix) == os.path.realpath(change.environment):
         raise Trouble(
-            "--strict would remove envdoctor itself, which runs from this environment",
+            "--exact would remove envdoctor itself, which runs from this environment",
             file=change.environment,
             remedy="Install envdoctor elsewhere, for example: uv tool install gpu-envdoctor",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ NEWEST_FIRST = ("3.14", "3.13", "3.12", "3.11", "3.10")
 
 
 def candidates(python: str | None) -> Iterator[Path]:
-    """The interpreter ``python`` (a name on PATH or a path; none where there is no such), or else our own and the
-    newest ones on PATH."""
+    """The interpreter ``python`` (a version, a name on PATH or a path; none where there is no such), or else our own
+    and the newest ones on PATH."""
     if python is not None:
-        found = shutil.which(python) or (python if Path(python).is_file() else None)
+        version = f"python{python}" if re.fullmatch(r"3\.\d+", python) else python
+        found = shutil.which(version) or (python if Path(python).is_file() else None)
         if found is not None:
             yield Path(found)
         return

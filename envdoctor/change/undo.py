@@ -56,7 +56,11 @@ def undo(
     started = time.monotonic()
     where = places(environment)
     if not (where.control / "journal.json").exists():
-        raise Trouble("nothing to undo: envdoctor has not changed it", file=where.environment)
+        raise Trouble(
+            "nothing to undo: envdoctor has not changed it",
+            file=where.environment,
+            remedy="What `envdoctor fix` changes can be undone, and nothing else.",
+        )
     with stoppable(), locked(where.control):
         recover_locked(where)
         journal = read(where)
@@ -127,7 +131,7 @@ def _noted(where: Places, journal: Journal, goal: Generation, leaving: Departure
 def _goal(where: Places, journal: Journal, to: int | None) -> Generation:
     current = journal.current
     if to == current.number:
-        raise Trouble(f"it is at state {to} already", file=where.environment)
+        raise Trouble(f"it is at state {to} already", file=where.environment, remedy="See: envdoctor undo --list")
     goal = earlier(journal) if to is None else next((one for one in journal.states if one.number == to), None)
     if goal is not None:
         return goal
@@ -139,7 +143,9 @@ def _goal(where: Places, journal: Journal, to: int | None) -> Generation:
     kept = [str(one.number) for one in journal.states]
     back = f"envdoctor undo --env {shell.word(str(where.environment))} --to {kept[-1]}" if kept else ""
     raise Trouble(
-        problem, file=where.environment, remedy=f"Kept: {', '.join(kept)}. Go there with {back}" if kept else ""
+        problem,
+        file=where.environment,
+        remedy=f"Kept: {', '.join(kept)}. Go there with {back}" if kept else "See: envdoctor undo --list",
     )
 
 

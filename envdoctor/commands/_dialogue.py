@@ -119,7 +119,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         say(console, f"  variable {name} {'removed' if variable is None else '= ' + variable} (startup hook)")
     if others:
         kept = counted(len(others), "package")
-        verb = "removed (--strict)" if change.strict else "kept (--strict removes what is not locked)"
+        verb = "removed (--exact)" if change.strict else "kept (--exact removes what is not locked)"
         say(console, f"  {kept} outside the lock: {verb}", style="dim")
         if change.strict:
             say(console, f"    {', '.join(others)}", style="dim")

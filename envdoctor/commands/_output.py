@@ -51,8 +51,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def as_json(document: Any) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
 def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, indent=1, ensure_ascii=False))
+    click.echo(as_json(document), nl=False)
 
 
 def write(path: Path, text: str) -> None:

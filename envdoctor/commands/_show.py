@@ -10,8 +10,7 @@ from pathlib import Path
 import click
 
 from envdoctor.commands._output import append, write
-from envdoctor.errors import Trouble
-from envdoctor.render.formats import FORMATS, rendered, suited
+from envdoctor.render.formats import rendered, suited
 from envdoctor.render.page import laid_out, terminal
 from envdoctor.render.text import text
 from envdoctor.rules.checkup import Checkup
@@ -21,12 +20,12 @@ from envdoctor.rules.rule import FAIL_ON
 def show(
     checkup: Checkup,
     format_: str | None = None,
-    outputs: Sequence[str] = (),
+    outputs: Sequence[tuple[str, Path]] = (),
     *,
     fail_on: str = "warning",
     verbose: bool = False,
 ) -> None:
-    """Print a checkup on stdout, and write it into each ``FORMAT=PATH`` of ``outputs``.
+    """Print a checkup on stdout, and write it into each of ``outputs``, (format, path).
 
     Under GitHub Actions the default is annotations, and the Markdown report goes into the step summary by itself.
     """
@@ -36,28 +35,17 @@ def show(
             return plain(checkup, verbose=verbose)
         return rendered(name, checkup, FAIL_ON[fail_on])
 
-    wanted = [parsed(output) for output in outputs]
     chosen = format_ or suited(os.environ)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if format_ is None and chosen == "github" and summary:
         append(Path(summary), made("markdown"))
-    for name, path in wanted:
+    for name, path in outputs:
         write(path, made(name))
     if chosen == "text":
         width, colour = terminal(sys.stdout, os.environ)
         click.echo(laid_out(text(checkup, verbose=verbose), width=width, colour=colour), nl=False, color=colour)
     else:
         click.echo(made(chosen), nl=False)
-
-
-def parsed(output: str) -> tuple[str, Path]:
-    """``FORMAT=PATH`` in its parts. Raises `Trouble` for anything else."""
-    name, _, path = output.partition("=")
-    if name not in FORMATS or not path:
-        raise Trouble(
-            f"expected FORMAT=PATH, found {output!r}", where="--output", remedy=f"One of {', '.join(FORMATS)}"
-        )
-    return name, Path(path)
 
 
 def plain(checkup: Checkup, *, verbose: bool) -> str:

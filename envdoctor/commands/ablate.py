@@ -42,9 +42,9 @@ KEPT = Path("claims", "cpu.json")  # below the lockfiles; written by `python -m 
 @click.option("--list", "list_", is_flag=True, help="List the variants.")
 @click.option("--rounds", type=click.IntRange(2, 50), default=3, show_default=True, help="Runs of each variant.")
 @click.option("--windows", type=click.IntRange(4, 200), default=10, show_default=True, help="Windows of each run.")
-@click.option("--workload", metavar="NAME", help="Default: the target's own.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="JSON with all raw numbers, into a file.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.workload
+@_options.output("json")
+@_options.text_or_json
 def command(
     names: tuple[str, ...],
     env: Path | None,

@@ -49,12 +49,11 @@ def command() -> None:
 @command.command("record")
 @_options.environment
 @_options.target
-@click.option("--workload", metavar="NAME", help="Default: the target's own.")
+@_options.workload
 @click.option("--processes", type=click.IntRange(3, 100), default=10, show_default=True, help="Fresh processes.")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="Target file to write into; a copy is made when it is new."
-)
+@_options.output("toml")
 @click.option("--noisy", is_flag=True, help="On a machine that is never quiet: write disturbances down, do not refuse.")
+@_options.text_or_json
 def record(
     env: Path | None,
     target_name: str,
@@ -63,11 +62,17 @@ def record(
     processes: int,
     output: Path | None,
     noisy: bool,
+    format_: str,
 ) -> None:
     """Time the workload in fresh processes and write the raw windows into a target file.
 
-    The rest of the file keeps its lines and comments. A run that was disturbed makes no baseline: it is repeated,
+    The file is the target's own, or that of --output: made from the target's when it is new, and added to otherwise;
+    the rest of it keeps its lines and comments. A run that was disturbed makes no baseline: it is repeated,
     half as often as there are processes.
+
+    \b
+    Example:
+      envdoctor baseline record --target cpu --env ./env --output mine.toml
     """
     environment = environment_of(env)
     console = stderr()
@@ -105,6 +110,9 @@ def record(
     path = _output(output, target)
     recording.write(found, path)
     rate = sorted(rate for row in found.windows for rate in row)[len(found.windows[0]) * len(found.windows) // 2]
+    if format_ == "json":
+        told = {"file": str(path), "workload": chosen, "gpu": found.gpu, "processes": processes}
+        print_json({"schema": 1, **told, "steps_per_second": rate})
     console.print(f"✓ {path}: {chosen} on {found.gpu}, {processes} processes, median {rate:.4g} it/s", markup=False)
 
 
@@ -119,10 +127,15 @@ def _output(output: Path | None, target: Target) -> Path:
 
 
 @command.command("show")
-@click.option("--target", "-t", "target_name", default="cpu", show_default=True, metavar="NAME")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.target_alone("cpu")
+@_options.text_or_json
 def show(target_name: str, format_: str) -> None:
-    """Show the baselines of a target: who measured them, when, on what, and how far they spread."""
+    """Show the baselines of a target: who measured them, when, on what, and how far they spread.
+
+    \b
+    Example:
+      envdoctor baseline show --target cpu
+    """
     path = Path(target_name)
     targets = load_targets()
     if target_name not in targets and not path.is_file():
@@ -162,10 +175,17 @@ def _derived(target: Target, known: Iterable[Target]) -> list[Baseline]:
     metavar="N",
     help="Of one optimizer step: examples x length x accumulation, of one GPU.",
 )
-@click.option("--precision", type=click.Choice(("bfloat16", "float16", "tf32", "float32")), default="bfloat16")
+@click.option(
+    "--precision",
+    type=click.Choice(("bfloat16", "float16", "tf32", "float32")),
+    default="bfloat16",
+    show_default=True,
+    help="Of the matrix products.",
+)
 @click.option("--lora", is_flag=True, help="The weights are frozen: 4 instead of 6 operations per weight and token.")
 @click.option("--claim", type=click.FloatRange(min=0, min_open=True), metavar="X", help="Claimed steps per second.")
 @_options.cost
+@_options.text_or_json
 def limit(
     gpu: str,
     weights: float,
@@ -175,6 +195,7 @@ def limit(
     claim: float | None,
     price: Price | None,
     steps_: int | None,
+    format_: str,
 ) -> int:
     """How fast can it be at all? The arithmetic, with a claim held against it.
 
@@ -199,6 +220,10 @@ def limit(
         found = answer(claimed)
     except ValueError as error:
         raise Trouble(str(error), where="--gpu", remedy="Name one of them, or another --precision.") from error
+    if format_ == "json":
+        told = {"possible": found.possible, "limit": found.limit, "achievable": found.achievable}
+        print_json({"schema": 1, **told, "lines": list(found.lines)})
+        return 1 if found.possible is False else 0
     for line in found.lines:
         stdout().print(line, markup=False, soft_wrap=True)
     return 1 if found.possible is False else 0

@@ -54,7 +54,7 @@ def command(
     driver: str | None,
     torch_deadline: float,
     format_: str | None,
-    outputs: tuple[str, ...],
+    outputs: tuple[tuple[str, Path], ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,

@@ -8,6 +8,7 @@ from importlib import resources
 import click
 
 from envdoctor import __version__
+from envdoctor.commands import _options
 from envdoctor.errors import Trouble
 from envdoctor.sources.own_distribution import PLACEHOLDER, own_requirement, requirement_of
 
@@ -30,9 +31,9 @@ ACCELERATORS = {
 
 @click.command("ci")
 @click.argument("where", type=click.Choice((*SNIPPETS, "key")))
-@click.option("--target", "-t", default="auto", show_default=True, metavar="NAME")
+@_options.target_alone("auto")
 @click.option("--source", metavar="ADDRESS", help="Where jobs install envdoctor from: git+https://...@TAG, or a wheel.")
-def command(where: str, target: str, source: str | None) -> None:
+def command(where: str, target_name: str, source: str | None) -> None:
     """Print a complete, commented snippet for a CI system or a scheduler.
 
     Without --source, jobs install what you installed here: from the same git commit, wheel or index. `ci key` prints
@@ -44,6 +45,7 @@ def command(where: str, target: str, source: str | None) -> None:
       envdoctor ci slurm --source git+https://git.example/envdoctor@v0.1.0 > train.sbatch
       envdoctor ci key --target h100
     """
+    target = target_name
     if where == "key":
         from envdoctor.locks import library
         from envdoctor.locks.key import key

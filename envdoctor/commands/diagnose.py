@@ -22,7 +22,7 @@ from envdoctor.values.document import SIZE_LIMIT, read_text
 @click.command("diagnose")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
-    "--target", "-t", "target_name", metavar="NAME", help="Hold it against a target too; default: general knowledge."
+    "--target", "-t", "target_name", metavar="NAME", help="A GPU to hold it against too. Default: general knowledge."
 )
 @_options.formats
 @_options.selection
@@ -32,7 +32,7 @@ def command(
     files: tuple[Path, ...],
     target_name: str | None,
     format_: str | None,
-    outputs: tuple[str, ...],
+    outputs: tuple[tuple[str, Path], ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     fail_on: str,

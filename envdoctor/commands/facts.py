@@ -15,10 +15,10 @@ from envdoctor.facts import collect
 
 @click.command("facts")
 @_options.environment
-@click.option("--no-torch", is_flag=True, help="Do not import torch.")
+@click.option("--no-torch", is_flag=True, help="Do not import torch (faster; precision and attention are not judged).")
 @click.option("--deep", is_flag=True, help="Hash every installed file against its RECORD.")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Write to a file instead of stdout.")
-@click.option("--format", "format_", type=click.Choice(("json",)), default="json", show_default=True)
+@_options.output("json")
+@_options.format_of("json")
 def command(env: Path | None, no_torch: bool, deep: bool, output: Path | None, format_: str) -> None:  # noqa: ARG001 - JSON is the only one
     """Print the facts of an environment as JSON; attach this to a bug report.
 

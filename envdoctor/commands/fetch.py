@@ -10,7 +10,7 @@ import click
 
 from envdoctor import doctor
 from envdoctor.commands import _options
-from envdoctor.commands._output import stderr
+from envdoctor.commands._output import print_json, stderr
 from envdoctor.commands._progress import steps
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import locate
@@ -23,20 +23,19 @@ from envdoctor.sources import sources
 
 @click.command("fetch")
 @_options.target
-@click.option("--python", metavar="PYTHON", help="Interpreter to fetch for. Default: one that the stack is locked for.")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the lock and its wheels."
-)
-def command(target_name: str, stack: str | None, python: str | None, output: Path) -> None:
+@_options.python
+@_options.folder("Where the lock and its wheels go.", required=True)
+@_options.text_or_json
+def command(target_name: str, stack: str | None, python: str | None, folder: Path, format_: str) -> None:
     """Download the wheels of a stack beside its lock, every file held to its size and hash.
 
     On the machine without network, `pip install -r pylock.NAME.toml` or `envdoctor fix` then works from that folder.
 
     \b
     Example:
-      envdoctor fetch --target cpu --output ./wheelhouse
+      envdoctor fetch --target cpu --folder ./wheelhouse
     """
-    place = replace(locate(output / "no-environment"), exists=False)
+    place = replace(locate(folder / "no-environment"), exists=False)
     with steps(stderr()) as progress:
         progress("choosing the stack")
         _, case = doctor.base_for(place, CheckOptions(target=target_name, stack=stack), python)
@@ -44,8 +43,11 @@ def command(target_name: str, stack: str | None, python: str | None, output: Pat
         if choice is None or isinstance(interpreter, Unavailable):
             raise Trouble(case.target.no_choice or "no stack was chosen", where="--target", exit_code=3)
         lock = load_stacks(case.target, choice.stack)[choice.stack]
-        found = sources.read(output, variables=os.environ, folder=Path.cwd())
-        fetched = fetch(lock, interpreter, output, sources=found, progress=progress)
+        found = sources.read(folder, variables=os.environ, folder=Path.cwd())
+        fetched = fetch(lock, interpreter, folder, sources=found, progress=progress)
+    if format_ == "json":
+        counts = {"files": fetched.files, "downloaded": fetched.downloaded, "bytes": fetched.size}
+        print_json({"schema": 1, "lock": str(fetched.lock), **counts})
     size = fetched.size / 1e6
     text = f"✓ {fetched.lock}: {fetched.files} wheels, {fetched.downloaded} downloaded ({size:.0f} MB)"
     stderr().print(text, markup=False)

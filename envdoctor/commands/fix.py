@@ -29,7 +29,7 @@ from envdoctor.rules.rule import Severity
 @click.command("fix")
 @_options.environment
 @_options.target
-@click.option("--dry-run", is_flag=True, help="Say what would be changed and how; change nothing.")
+@click.option("--dry-run", "-n", is_flag=True, help="Say what would be changed and how; change nothing.")
 @_options.yes
 @click.option("--keep-newer", is_flag=True, help="Leave packages that are newer than the lock as they are.")
 @click.option(
@@ -39,12 +39,12 @@ from envdoctor.rules.rule import Severity
     metavar="NAMES",
     help="Add extensions of the releases that fit this torch: flash-attn,liger-kernel ... Repeatable.",
 )
-@click.option("--strict", is_flag=True, help="Remove packages that are not in the lock.")
-@click.option("--force", is_flag=True, help="Change it although processes are running from it.")
+@click.option("--exact", is_flag=True, help="Remove packages that are not in the lock.")
+@_options.force("processes are running from the environment")
 @click.option("--plan", metavar="NAME", help="Only if the plan is still this one (--dry-run --format json names it).")
-@click.option("--installer", type=click.Choice(("uv", "pip")), default="uv", show_default=True)
-@click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--installer", type=click.Choice(("uv", "pip")), default="uv", show_default=True, help="What installs.")
+@_options.python
+@_options.text_or_json
 @_options.selection
 @_options.fail_on
 def command(
@@ -55,7 +55,7 @@ def command(
     yes: bool,
     keep_newer: bool,
     extensions: tuple[str, ...],
-    strict: bool,
+    exact: bool,
     force: bool,
     plan: str | None,
     installer: Literal["uv", "pip"],
@@ -82,7 +82,7 @@ def command(
     """
     options = CheckOptions(target=target_name, stack=stack, select=select, ignore=ignore)
     how = ChangeOptions(
-        installer=installer, strict=strict, force=force, keep_newer=keep_newer, extensions=named(extensions)
+        installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=named(extensions)
     )
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
         repaired = doctor.fix(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, write
 from envdoctor.errors import Trouble
 from envdoctor.facts import cards
@@ -23,15 +24,17 @@ from envdoctor.render.page import laid_out, terminal
 
 @click.command("fleet")
 @click.argument("places", nargs=-1, required=True, metavar="FILES...|FOLDER|URL")
-@click.option("--format", "format_", type=click.Choice(("text", "json", "html")), default="text", show_default=True)
-@click.option("--output", "-o", "outputs", multiple=True, metavar="FORMAT=PATH", help="Write a format into a file too.")
+@_options.format_of("text", "json", "html")
+@_options.outputs("text", "json", "html")
 @click.option(
     "--cards",
     "cards_file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Remember in this file which GPUs (by hashed ids) were slow, and say so when one is seen again.",
 )
-def command(places: tuple[str, ...], format_: str, outputs: tuple[str, ...], cards_file: Path | None) -> int:
+def command(
+    places: tuple[str, ...], format_: str, outputs: tuple[tuple[str, Path], ...], cards_file: Path | None
+) -> int:
     """Compare the reports of many machines and name the odd one out, per fact and per speed.
 
     Reports are written by `envdoctor facts -o NAME.json` and `envdoctor verify --format json > NAME.speed.json`, one on
@@ -45,7 +48,6 @@ def command(places: tuple[str, ...], format_: str, outputs: tuple[str, ...], car
 
     Exit codes: 0 all alike, 1 differences or slow machines, 2 wrong usage, 3 reports that could not be read.
     """
-    wanted = _outputs(outputs)
     known = None if cards_file is None else cards.read(cards_file)
     fleet, unread, unread_count, count = Fleet(), dict[str, str](), 0, 0
     identities: dict[str, tuple[str, ...]] = {}
@@ -70,7 +72,7 @@ def command(places: tuple[str, ...], format_: str, outputs: tuple[str, ...], car
     document = render.document(comparison, seen_before, unread, unread_count)
     if known is not None and cards_file is not None:
         _remember(known, identities, comparison, cards_file)
-    for kind, path in wanted:
+    for kind, path in outputs:
         write(path, _text(document, kind))
     if format_ == "json":
         print_json(document)
@@ -82,16 +84,6 @@ def command(places: tuple[str, ...], format_: str, outputs: tuple[str, ...], car
     if not comparison.alike:
         return 1
     return 3 if unread_count else 0
-
-
-def _outputs(outputs: tuple[str, ...]) -> list[tuple[str, Path]]:
-    found = []
-    for output in outputs:
-        kind, separator, path = output.partition("=")
-        if kind not in ("text", "json", "html") or not separator or not path:
-            raise Trouble(f"{output!r} is not FORMAT=PATH", where="--output", remedy="For example: html=fleet.html")
-        found.append((kind, Path(path)))
-    return found
 
 
 def _text(document: Mapping[str, object], kind: str) -> str:

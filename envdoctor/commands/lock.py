@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ import click
 from envdoctor import bundle, doctor
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._output import paste, quoted, stderr, stdout
+from envdoctor.commands._output import paste, print_json, quoted, stderr, stdout
 from envdoctor.commands._progress import steps
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
@@ -36,17 +37,13 @@ from envdoctor.sources.sources import Sources
 @click.option("--check", "check_", is_flag=True, help="Say what has drifted and what that makes stale; write nothing.")
 @click.option("--lint", "lint_", is_flag=True, help="Hold it to what installing it safely demands; write nothing.")
 @click.option("--share", is_flag=True, help="Print the address with which others take this lock; write nothing.")
-@click.option("--force", is_flag=True, help="Lock an environment although it is broken.")
+@_options.force("the environment is broken")
 @click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
-@click.option("--output", "-o", "name_out", metavar="NAME", help="Name of that stack and target.")
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path),
-    help="Where the lockfiles are. Default: the bundled ones; your own: ./locks",
-)
+@_options.folder("Default: the bundled ones; your own: ./locks")
 @click.option("--keep", is_flag=True, help="Keep the versions of the present lock where the requirements allow it.")
 @click.option("--like", metavar="TARGET", default="auto", help="Whose GPU and flags a target of your own takes over.")
 @_options.environment
+@_options.text_or_json
 def command(
     name: str | None,
     check_: bool,
@@ -54,11 +51,11 @@ def command(
     share: bool,
     force: bool,
     source: str | None,
-    name_out: str | None,
     folder: Path | None,
     keep: bool,
     like: str,
     env: Path | None,
+    format_: str,
 ) -> int:
     """Write a stack: exact versions, sizes and hashes of wheels, no addresses.
 
@@ -68,7 +65,7 @@ def command(
     Examples:
       envdoctor lock cu130
       envdoctor lock cu130 --check
-      envdoctor lock --from uv.lock --output team            # or requirements.txt, or environment; into ./locks
+      envdoctor lock team --from uv.lock                     # or requirements.txt, or environment; into ./locks
       envdoctor check --target team                          # found by its name in ./locks
       envdoctor lock team --share                            # by its address and hash on other machines
 
@@ -76,14 +73,15 @@ def command(
     be locked; 2 wrong usage; 3 nothing resolves.
     """
     if source is not None:
-        return _adopt(source, name_out or name, folder or Path(own.FOLDER), like, env, force=force)
+        place = folder or Path(own.FOLDER)
+        return _adopt(source, name, place, like, env, force=force, format_=format_)
     if share:
-        return _share(name, folder)
+        return _share(name, folder, format_)
     folder = folder or bundle.lockfiles()
     if name is None:
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
     if lint_:
-        return _lint(folder / f"pylock.{name}.toml")
+        return _lint(folder / f"pylock.{name}.toml", format_)
     _require_inputs(name, folder)
     found = sources.read(folder, variables=os.environ, folder=Path.cwd())
     wanted = inputs.read(folder / "inputs" / f"{name}.in")
@@ -95,7 +93,7 @@ def command(
             drift = check_stack(lock, wanted, sources=found, targets=targets)
         else:
             written = write_stack(name, wanted, folder=folder, sources=found, upgrade=not keep)
-    return _show_drift(drift) if check_ else _show_written(written)
+    return _show_drift(drift, format_) if check_ else _show_written(written, format_)
 
 
 def _require_inputs(name: str, folder: Path) -> None:
@@ -103,11 +101,11 @@ def _require_inputs(name: str, folder: Path) -> None:
         return
     path = folder / f"pylock.{name}.toml"
     if path.is_file():
-        place = f"--output {quoted(name)} --folder {quoted(str(folder))}"
-        remedy = f"Write it again: envdoctor lock --from FILE|environment {place}"
+        words = f"{quoted(name)} --from FILE|environment --folder {quoted(str(folder))}"
+        remedy = f"Write it again: envdoctor lock {words}"
         raise Trouble(f"was not made from inputs/{name}.in", file=path, remedy=remedy)
     known = sorted(one.stem for one in (folder / "inputs").glob("*.in"))
-    words = f"--from requirements.txt --output {quoted(name)} --folder {quoted(str(folder))}"
+    words = f"{quoted(name)} --from requirements.txt --folder {quoted(str(folder))}"
     own = f"Make one of your own: envdoctor lock {words}"
     remedy = f"Known: {', '.join(known)}." if known else own
     raise Trouble(f"there is no stack {name!r} in {folder}", where="NAME", remedy=remedy)
@@ -117,10 +115,13 @@ def _stacks(folder: Path) -> list[str]:
     return sorted(path.name.split(".")[1] for path in folder.glob("pylock.*.toml"))
 
 
-def _lint(path: Path) -> int:
+def _lint(path: Path, format_: str) -> int:
     if not path.is_file():
         raise Trouble("there is no such lock", file=path, remedy=f"One of: {', '.join(_stacks(path.parent))}")
     flaws = lint(path)
+    if format_ == "json":
+        print_json({"schema": 1, "lock": str(path), "flaws": [asdict(flaw) for flaw in flaws]})
+        return int(any(flaw.fatal for flaw in flaws))
     for flaw in flaws:
         stdout().print(f"{'✗' if flaw.fatal else '!'} {flaw.where}: {flaw.problem}", markup=False)
     if not flaws:
@@ -128,9 +129,15 @@ def _lint(path: Path) -> int:
     return int(any(flaw.fatal for flaw in flaws))
 
 
-def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | None, *, force: bool) -> int:
+def _adopt(
+    source: str, name: str | None, folder: Path, like: str, env: Path | None, *, force: bool, format_: str
+) -> int:
     if name is None:
-        raise Trouble("how shall the stack be called?", where="--output", remedy="Name it: --output mine")
+        raise Trouble(
+            "how shall the stack be called?",
+            where="NAME",
+            remedy=f"Name it: envdoctor lock mine --from {quoted(source)}",
+        )
     environment = environment_of(env).require()
     with steps(stderr()) as progress:
         progress("examining the environment")
@@ -151,7 +158,7 @@ def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | N
         path = write_target(name, folder=folder, like=model, origin=source)
     for line in adopted.left_out:
         stderr().print(f"left out: {line}", markup=False)
-    code = _show_written(adopted.written)
+    code = _show_written(adopted.written, format_)
     by_name = folder.absolute() == Path.cwd() / own.FOLDER
     paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(name if by_name else str(path))}")
     elsewhere = "" if by_name else f" --folder {quoted(str(folder))}"
@@ -173,18 +180,23 @@ def _refuse_broken(facts: Facts, environment: Environment) -> None:
         )
 
 
-def _share(name: str | None, folder: Path | None) -> int:
+def _share(name: str | None, folder: Path | None, format_: str) -> int:
     """Print what others type. The hash is over the target's file and its locks, which lie beside it or above it."""
     if name is None:
         raise Trouble("which lock?", where="NAME", remedy="For example: envdoctor lock team --share")
-    place = None if folder is None else folder / "targets" / f"{name}.toml"
-    chosen, _ = library.named_target(name if place is None else str(place), library.load_targets())
+    wanted = name if folder is None else str(folder / "targets" / f"{name}.toml")
+    chosen, _ = library.named_target(wanted, library.load_targets())
     shown = chosen.path if chosen.path is not None else Path(name)
     with contextlib.suppress(ValueError):
         shown = shown.absolute().relative_to(Path.cwd())
     digest = of_target(chosen, bundled=False)
-    click.echo(f"https://HOST/{shown.as_posix().lstrip('/')}#sha256={digest}")
-    click.echo(f"git+https://HOST/REPOSITORY.git@TAG#path={shown.as_posix().lstrip('/')}&sha256={digest}")
+    place = shown.as_posix().lstrip("/")
+    served = f"https://HOST/{place}#sha256={digest}"
+    tracked = f"git+https://HOST/REPOSITORY.git@TAG#path={place}&sha256={digest}"
+    if format_ == "json":
+        print_json({"schema": 1, "sha256": digest, "https": served, "git": tracked})
+        return 0
+    click.echo(f"{served}\n{tracked}")
     stderr().print("  Put the folder on a server, or into git. Others: envdoctor check --target ADDRESS,", markup=False)
     stderr().print('  or, to have it by its name, in envdoctor.toml: targets = ["ADDRESS"]', markup=False)
     return 0
@@ -196,19 +208,29 @@ def _interpreter(facts: Facts, environment: Environment) -> Interpreter:
     return facts.interpreter
 
 
-def _show_written(written: Written) -> int:
+def _show_written(written: Written, format_: str) -> int:
     console = stderr()
     for change in written.changes:
         console.print(f"  {change}", markup=False)
     for problem in written.problems:
         console.print(f"  ! {problem}", markup=False)
+    if format_ == "json":
+        told = {"lock": str(written.stack.path), "changed": written.changed, "changes": list(written.changes)}
+        print_json({"schema": 1, **told, "problems": list(written.problems)})
     state = "written" if written.changed else "unchanged, byte for byte"
     console.print(f"✓ {written.stack.path}: {state}, {len(written.stack.lock.packages)} packages", markup=False)
     return 0
 
 
-def _show_drift(drift: Drift) -> int:
+def _show_drift(drift: Drift, format_: str) -> int:
     console = stdout()
+    moved = [one for one in drift.newer if not one.held]
+    if format_ == "json":
+        told = {"newer": [asdict(one) for one in drift.newer], "drifted": bool(moved or drift.stale)}
+        pairs = {"at_stake": drift.at_stake, "stale": drift.stale}
+        named = {key: [{"target": n, "workload": b.workload} for n, b in rows] for key, rows in pairs.items()}
+        print_json({"schema": 1, **told, **named, "unknown": drift.unknown or None})
+        return int(bool(moved or drift.stale))
     for one in drift.newer:
         held = " (held back by its own requirements)" if one.held else ""
         console.print(f"  {one.name:<24} {one.locked:>16} → {one.newest}{held}", markup=False)
@@ -218,7 +240,6 @@ def _show_drift(drift: Drift) -> int:
         console.print(f"  {name}'s {baseline.workload} baseline was measured with an older lock", markup=False)
     if drift.unknown:
         console.print(f"  what is held back is not known: {drift.unknown}", markup=False)
-    moved = [one for one in drift.newer if not one.held]
     if not moved and not drift.stale:
         console.print("✓ nothing has drifted")
     return int(bool(moved or drift.stale))

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import os
+from io import StringIO
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from envdoctor import doctor
 from envdoctor.change.proposal import ChangeOptions
 from envdoctor.commands import _options
 from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._output import print_json, stderr, stdout
+from envdoctor.commands._output import as_json, print_json, stderr, stdout, write
 from envdoctor.commands._ranks import preflight_together
-from envdoctor.commands._show import show
+from envdoctor.commands._show import plain, show
 from envdoctor.commands.check import exit_code as exit_code_of_check
 from envdoctor.commands.fix import show_repaired
 from envdoctor.commands.verify import exit_code as exit_code_of_speed
-from envdoctor.doctor import Repaired
+from envdoctor.doctor import Preflight, Repaired
 from envdoctor.errors import Trouble
 from envdoctor.ranks.launch import launched
 from envdoctor.ranks.meeting import SECONDS
 from envdoctor.render.change import document as change_document
 from envdoctor.render.document import document as check_document
+from envdoctor.render.formats import rendered
 from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
 from envdoctor.rules.checkup import CheckOptions, Checkup
+from envdoctor.rules.rule import FAIL_ON
 from envdoctor.speed.cost import Price
 from envdoctor.speed.timing import Timing
 
@@ -38,15 +42,16 @@ ALONE = "Repair it before the job starts: envdoctor fix --yes"
 @_options.target
 @click.option("--fix", "fix_", is_flag=True, help="Repair what can be; create what is missing.")
 @_options.yes
-@click.option("--python", metavar="PYTHON", help="Interpreter for an environment that does not exist yet.")
+@_options.python
 @click.option("--strict", is_flag=True, help="Fail on unstable and not-comparable too, instead of warning.")
-@click.option("--workload", metavar="NAME", help="What to time. Default: the target's own.")
+@_options.workload
 @click.option("--wait", default=SECONDS, show_default=True, metavar="SECONDS", help="For the other ranks of a job.")
 @click.option("--alone", is_flag=True, help="Judge this process by itself, also in a distributed job.")
 @_options.cost
-@click.option("--verbose", "-v", is_flag=True, help="With every figure, reason and condition of the speed.")
+@_options.verbose
 @_options.fail_on
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.text_or_json
+@_options.outputs(*_options.CHECKUP_FORMATS)
 def command(
     env: Path | None,
     target_name: str,
@@ -63,6 +68,7 @@ def command(
     verbose: bool,
     fail_on: str,
     format_: str,
+    outputs: tuple[tuple[str, Path], ...],
 ) -> int:
     """Check, repair if allowed, train a short workload, and judge its speed: the gate before an expensive job.
 
@@ -98,15 +104,9 @@ def command(
     if format_ == "text" and told.verdict is not None:
         render_speed(told.verdict, stdout(), verbose=verbose)
     elif format_ == "json":
-        done = told.repaired
-        print_json(
-            {
-                "schema": 1,
-                "check": check_document(told.checkup),
-                "change": None if done is None else change_document(done.proposal, done.applied, done.seconds),
-                "speed": None if told.verdict is None else speed_document(told.verdict),
-            }
-        )
+        print_json(_document(told))
+    for name, path in outputs:
+        write(path, _written(name, told, fail_on=fail_on, verbose=verbose))
     if told.verdict is None:
         return 3 if told.checkup.diagnosis.blind else 1
     gate = exit_code_of_speed(told.verdict)
@@ -114,3 +114,28 @@ def command(
         stderr().print(f"warning: the speed could not be judged ({told.verdict.word}); --strict makes this a failure")
         gate = 0
     return gate or exit_code_of_check(told.checkup, fail_on)
+
+
+def _document(told: Preflight) -> dict[str, object]:
+    done = told.repaired
+    return {
+        "schema": 1,
+        "check": check_document(told.checkup),
+        "change": None if done is None else change_document(done.proposal, done.applied, done.seconds),
+        "speed": None if told.verdict is None else speed_document(told.verdict),
+    }
+
+
+def _written(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
+    """The answer in a format: all of it as JSON and text; what others read (SARIF, JUnit ...) holds the findings."""
+    if name == "json":
+        return as_json(_document(told))
+    if name != "text":
+        return rendered(name, told.checkup, FAIL_ON[fail_on])
+    found = plain(told.checkup, verbose=verbose)
+    if told.verdict is None:
+        return found
+    text = StringIO()
+    page = Console(file=text, width=100, highlight=False)
+    render_speed(told.verdict, page, verbose=verbose)
+    return found + text.getvalue()

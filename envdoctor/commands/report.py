@@ -12,7 +12,7 @@ from envdoctor import doctor
 from envdoctor.commands import _options
 from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._output import stderr, write
+from envdoctor.commands._output import print_json, stderr, write
 from envdoctor.errors import Trouble
 from envdoctor.render.document import document
 from envdoctor.render.html import page
@@ -25,7 +25,7 @@ from envdoctor.values.document import SIZE_LIMIT, read_json
 @click.command("report")
 @_options.environment
 @_options.target
-@click.option("--output", "-o", type=click.Path(path_type=Path), default=Path("envdoctor.html"), show_default=True)
+@_options.output("html", default="envdoctor.html")
 @click.option("--no-speed", is_flag=True, help="Do not train: findings only.")
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="Show the JSON of an earlier check or preflight."
@@ -33,6 +33,7 @@ from envdoctor.values.document import SIZE_LIMIT, read_json
 @click.option("--before", type=click.Path(path_type=Path), help="JSON of the check or preflight before the fix.")
 @click.option("--speed", type=click.Path(path_type=Path), help="JSON of verify (--why), instead of training now.")
 @click.option("--ablation", type=click.Path(path_type=Path), help="JSON of envdoctor ablate.")
+@_options.text_or_json
 def command(
     env: Path | None,
     target_name: str,
@@ -43,6 +44,7 @@ def command(
     before: Path | None,
     speed: Path | None,
     ablation: Path | None,
+    format_: str,
 ) -> None:
     """Write one self-contained HTML file: findings, speed, breakdown, conditions; light and dark, no network.
 
@@ -67,6 +69,8 @@ def command(
         made=time.strftime("%Y-%m-%d %H:%M"),
     )
     write(output, text)
+    if format_ == "json":
+        print_json({"schema": 1, "file": str(output)})
     stderr().print(f"✓ {output}", markup=False)
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import click
 
+from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stdout
+from envdoctor.commands.explain import described
 from envdoctor.rules.catalog import load_rules
 
 
 @click.command("rules")
-@click.option("--format", "format_", type=click.Choice(("text", "json", "markdown")), default="text", show_default=True)
+@_options.format_of("text", "json", "markdown")
 def command(format_: str) -> None:
-    """List the rules, with severity and title. `envdoctor explain NAME` tells more of one."""
+    """List the rules, with severity and title. `envdoctor explain NAME` tells more of one.
+
+    \b
+    Examples:
+      envdoctor rules
+      envdoctor rules --format markdown > rules.md
+    """
     rules = load_rules()
     if format_ == "json":
-        rows = [{"rule": r.name, "severity": r.severity.word, "title": r.title, **r.sections} for r in rules]
-        print_json({"schema": 1, "rules": rows})
+        print_json({"schema": 1, "rules": [described(rule) for rule in rules]})
     elif format_ == "markdown":
         click.echo("| rule | severity | what it says |\n|---|---|---|")
         for rule in rules:

@@ -30,7 +30,7 @@ from envdoctor.speed.measured_run.advice import MeasuredRun
     "--stop-after", type=click.IntRange(2), metavar="N", help="With --measure: end the training after N steps."
 )
 @_options.cost
-@click.option("--output", "-o", metavar="json=PATH", help="With --measure: write the JSON of `verify` into a file.")
+@_options.output("json")
 @click.option("--repeat-baseline", "own", metavar="NAME", help="Judge it by your earlier runs of this name.")
 @click.argument("argv", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 def command(
@@ -42,7 +42,7 @@ def command(
     stop_after: int | None,
     price: Price | None,
     steps_: int | None,
-    output: str | None,
+    output: Path | None,
     own: str | None,
     argv: tuple[str, ...],
 ) -> int:
@@ -65,7 +65,6 @@ def command(
     words = list(argv[1:] if argv[:1] == ("--",) else argv)
     if not words:
         raise Trouble("which command?", remedy="Name it after --: envdoctor run -- python train.py")
-    path = _json_path(output)
     measure = measure or own is not None
     if stop_after is not None and not measure:
         raise Trouble(
@@ -87,18 +86,9 @@ def command(
             present = launch.variables(records, present, stop_after=stop_after)
         code = process.attached(words, deadline=math.inf, env=present)
         if measure:
-            slower = _tell(records, case, path, steps_, price, own)
+            slower = _tell(records, case, output, steps_, price, own)
             return code or int(slower)
     return code
-
-
-def _json_path(output: str | None) -> Path | None:
-    if output is None:
-        return None
-    name, _, path = output.partition("=")
-    if name != "json" or not path:
-        raise Trouble(f"expected json=PATH, found {output!r}", where="--output")
-    return Path(path)
 
 
 def _tell(

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import click
 
+from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stdout
 from envdoctor.locks import library
 from envdoctor.locks.target import Target
 
 
 @click.command("targets")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.text_or_json
 def command(format_: str) -> None:
-    """List the targets: their stacks, and whether their speed is measured, derived, claimed or not known."""
+    """List the targets: their stacks, and whether their speed is measured, derived, claimed or not known.
+
+    \b
+    Examples:
+      envdoctor targets
+      envdoctor targets --format json
+    """
     known = library.load_targets()
     targets = [known[name] for name in (*known.own, *(name for name in known if name not in known.own))]
     if format_ == "json":
@@ -27,7 +35,8 @@ def command(format_: str) -> None:
         table.add_column(column)
     for target in targets:
         row = _row(target)
-        speed = "; ".join(f"{b['workload']} {b['evidence']} ({b['stack']})" for b in row["baselines"])
+        counts = Counter(f"{b['workload']} {b['evidence']} ({b['stack']})" for b in row["baselines"])
+        speed = "; ".join(f"{said}, {count} machines" if count > 1 else said for said, count in counts.items())
         table.add_row(target.name, target.title, target.capability or "-", ", ".join(target.stacks), speed or "none")
     stdout().print(table)
 

@@ -33,7 +33,7 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str, op
     Exit codes: those of the trainer: 0 finished, 1 failed, 130 interrupted (and saved).
     """
     words = [task, *(word for word in options if word != "--")]
-    if {"-h", "--help", "--help-all"} & set(words):
+    if {"-h", "--help", "--help-all", "--print-config"} & set(words):
         return trainer.described(words)
     environment = environment_of(env).require()
     case = doctor.target_for(environment, CheckOptions(target=target_name, stack=stack))

@@ -24,8 +24,8 @@ from envdoctor.commands._output import paste, print_json, quoted, say, stderr, s
 @click.option("--list", "list_", is_flag=True, help="Show the states that are kept; change nothing.")
 @click.option("--to", type=int, metavar="N", help="Go back to state N of --list instead of the last one.")
 @_options.yes
-@click.option("--force", is_flag=True, help="Although processes are running from it.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.force("processes are running from the environment")
+@_options.text_or_json
 def command(env: Path | None, list_: bool, to: int | None, yes: bool, force: bool, format_: str) -> None:
     """Bring back the environment as it was before the last change, flags and variables included.
 
@@ -43,6 +43,8 @@ def command(env: Path | None, list_: bool, to: int | None, yes: bool, force: boo
     """
     environment = environment_of(env)
     recover(environment.path)
+    if not environment.path.exists():
+        environment.require()
     if list_:
         _list(history(environment.path), format_)
         return

@@ -29,7 +29,7 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.command("verify")
 @_options.environment
 @_options.target
-@click.option("--workload", metavar="NAME", help="chat-5m, chat-30m, chat-135m, chat-1b. Default: the target's own.")
+@_options.workload
 @click.option(
     "--processes",
     type=click.IntRange(1, MOST_PROCESSES),
@@ -50,8 +50,8 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 )
 @_options.yes
 @_options.cost
-@click.option("--verbose", "-v", is_flag=True, help="With every figure, reason and condition of the speed.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.verbose
+@_options.text_or_json
 def command(
     env: Path | None,
     target_name: str,

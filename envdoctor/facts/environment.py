@@ -186,7 +186,8 @@ def _asked(python: Path, chosen: Chosen) -> Environment:
     outcome = process.run([python, "-I", "-c", program], deadline=20)
     lines = outcome.out.splitlines()
     if not outcome.ok or len(lines) != 2 or not all(os.path.isabs(line) for line in lines):
-        said = (outcome.err.strip().splitlines() or [outcome.ending])[-1][:200]
+        told = outcome.err.strip().splitlines() or [outcome.ending]
+        said = told[-1 if told[0].startswith("Traceback") else 0][:200]  # a shim explains itself at length
         remedy = "Name an environment or a python executable."
         raise Trouble(f"does not answer like a Python interpreter: {said}", file=python, remedy=remedy, exit_code=3)
     executable, prefix = Path(lines[0]), Path(lines[1])

@@ -45,7 +45,7 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
 
 
 def _heading(checkup: Checkup) -> Iterator[Line]:
-    facts, target = checkup.facts, checkup.target
+    facts = checkup.facts
     parts = [f"envdoctor {__version__}"]
     if facts.origin.environment:
         parts.append(facts.origin.environment)
@@ -60,13 +60,20 @@ def _heading(checkup: Checkup) -> Iterator[Line]:
             parts.append("torch not asked")
         case Unavailable(reason=reason):
             parts.append(f"torch: {reason.splitlines()[0] if reason else 'unavailable'}")
+    yield line(printable(" · ".join(parts)), "bold")
+    yield line(printable(_held_against(checkup)), "dim")
+
+
+def _held_against(checkup: Checkup) -> str:
+    """The target, its stack and what is known of its speed; of a report that nobody named a target for, that alone."""
+    target = checkup.target
     choice = target.choice
+    if choice is None and target.name == "none":
+        return f"no target: {checkup.target_reason}"
     stack = f"stack {choice.stack} ({choice.reason})" if choice else f"no stack ({target.no_choice or 'none chosen'})"
     speed = {"none": "no baseline for this stack", "measured": "measured baseline"}
     evidence = speed.get(target.evidence(), f"{target.evidence()} baseline only")
-    second = f"target {target.name} ({checkup.target_reason}), {stack}, {evidence}"
-    yield line(printable(" · ".join(parts)), "bold")
-    yield line(printable(second), "dim")
+    return f"target {target.name} ({checkup.target_reason}), {stack}, {evidence}"
 
 
 def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]:

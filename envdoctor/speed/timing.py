@@ -129,7 +129,7 @@ def time_and_judge(
     reports: list[Report] = []
     readings: list[Gpu] = []
     while True:
-        progress(f"timing {workload}, process {len(reports) + 1}")
+        progress(f"timing {workload}, process {len(reports) + 1} of at most {timing.processes} (a minute each)")
         with gpu_readings(facts) as during:
             report = run_once(environment, target, workload, timing.measure, settings=timing.settings, on_line=on_line)
         reports.append(report)

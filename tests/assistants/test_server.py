@@ -264,8 +264,8 @@ def test_a_change_that_was_agreed_to_is_made_and_another_is_not(tmp_path: Path) 
             assert not planned.is_error, text(planned)
             plan = planned.structured_content["change"]["plan"]
             assert f"call fix with plan={plan}" in text(planned)
-            strict = await session.call_tool("fix", {"plan": plan, "strict": True})
-            assert strict.is_error
+            exact = await session.call_tool("fix", {"plan": plan, "exact": True})
+            assert exact.is_error
             assert world.version("alpha") == "1.0"
             made = await session.call_tool("fix", {"plan": plan})
             assert made.structured_content["change"]["changed"], text(made)

@@ -72,8 +72,8 @@ def test_hostile_arguments_do_not_keep_to_the_schema(name: str, given: dict[str,
 
 
 def test_no_value_is_taken_for_an_option() -> None:
-    words = TOOL["plan"].words({"env": "--yes", "strict": True})
-    assert words == ("fix", "--format=json", "--dry-run", "--strict", "--env=--yes")
+    words = TOOL["plan"].words({"env": "--yes", "exact": True})
+    assert words == ("fix", "--format=json", "--dry-run", "--exact", "--env=--yes")
     assert "--yes" in TOOL["fix"].words({"plan": "0" * 32})
     assert "--yes" not in TOOL["plan"].words({"plan": "0" * 32})
 

@@ -19,11 +19,11 @@ def words(world: World, tmp_path: Path) -> list[str]:
 
 
 def test_strict_names_what_it_removes(world: World, words: list[str]) -> None:
-    plan = envdoctor(*words, "--strict", "--dry-run")
-    assert "1 package outside the lock: removed (--strict)" in " ".join(plan.err.split())
+    plan = envdoctor(*words, "--exact", "--dry-run")
+    assert "1 package outside the lock: removed (--exact)" in " ".join(plan.err.split())
     assert "gamma 1.0" in plan.err
     assert world.version("gamma") == "1.0"
-    assert envdoctor(*words, "--strict").code == 0
+    assert envdoctor(*words, "--exact").code == 0
     assert not list(world.environment.rglob("gamma*"))
 
 

@@ -124,7 +124,7 @@ def test_the_page_holds_what_the_document_holds(tmp_path: Path) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
-@pytest.mark.parametrize("output", ["fleet.html", "pdf=x", "html="])
+@pytest.mark.parametrize("output", ["fleet", "fleet.pdf", "pdf=x", "html="])
 def test_an_output_without_a_format_is_refused(output: str, tmp_path: Path) -> None:
     assert isinstance(fleet(write(tmp_path, a=report(), b=report()), "-o", output).exception, Trouble)
 

@@ -18,7 +18,7 @@ def test_a_name_without_inputs_is_told_which_there_are(tmp_path: Path) -> None:
     shutil.copy(bundle.lockfiles() / "pylock.cpu.toml", tmp_path / "pylock.mine.toml")
     adopted = envdoctor("lock", "mine", "--check", "--folder", tmp_path)
     assert adopted.code == 2
-    assert "envdoctor lock --from FILE|environment --output mine" in adopted.err
+    assert "envdoctor lock mine --from FILE|environment" in adopted.err
 
 
 def test_a_lock_of_ones_own_is_found_by_its_name_and_shared_by_its_hash(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_broken_environment_is_not_locked(tmp_path: Path) -> None:
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 2.3.0\n")
     (info / "RECORD").write_text(f"numpy/__init__.py,,100\n{info.name}/METADATA,,\n{info.name}/RECORD,,\n")
-    refused = envdoctor("lock", "--from", "environment", "--env", environment, "--output", "team", cwd=tmp_path)
+    refused = envdoctor("lock", "team", "--from", "environment", "--env", environment, cwd=tmp_path)
     assert refused.code == 1, refused.err
     assert "this environment is broken" in refused.err
     assert "numpy" in refused.err

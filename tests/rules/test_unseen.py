@@ -303,7 +303,7 @@ def test_a_lock_that_lint_refuses_is_refused_everywhere(target: tuple[World, Pat
     else:
         alter(path, **{"requires-python": ">=9.9.9"})
     assert envdoctor("lock", "small", "--lint", "--folder", path.parent.parent).code == 1
-    more = {"fix": ("--yes",), "fetch": ("--output", path.parent / "wheelhouse")}.get(command, ())
+    more = {"fix": ("--yes",), "fetch": ("--folder", path.parent / "wheelhouse")}.get(command, ())
     place = () if command == "fetch" else ("--env", world.environment)
     before = snapshot(world.environment)
     outcome = envdoctor(command, "--target", path, *place, *more)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from envdoctor.api.answers import Change, Gate, Report, Verdict, value
+from envdoctor.api.answers import Change, Failure, Gate, Report, Verdict, value
 from envdoctor.api.estimates import Fitting
 from envdoctor.facts.model import Facts
 from envdoctor.render.document import document
@@ -52,6 +52,7 @@ SCHEMAS = {
     "fix": schema_of(Fixed, "envdoctor fix --format json"),
     "preflight": schema_of(Gate, "envdoctor preflight --format json"),
     "fit": schema_of(Fitting, "envdoctor fit --format json"),
+    "error": schema_of(Failure, "any command of envdoctor --format json that fails"),
     "facts": schema_of(FactsFile, "envdoctor facts", tagged=True),
 }
 

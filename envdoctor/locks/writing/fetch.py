@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -20,7 +21,7 @@ from envdoctor.locks.writing import listing, trim
 from envdoctor.locks.writing.closure import connect, requires_in
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.remote import Remote
-from envdoctor.locks.writing.resolver import resolve
+from envdoctor.locks.writing.resolver import Unreachable, resolve
 from envdoctor.locks.writing.trim import Resolved, Wheel
 from envdoctor.sources.sources import Sources
 from envdoctor.values.document import make_folder
@@ -58,9 +59,28 @@ def fetch(
     if isinstance(pins, Unavailable):
         raise Trouble(pins.reason, file=found.path, remedy="Choose another stack, or another Python.", exit_code=3)
     wheels = folder / "wheels"
+    new = [place for place in (wheels, folder) if not place.exists()]
     make_folder(wheels)
+    try:
+        return _fill(found, pins, interpreter, folder, sources, progress)
+    finally:
+        for place in new:  # what was made for nothing goes again
+            with contextlib.suppress(OSError):
+                place.rmdir()
+
+
+def _fill(
+    found: Stack,
+    pins: Sequence[Locked],
+    interpreter: Interpreter,
+    folder: Path,
+    sources: Sources,
+    progress: Callable[[str], None],
+) -> Fetched:
+    wheels = folder / "wheels"
     if wheels.is_symlink():
         raise Trouble("is a link; wheels must lie beside their lock", file=wheels, remedy="Remove the link.")
+    progress("looking at what is there already")
     missing = [pin for pin in pins if not _sound(wheels / pin.wheel, pin)]
     _room(wheels, missing)
     if missing:
@@ -95,8 +115,9 @@ def _room(folder: Path, missing: Sequence[Locked]) -> None:
 def _download(
     missing: Sequence[Locked], interpreter: Interpreter, wheels: Path, sources: Sources, progress: Callable[[str], None]
 ) -> None:
+    progress(f"asking where {len(missing)} wheels are")
     addresses = _addresses(missing, interpreter, sources)
-    remote = Remote(sources)
+    remote, done = Remote(sources), list[str]()
 
     def one(pin: Locked) -> None:
         part = wheels / f".{pin.wheel}.part"
@@ -119,7 +140,8 @@ def _download(
             raise Trouble(error.strerror or str(error), file=part, exit_code=3) from error
         finally:
             part.unlink(missing_ok=True)
-        progress(pin.wheel)
+        done.append(pin.wheel)
+        progress(f"{len(done)} of {len(missing)}: {pin.wheel}")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, missing))
@@ -142,6 +164,8 @@ def _addresses(missing: Sequence[Locked], interpreter: Interpreter, sources: Sou
         for pins in [left] if number == 0 else [(pin,) for pin in left]:
             try:
                 found |= _answered(pins, interpreter, view)
+            except Unreachable:
+                raise  # each index by itself would be waited for as long: minutes, for what one attempt has said
             except Trouble as error:
                 failure = failure or error
     for pin in missing:

@@ -30,6 +30,10 @@ MEMORY = 6 * 2**30  # bytes of address space; the largest universal resolution o
 SECONDS = 600.0  # a cold universal resolution of a CUDA stack took 17 s; a slow index may take minutes
 
 
+class Unreachable(Trouble):
+    """No answer from a network: asking again, or for less, would not help."""
+
+
 def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None, seconds: float = SECONDS) -> dict[str, Any]:
     """uv's universal resolution as a pylock dict, still with addresses. Wheels only.
 
@@ -53,6 +57,8 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None, seco
             if attempt.ok:
                 return addressed(read_toml(answer), root)
             outcome = outcome or attempt
+            if failure.understand(attempt.err, ()).cause == "network":
+                break  # another way to ask would wait as long
         assert outcome is not None
         raise _trouble(outcome, sources)
 
@@ -84,6 +90,7 @@ def _bounded(argv: list[str]) -> list[str]:
 def _environment(sources: Sources, root: Path) -> dict[str, str]:
     """The user's sources, with the project's table of this resolution as the only configuration file."""
     variables = {key: value for key, value in sources.uv.items() if key != "UV_NO_CONFIG"}
+    variables.setdefault("UV_HTTP_RETRIES", "2")  # uv's three take 4 s to say that there is no network
     return variables | {"XDG_CONFIG_HOME": str(root / "none"), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
 
 
@@ -117,7 +124,7 @@ def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
             exit_code=3,
         )
     if failure.understand(outcome.err, ()).cause == "network":
-        return Trouble(
+        return Unreachable(
             sources.redact("\n".join([f"the network fails, so nothing could be resolved ({outcome.ending})", *lines])),
             remedy="Check connection, proxy and index.",
             exit_code=3,
