@@ -28,11 +28,12 @@ class Source(Protocol):
     """Where steps come from. Both answers depend on the arguments alone.
 
     `share`: whose part `step` gives; a step of n processes has n times the micro-batches of one. `fill`: rows of one
-    width, as compiled code wants. Both are set before the first step.
+    width, as compiled code wants. Both are set before the first step. `in_order`: only the next step is cheap to make.
     """
 
     share: Share
     fill: bool
+    in_order: bool
 
     def steps_in(self, epoch: int) -> int:
         """Optimizer steps of that epoch."""
