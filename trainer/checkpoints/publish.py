@@ -38,7 +38,7 @@ def publish(run: Run, base: str | None, describe: Callable[[Path], None]) -> str
         save.publish(folder / "adapter", adapter)
         if not run.settings.merge_lora:
             return str(folder / "adapter")
-        lora.merge(trainee)
+        lora.merge(trainee, run.settings, folder / "adapter")
     precision, why = written_in(run.settings.save_precision, run.settings.model)
     trainee.choices.append(Choice("saved-as", str(precision).replace("torch.", ""), why))
 

@@ -114,7 +114,8 @@ def _flatten(encoded: Iterable[Encoded]) -> tuple[Any, Any, Any]:
 
 def _write(folder: Path, encoded: Iterable[Encoded]) -> None:
     """As they come: of all examples only the lengths are in memory at once."""
-    kind, lengths, count = np.dtype(np.uint16), array("i"), 0
+    kind: Any = np.dtype(np.uint16)
+    lengths, count = array("i"), 0
     with ExitStack() as files:
         ids, marks = (files.enter_context((folder / name).open("wb")) for name in ("tokens.bin", "trained.bin"))
         for example, trained in encoded:

@@ -108,7 +108,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     total = sum(p.numel() * p.element_size() for p in model.parameters())
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     # What is frozen is held in the compute precision already (`trainer.model.lora`).
-    casts = sum(2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype)
+    casts = sum(2.0 * p.numel() for p in model.parameters() if p.is_floating_point() and p.dtype != trainee.dtype)
     inside, outside, entry = _kept(trainee)
     return Footprint(
         fixed=(total + trained * (12 + 4 * copies)) / shards + casts, inside=inside, outside=outside, entry=entry,

@@ -138,6 +138,10 @@ class AdapterOptions:
     )
     dora: bool = option(False, "DoRA: adapters and a trained length of each row of the weights", rare=True)
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
+    quantize: str = option(
+        "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",
+        ("none", "8bit", "4bit"),
+    )  # fmt: skip
     adapter: Optional[str] = option(
         None, "folder of an adapter to go on from, with its rank and targets", rare=True, result=False
     )

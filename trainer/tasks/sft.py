@@ -44,7 +44,7 @@ class Sft(Task):
         """Tokenise (once, cached by content) and plan the steps."""
         files = existing(settings.data or ([str(workload.data)] if workload else []))
         tokenizer = load_tokenizer(settings, workload)
-        _check_validation(settings)
+        self.check_validation(settings)
         if settings.streaming:
             return self._streamed(files, tokenizer, settings)
         content = _fingerprint(files, tokenizer, settings)
@@ -109,14 +109,6 @@ def _mixture(counts: list[int], settings: Settings) -> Mixture:
             "Leave packing on, and give eval_data instead of eval_share.",
         )  # fmt: skip
     return Mixture(counts, [float(weight) for weight in settings.data_weights], settings.seed)
-
-
-def _check_validation(settings: Settings) -> None:
-    if not settings.pretokenize and (settings.eval_data or settings.eval_share):
-        raise TrainerError(
-            "bad-setting", "setting pretokenize=false: what is tokenised in the loop cannot be held out",
-            "Set pretokenize=true for a validation loss.",
-        )  # fmt: skip
 
 
 def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
