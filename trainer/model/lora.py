@@ -16,7 +16,6 @@ import torch
 
 from trainer.errors import TrainerError
 from trainer.model.build import Trainee, load_model
-from trainer.model.quantized import is_quantized
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -136,17 +135,18 @@ def save(trainee: Trainee, folder: Path) -> None:
     trainee.adapters.save_pretrained(str(folder))
 
 
-def merge(trainee: Trainee, settings: Settings, saved: Path) -> None:
+def over_whole_weights(trainee: Trainee, settings: Settings, saved: Path) -> None:
+    """In place of a model whose frozen weights are narrow: that model as it was before, under the adapters `saved`."""
+    from peft import PeftModel
+
+    trainee.model = load_model(replace(settings, quantize="none"), None, "sdpa")
+    trainee.adapters = PeftModel.from_pretrained(trainee.model, str(saved))
+
+
+def merge(trainee: Trainee) -> None:
     """Fold the adapters into the weights and take them out; the model is a plain one again, in float32: in which format
     it is written is another question, and the sum should be rounded once.
-
-    Over narrow weights the adapters that are `saved` there go into the model as it was before it was made narrow.
     """
-    if is_quantized(trainee.model):
-        from peft import PeftModel
-
-        whole = load_model(replace(settings, quantize="none"), None, "sdpa")
-        trainee.model, trainee.adapters = whole, PeftModel.from_pretrained(whole, str(saved))
     trainee.model.float()
     trainee.model = trainee.adapters.merge_and_unload()
     trainee.adapters = None
