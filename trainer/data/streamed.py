@@ -29,6 +29,7 @@ from trainer.data.tokenizer import pad_id
 from trainer.errors import TrainerError
 from trainer.settings import Settings
 
+ENDLESS = 1 << 40  # steps of the one epoch that a stream has; max_steps ends the run
 EDGE = 1 << 20  # bytes at both ends of a file that stand for all of it
 SHUFFLED = 2  # in the seeds of the shuffling: beside those of data that is not streamed
 Examples = list[tuple[Any, Any]]  # (ids, trained), integer arrays of one length
@@ -88,7 +89,7 @@ class StreamSource:
         self._next: tuple[Start, Future[tuple[list[Any], Start]]] | None = None
 
     def steps_in(self, epoch: int) -> int:
-        return self._settings.max_steps
+        return ENDLESS
 
     def step(self, epoch: int, index: int) -> list[Batch]:
         """The rows of one step; going back costs the tokenising of a buffer."""

@@ -1,4 +1,4 @@
-"""Frozen weights in 8 and 4 bits under adapters: trained, resumed, merged into the plain model, refused where they cannot.
+"""Frozen weights in 8 and 4 bits under adapters: trained, resumed, merged into plain ones, or refused.
 
 The tests that train need bitsandbytes; what is said without it needs its absence, which is made here.
 """
