@@ -90,7 +90,8 @@ def execute(
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
             work = flops.work_of(trainee.model)
-            report.settled = {**fitting.as_reported(settings), "learning_rate": settings.learning_rate}
+            decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
+            report.settled = {**fitting.as_reported(settings), **decided}
             report.choices = trainee.choices
             report.device, report.model = describe(trainee.device), size(trainee.model)
 
@@ -172,6 +173,10 @@ def settled(
     trainee.choices.append(Choice("length", f"{steps} steps", why))
     if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
         say(why)
+    if short := defaults.too_short(settings.epochs, settings.max_steps, steps):
+        say(short)
+    if settings.warmup_steps < 0:
+        settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
     if settings.learning_rate < 0:
         parameters = size(trainee.model).parameters
         rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model))
@@ -235,7 +240,8 @@ def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
 
 def _keep_config(settings: Settings, report: RunReport) -> None:
     """OUTPUT/config.yaml: every option as it was decided, under the names that were given."""
-    decided = {name: getattr(settings, name) for name in ("learning_rate", "compile", "recompute")}
+    names = ("learning_rate", "warmup_steps", "compile", "recompute")
+    decided = {name: getattr(settings, name) for name in names}
     epochs = 0 if settings.epochs == defaults.WITHOUT_END else settings.epochs
     text = as_file(replace(report.settings, **decided, epochs=epochs), str(report.task), f"{report.task}, as decided")
     try:

@@ -52,7 +52,9 @@ class OptimisationOptions:
         "1e-4 for LoRA",
     )  # fmt: skip
     schedule: str = option("cosine", "of the learning rate", ("cosine", "linear", "constant"))
-    warmup_steps: int = option(10, "steps in which the learning rate rises from 0", least=0)
+    warmup_steps: int = option(
+        -1, "steps in which the learning rate rises from 0", least=-1, shown="10, or a tenth of a run of less than 100"
+    )
     weight_decay: float = option(0.0, "on matrices; never on norms, biases and embeddings", least=0.0)
     beta1: float = option(0.9, "of AdamW", rare=True)
     beta2: float = option(
