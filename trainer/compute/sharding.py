@@ -73,15 +73,8 @@ def unshard(model: Any, keep: bool) -> None:
 
     keep: whether this process needs them (the others only take part).
     """
-    if not any(is_sharded(parameter) for parameter in model.parameters()):
-        return
-    from torch.distributed.fsdp import FSDPModule
-
     full: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
-        if isinstance(module, FSDPModule):
-            # fully_shard puts a class before the module's own whose `to` and `float` want sharded weights.
-            module.__class__ = type(module).__bases__[1]
         for name, parameter in module._parameters.items():
             if parameter is None or not is_sharded(parameter):
                 continue
