@@ -1,5 +1,5 @@
-"""The same batches through transformers' own Trainer: padded, its loss, its optimizer; the losses must be ours, those of
-its evaluation too.
+"""The same batches through transformers' own Trainer: padded, its loss, its optimizer; the losses must be ours, in
+evaluation too.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ def evaluated(run: Run) -> float:
 
 
 @pytest.mark.slow
-def test_the_first_fifty_losses_and_the_evaluations_are_those_of_transformers_trainer(
-    tiny: dict, tmp_path: Path
-) -> None:
+def test_fifty_losses_and_the_evaluations_are_those_of_transformers_trainer(tiny: dict, tmp_path: Path) -> None:
     from torch.utils.data import SequentialSampler
     from transformers import Trainer, TrainingArguments
 
@@ -57,9 +55,7 @@ def test_the_first_fifty_losses_and_the_evaluations_are_those_of_transformers_tr
     plain.load_state_dict(run.trainee.model.state_dict())
 
     rows = [row for epoch in range(50) for row in source.rows(epoch)][:STEPS]
-    batches = []
-    for row in rows:
-        batches.append(labelled(padded([source.tokens.example(example) for example in row], 0)))
+    batches = [labelled(padded([source.tokens.example(example) for example in row], 0)) for row in rows]
 
     held = run.prepared.validation
     documents = [held._examples.example(number) for number in range(len(held._examples))]
