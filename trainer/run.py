@@ -31,14 +31,14 @@ from trainer.measure.history import History, finite
 from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.measure.watching import Tally, Watch
-from trainer.model import fitting
+from trainer.model import fitting, quantized
 from trainer.model.build import Trainee, build, size
 from trainer.options import defaults
 from trainer.report import Choice, RunReport
 from trainer.settings import Settings, as_file
 from trainer.state import Run
 from trainer.validation import best
-from trainer.validation.evaluation import Evaluation
+from trainer.validation.evaluation import Evaluation, told
 
 
 def execute(
@@ -90,10 +90,12 @@ def execute(
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
             work = flops.work_of(trainee.model)
-            report.settled = {**fitting.as_reported(settings), "learning_rate": settings.learning_rate}
+            decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
+            report.settled = {**fitting.as_reported(settings), **decided}
             report.choices = trainee.choices
             report.device, report.model = describe(trainee.device), size(trainee.model)
 
+            quantized.check(settings, group.kind)
             group.wrap(trainee.model)
             if group.world > 1:
                 torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
@@ -166,11 +168,17 @@ def settled(
     """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
     per_epoch = prepared.source.steps_in(0)
     epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
+    if settings.streaming:
+        epochs, why = 1, "max_steps of streamed data"
     trainee.choices.append(Choice("length", f"{steps} steps", why))
     if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
         say(why)
+    if short := defaults.too_short(settings.epochs, settings.max_steps, steps):
+        say(short)
+    if settings.warmup_steps < 0:
+        settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
     if settings.learning_rate < 0:
-        parameters = sum(p.numel() for p in trainee.model.parameters())
+        parameters = size(trainee.model).parameters
         rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model))
         trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
         settings = replace(settings, learning_rate=rate)
@@ -211,7 +219,7 @@ def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
         with ExitStack() as shown:
             watched: list[Evaluation] = []
             log = shown.enter_context(progress.shown(run, work, lambda now: any(one.due(now) for one in watched)))
-            if len(run.prepared.validation) or settings.sample_prompts:
+            if len(run.prepared.validation) or run.prepared.scores or settings.sample_prompts:
                 watched.append(Evaluation(run, log.note))
             begun = time.perf_counter()
             if not any(one.over for one in watched):
@@ -232,7 +240,8 @@ def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
 
 def _keep_config(settings: Settings, report: RunReport) -> None:
     """OUTPUT/config.yaml: every option as it was decided, under the names that were given."""
-    decided = {name: getattr(settings, name) for name in ("learning_rate", "compile", "recompute")}
+    names = ("learning_rate", "warmup_steps", "compile", "recompute")
+    decided = {name: getattr(settings, name) for name in names}
     epochs = 0 if settings.epochs == defaults.WITHOUT_END else settings.epochs
     text = as_file(replace(report.settings, **decided, epochs=epochs), str(report.task), f"{report.task}, as decided")
     try:
@@ -244,14 +253,17 @@ def _keep_config(settings: Settings, report: RunReport) -> None:
 
 
 def _take_best(run: Run, evaluation: Evaluation, report: RunReport) -> None:
-    """The weights of the lowest validation loss become the model's, where they are not those of the last step."""
+    """The weights that did best on held-out data become the model's, where they are not those of the last step."""
     lowest = evaluation.best
     if lowest is None:
         return
-    report.validation = {"best_step": lowest["step"], "best_loss": lowest["eval_loss"], "evaluations": evaluation.rows}
+    report.validation = {
+        "best_step": lowest["step"], "best_loss": lowest.get("eval_loss"), "best_scores": lowest.get("scores", {}),
+        "told": told(lowest), "evaluations": evaluation.rows,
+    }  # fmt: skip
     if run.settings.keep_best and not run.interrupted and lowest["step"] != run.position.step:
         best.restore(run, Path(run.settings.output) / "best")
-        run.say(f"the model is that of step {lowest['step']}, where the validation loss was lowest")
+        run.say(f"the model is that of step {lowest['step']}, which did best on the held-out data")
 
 
 def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, report: RunReport) -> None:

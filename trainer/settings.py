@@ -55,6 +55,8 @@ class Settings(
             raise _refused(
                 "early_stopping needs a validation loss", "early_stopping", "Give eval_data or eval_share as well."
             )
+        if self.streaming:
+            self._check_streaming()
         if self.learning_rate < 0 and self.learning_rate != -1:
             raise _refused(f"learning_rate must be at least 0, not {self.learning_rate!r}", "learning_rate")
         if self.packing and self.attention == "model":
@@ -73,6 +75,18 @@ class Settings(
         if self.packing and not self.pretokenize:
             raise _refused(
                 "packing needs the lengths, so pretokenize must be on", "pretokenize", "Set packing=false as well."
+            )
+
+    def _check_streaming(self) -> None:
+        if not self.max_steps:
+            raise _refused("streaming needs max_steps: nobody knows how long the data is", "max_steps", "Give it.")
+        if self.data_weights:
+            raise _refused(
+                "streaming knows no data_weights: the data has no known end", "data_weights", "Leave it out."
+            )
+        if self.eval_share:
+            raise _refused(
+                "streaming cannot hold out a share of what it has not read", "eval_share", "Give eval_data instead."
             )
 
 

@@ -30,6 +30,9 @@ class Objective(Protocol):
     def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
         """`scale` x the summed loss of one micro-batch, a scalar."""
 
+    def token_loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
+        """`scale` x the summed cross-entropy of one micro-batch's targets, a scalar."""
+
 
 class Checkpoints(Protocol):
     """Where checkpoints go (`trainer.checkpoints.save.Saver`)."""

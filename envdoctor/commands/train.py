@@ -30,6 +30,10 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str, op
       envdoctor train sft --workload chat-5m --max_steps 50
       envdoctor train --env ./env sft --model ./model --data chat.jsonl --output runs/chat
 
+    The model is written as safetensors with its tokenizer, as transformers, vLLM and TGI load it. GGUF is not written:
+    no library converts a model to it (the package gguf writes files, and knows no architecture); the program that does,
+    convert_hf_to_gguf.py, is a part of llama.cpp and takes OUTPUT/model as it is.
+
     Exit codes: those of the trainer: 0 finished, 1 failed, 130 interrupted (and saved).
     """
     words = [task, *(word for word in options if word != "--")]

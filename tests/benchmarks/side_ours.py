@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import torch
 from trainer import flags, loop, tasks
-from trainer import run as runs
 from trainer.checkpoints import save
 from trainer.compute import flops, process
 from trainer.compute.optimizer import Stepper
@@ -23,6 +22,7 @@ from trainer.data.counts import Counts
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
+from trainer.options import defaults
 from trainer.settings import from_mapping
 from trainer.state import Run
 
@@ -61,7 +61,7 @@ def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.Work]:
     run = Run(
         settings=settings, task=job, trainee=trainee, prepared=prepared, stepper=stepper,
         history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
-        total_steps=max(steps, settings.max_steps), epochs=runs.FOREVER,
+        total_steps=max(steps, settings.max_steps), epochs=defaults.WITHOUT_END,
     )  # fmt: skip
     if settings.checkpoint_every:
         folder = Path(settings.output) / "checkpoints"

@@ -41,7 +41,7 @@ def text(report: RunReport, settings: Settings, base: str | None, adapter: bool)
         rows.append(("loss", f"{report.first_loss:.4g} → {report.last_loss:.4g}"))
     if report.validation:
         found = report.validation
-        rows.append(("validation loss", f"{found['best_loss']:.4g} at step {found['best_step']}"))
+        rows.append(("validation", f"{found['told']} at step {found['best_step']}"))
     if report.seconds and report.tokens_per_step:
         pace = report.steps * report.tokens_per_step["real"] / report.seconds
         rows.append(("speed", f"{pace:,.0f} tokens/s, {report.seconds:.0f} s in all"))

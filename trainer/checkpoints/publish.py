@@ -11,6 +11,7 @@ import torch
 from trainer.checkpoints import save
 from trainer.compute import sharding
 from trainer.model import lora
+from trainer.model.quantized import is_quantized
 from trainer.report import Choice
 from trainer.state import Run
 
@@ -38,6 +39,8 @@ def publish(run: Run, base: str | None, describe: Callable[[Path], None]) -> str
         save.publish(folder / "adapter", adapter)
         if not run.settings.merge_lora:
             return str(folder / "adapter")
+        if is_quantized(trainee.model):
+            lora.over_whole_weights(trainee, run.settings, folder / "adapter")
         lora.merge(trainee)
     precision, why = written_in(run.settings.save_precision, run.settings.model)
     trainee.choices.append(Choice("saved-as", str(precision).replace("torch.", ""), why))

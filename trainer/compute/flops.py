@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,12 @@ class Work:
         return self.per_token * counts.real + self.per_trained * counts.trained + self.per_square * counts.squares
 
 
+def weights_in(parameter: Any) -> int:
+    """How many weights a tensor holds; those of 4 bits lie two in a byte (bitsandbytes)."""
+    packed = getattr(parameter, "quant_state", None)
+    return math.prod(packed.shape) if packed is not None else int(parameter.numel())
+
+
 def work_of(model: Any) -> Work:
     """Frozen matrices (LoRA) need no weight gradient: 4 instead of 6 per weight and token."""
     head = model.get_output_embeddings().weight
@@ -37,7 +44,7 @@ def work_of(model: Any) -> Work:
     config = model.config
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return Work(
-        per_token=float(sum((6 if p.requires_grad else 4) * p.numel() for p in layers)),
+        per_token=float(sum((6 if p.requires_grad else 4) * weights_in(p) for p in layers)),
         per_trained=float((6 if head.requires_grad else 4) * head.numel()),
         per_square=6.0 * config.num_hidden_layers * config.num_attention_heads * width,
     )

@@ -117,7 +117,11 @@ def best_fit(lengths: Sequence[int], order: Sequence[int], budget: int) -> list[
 
 def epoch_rows(lengths: Any, budget: int, seed: int, epoch: int) -> list[list[int]]:
     """The packed rows of one epoch in training order: every example exactly once."""
-    draw = np.random.default_rng([seed, epoch])
+    return packed_rows(lengths, budget, np.random.default_rng([seed, epoch]))
+
+
+def packed_rows(lengths: Any, budget: int, draw: np.random.Generator) -> list[list[int]]:
+    """Packed rows of all examples of these `lengths`, in an order of `draw`."""
     order = draw.permutation(len(lengths))
     rows: list[list[int]] = []
     for start in range(0, len(order), BLOCK):
@@ -139,6 +143,7 @@ class PackedSource:
 
     share = Share()
     fill = False
+    in_order = False
 
     def __init__(
         self, tokens: Any, budget: int, accumulate: int, seed: int, drawn: Callable[[int], Any] | None = None
@@ -175,6 +180,7 @@ class PaddedSource:
 
     share = Share()
     fill = False
+    in_order = False
 
     def __init__(self, examples: Any, size: int, accumulate: int, seed: int, pad: int) -> None:
         self.examples, self.size, self.accumulate, self.seed, self.pad = examples, size, accumulate, seed, pad

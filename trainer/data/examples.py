@@ -13,8 +13,7 @@ from typing import Any, Callable
 from trainer.errors import TrainerError
 
 LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
-PARQUET_ROWS = 64  # read at a time
-
+ROWS = 64  # of a parquet file, read at a time: a small file may hold a long text once and name it in every row
 Row = tuple[str, dict[str, Any]]  # where it stands ("file, line 3"), and its columns
 
 
@@ -47,29 +46,41 @@ def _json_lines(path: Path) -> Iterator[Row]:
                 place = f"{path}, line {number}"
                 if len(line) > LONGEST:
                     raise TrainerError("broken-line", f"{place}: longer than {LONGEST >> 20} MB", "Split that row.")
-                try:
-                    row = json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    raise TrainerError(
-                        "broken-line", f"{place}: not JSON ({error})", "Correct or remove that line."
-                    ) from None
-                if not isinstance(row, dict):
-                    raise TrainerError(
-                        "broken-line", f"{place}: not an object", 'Each line must be {"column": value, ...}.'
-                    )
-                yield place, row
+                yield place, json_row(place, line)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TrainerError("unreadable-file", f"{path}: {error}", "Give a whole gzip file.") from None
     except OSError as error:
         raise _unreadable(path, error.strerror) from None
 
 
+def json_row(place: str, line: bytes) -> dict[str, Any]:
+    """The row in a line. TrainerError names its place when it is none."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise TrainerError("broken-line", f"{place}: not JSON ({error})", "Correct or remove that line.") from None
+    if not isinstance(row, dict):
+        raise TrainerError("broken-line", f"{place}: not an object", 'Each line must be {"column": value, ...}.')
+    return row
+
+
+def is_list(path: Path) -> bool:
+    """Is this a JSON file of one list? OSError when it cannot be read."""
+    if path.suffix != ".json":
+        return False
+    with path.open("rb") as stream:
+        return stream.read(256).lstrip()[:1] == b"["
+
+
+def suffix_of(path: Path) -> str:
+    """The ending that tells how a data file is read."""
+    return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+
+
 def _json(path: Path) -> Iterator[Row]:
     """A list of rows, or JSON lines under this ending."""
     try:
-        with path.open("rb") as stream:
-            first = stream.read(256).lstrip()[:1]
-        if first != b"[":
+        if not is_list(path):
             yield from _json_lines(path)
             return
         rows = json.loads(path.read_bytes())
@@ -137,8 +148,7 @@ def _arrow(path: Path) -> Iterator[Row]:
 def _parquet_batches(path: Path) -> Iterator[Any]:
     import pyarrow.parquet as parquet
 
-    # Few rows at a time: a small file may hold a long text once and name it in every row.
-    yield from parquet.ParquetFile(path).iter_batches(batch_size=PARQUET_ROWS)
+    yield from parquet.ParquetFile(path).iter_batches(batch_size=ROWS)
 
 
 def _arrow_batches(path: Path, kind: str, batches: Callable[[Any], Iterator[Any]]) -> Iterator[Row]:
@@ -175,3 +185,4 @@ SUFFIXES: dict[str, Callable[[Path], Iterator[Row]]] = {
     ".jsonl": _json_lines, ".jsonl.gz": _json_lines, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet,
     ".arrow": _arrow, ".txt": _text,
 }  # fmt: skip
+BY_ROWS = (".csv", ".tsv", ".parquet", ".arrow", ".txt")  # all others are read by lines, at any of which one can begin

@@ -67,7 +67,8 @@ def items(
     then is added to `choices`.
     """
     depth = settings.prefetch if settings.prefetch >= 0 else (2 if machine.cuda else 0)
-    workers = settings.loader_workers
+    # Where each step follows from the one before it, several makers would each make all of them.
+    workers = 0 if source.in_order else settings.loader_workers
     if workers > 0:
         yield loader.in_processes(source, positions(source, start, epochs), workers, machine.cuda)
         return

@@ -50,14 +50,20 @@ def split(examples: Examples, share: float, seed: int) -> tuple[Chosen, Chosen]:
     """(to train on, held out): `share` of the examples, at least one, drawn by the seed. TrainerError when nothing is
     left to train on.
     """
-    count = max(1, round(share * len(examples)))
-    if count >= len(examples):
+    trained, held = split_numbers(len(examples), share, seed)
+    return Chosen(examples, trained), Chosen(examples, held)
+
+
+def split_numbers(total: int, share: float, seed: int, what: str = "examples") -> tuple[Any, Any]:
+    """(to train on, held out) of the numbers below `total`, each in order, as `split` does it."""
+    count = max(1, round(share * total))
+    if count >= total:
         raise TrainerError(
-            "nothing-to-train", f"eval_share={share:g} of {len(examples)} examples leaves none to train on",
+            "nothing-to-train", f"eval_share={share:g} of {total} {what} leaves none to train on",
             "Lower eval_share, or give eval_data.",
         )  # fmt: skip
-    order = np.random.default_rng([seed, DRAW]).permutation(len(examples))
-    return Chosen(examples, np.sort(order[count:])), Chosen(examples, np.sort(order[:count]))
+    order = np.random.default_rng([seed, DRAW]).permutation(total)
+    return np.sort(order[count:]), np.sort(order[:count])
 
 
 class HeldOut:

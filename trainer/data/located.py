@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data import hub, tokens
-from trainer.data.examples import SUFFIXES
+from trainer.data.examples import SUFFIXES, suffix_of
 from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
 from trainer.settings import Settings
@@ -105,11 +105,6 @@ def _bundled(item: str) -> Path:
         names = sorted(one.name for one in DATA.glob("*.jsonl"))
         raise TrainerError("no-data", f"{item}: nothing of this name is bundled", f"There are {', '.join(names)}.")
     return path
-
-
-def suffix_of(path: Path) -> str:
-    """The ending that tells how a data file is read."""
-    return "".join(path.suffixes[-2:]) if path.suffix in (".gz",) else path.suffix
 
 
 def _weights(settings: Settings) -> Sequence[float]:

@@ -112,6 +112,7 @@ class PairSource:
 
     share = Share()
     fill = False
+    in_order = False
 
     def __init__(
         self,

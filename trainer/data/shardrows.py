@@ -25,6 +25,7 @@ class ShardSource:
 
     share = Share()
     fill = False  # every row has the same width anyway
+    in_order = False
 
     def __init__(self, shards: Sequence[Shard], settings: Settings) -> None:
         self.shards, self.settings = shards, settings

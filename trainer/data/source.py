@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Callable, Protocol
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,12 @@ class Source(Protocol):
     """Where steps come from. Both answers depend on the arguments alone.
 
     `share`: whose part `step` gives; a step of n processes has n times the micro-batches of one. `fill`: rows of one
-    width, as compiled code wants. Both are set before the first step.
+    width, as compiled code wants. Both are set before the first step. `in_order`: only the next step is cheap to make.
     """
 
     share: Share
     fill: bool
+    in_order: bool
 
     def steps_in(self, epoch: int) -> int:
         """Optimizer steps of that epoch."""
@@ -67,10 +68,14 @@ class NoValidation:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Data ready to train on. `identity` names content and plan: a checkpoint resumes only under the same one."""
+    """Data ready to train on. `identity` names content and plan: a checkpoint resumes only under the same one.
+
+    scores: of the model of a run (`trainer.state.Run`) on what is held out, beside its loss: by name, higher is better.
+    """
 
     source: Source
     tokenizer: Any
     identity: str
     facts: dict[str, Any] = field(default_factory=dict)
     validation: Validation = field(default_factory=lambda: NoValidation())
+    scores: Callable[[Any], dict[str, float]] | None = None

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from array import array
 from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -111,13 +113,34 @@ def _flatten(encoded: Iterable[Encoded]) -> tuple[Any, Any, Any]:
 
 
 def _write(folder: Path, encoded: Iterable[Encoded]) -> None:
-    ids, trained, lengths = _flatten(encoded)
-    sizes = {}
-    for name, array in (("tokens.bin", ids), ("trained.bin", trained), ("lengths.bin", lengths)):
-        array.tofile(folder / name)
-        sizes[name] = int(array.nbytes)
-    meta = {"layout": LAYOUT, "dtype": str(ids.dtype), "examples": len(lengths), "tokens": len(ids), "sizes": sizes}
+    """As they come: of all examples only the lengths are in memory at once."""
+    kind: Any = np.dtype(np.uint16)
+    lengths, count = array("i"), 0
+    with ExitStack() as files:
+        ids, marks = (files.enter_context((folder / name).open("wb")) for name in ("tokens.bin", "trained.bin"))
+        for example, trained in encoded:
+            values = np.asarray(example, dtype=np.uint32)
+            if kind.itemsize == 2 and len(values) and int(values.max()) >= 1 << 16:
+                ids.close()
+                _widen(folder / "tokens.bin")
+                kind, ids = np.dtype(np.uint32), files.enter_context((folder / "tokens.bin").open("ab"))
+            ids.write(values.astype(kind).tobytes())
+            marks.write(np.asarray(trained, dtype=np.uint8).tobytes())
+            lengths.append(len(values))
+            count += len(values)
+    np.asarray(lengths, dtype=np.int32).tofile(folder / "lengths.bin")
+    sizes = {name: (folder / name).stat().st_size for name in ("tokens.bin", "trained.bin", "lengths.bin")}
+    meta = {"layout": LAYOUT, "dtype": str(kind), "examples": len(lengths), "tokens": count, "sizes": sizes}
     (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+
+def _widen(path: Path) -> None:
+    """uint16 to uint32, a piece at a time."""
+    wide = path.with_suffix(".wide")
+    with path.open("rb") as narrow, wide.open("wb") as stream:
+        for block in iter(lambda: narrow.read(1 << 20), b""):
+            stream.write(np.frombuffer(block, dtype=np.uint16).astype(np.uint32).tobytes())
+    os.replace(wide, path)
 
 
 def _open(folder: Path) -> Any:

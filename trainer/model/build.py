@@ -12,19 +12,20 @@ from typing import Any
 
 import torch
 
-from trainer.compute import hostmemory
+from trainer.compute import flops, hostmemory
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
 from trainer.data.batches import Batch, packed
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import kernels, unreadable
+from trainer.model import kernels, quantized, unreadable
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
 # Largest relative difference between a document computed alone and in a packed row that rounding explains, by
 # precision.
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 6e-2, torch.float16: 1e-2}
+HOST = (torch.device("cpu"), torch.float32)
 TF32_TOLERANCE = 1e-2  # TF32 keeps as many bits of a factor as float16
 
 
@@ -89,7 +90,7 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
     torch.manual_seed(settings.seed)
     try:
-        model = load_model(settings, workload, implementation).to(device)
+        model = load_model(settings, workload, implementation, (device, dtype))
         model.train()
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)
@@ -105,8 +106,18 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
     return trainee
 
 
-def load_model(settings: Settings, workload: Workload | None, implementation: str) -> Any:
-    """The model in float32 on the host, from its folder, or with random weights from torch's present seed."""
+def load_model(
+    settings: Settings, workload: Workload | None, implementation: str, place: tuple[torch.device, torch.dtype] = HOST
+) -> Any:
+    """The model in float32, from its folder, or with random weights from torch's present seed; what `quantize` asks
+    for is narrower, for products in the place's precision.
+    """
+    narrow = quantized.options(settings, *place)
+    model = _loaded(settings, workload, implementation, narrow)
+    return model if narrow else model.to(place[0])
+
+
+def _loaded(settings: Settings, workload: Workload | None, implementation: str, narrow: dict[str, Any]) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
@@ -119,7 +130,7 @@ def load_model(settings: Settings, workload: Workload | None, implementation: st
             )
         with unreadable.named(folder, "Check the files of that folder."):
             return AutoModelForCausalLM.from_pretrained(
-                folder, attn_implementation=implementation, **in_precision(torch.float32)
+                folder, attn_implementation=implementation, **in_precision(torch.float32), **narrow
             )
     if settings.model_config:
         path = Path(settings.model_config)
@@ -150,7 +161,7 @@ def in_precision(dtype: torch.dtype) -> dict[str, torch.dtype]:
 def size(model: Any) -> Model:
     """The report's counts of weights: all, and those that are trained."""
     parameters = list(model.parameters())
-    return Model(sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad))
+    return Model(sum(map(flops.weights_in, parameters)), sum(p.numel() for p in parameters if p.requires_grad))
 
 
 def compile_layers(trainee: Trainee) -> None:
@@ -201,6 +212,8 @@ def _check(trainee: Trainee) -> None:
         packed([(ids, [1] * len(ids)) for ids in row]).to(trainee.device) for row in ([second], [first, second])
     )
     tolerance = TOLERANCE[trainee.dtype]
+    if quantized.is_quantized(trainee.model):  # eight bits of a row's values are those of its company
+        tolerance = max(tolerance, TOLERANCE[torch.bfloat16])
     if trainee.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
         tolerance = max(tolerance, TF32_TOLERANCE)
     trainee.model.eval()  # dropout would make any two passes differ

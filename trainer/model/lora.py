@@ -8,13 +8,14 @@ cast to float32 first, which under autocast only costs memory: the products run 
 from __future__ import annotations
 
 import fnmatch
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from trainer.errors import TrainerError
-from trainer.model.build import Trainee
+from trainer.model.build import Trainee, load_model
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -28,6 +29,11 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
     """Freeze the model and give it adapters; rank 0 changes nothing. TrainerError names a target that is not there."""
     rank = rank_of(settings, unsaid)
     if rank == 0 and not settings.adapter:
+        if settings.quantize != "none":
+            raise TrainerError(
+                "bad-setting", f"quantize={settings.quantize} freezes the weights, and there are no adapters to train",
+                "Give lora_rank, 16 for example.",
+            )  # fmt: skip
         return
     try:
         from peft import LoraConfig, PeftModel, get_peft_model
@@ -57,10 +63,8 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
             module.cast_input_dtype_enabled = False
             count += 1
     _hold_frozen(trainee.model, trainee.dtype)
-    reason = (
-        f"alpha {alpha:g} on {count} layers ({', '.join(names[:8])}); all else is frozen, in "
-        f"{str(trainee.dtype).replace('torch.', '')}"
-    )
+    held = str(trainee.dtype).replace("torch.", "") if settings.quantize == "none" else settings.quantize
+    reason = f"alpha {alpha:g} on {count} layers ({', '.join(names[:8])}); all else is frozen, in {held}"
     kind = ("DoRA, " if config.use_dora else "") + ("rsLoRA, " if config.use_rslora else "")
     trainee.choices.append(Choice("lora", f"{kind}rank {rank}", reason))
 
@@ -131,6 +135,14 @@ def save(trainee: Trainee, folder: Path) -> None:
     trainee.adapters.save_pretrained(str(folder))
 
 
+def over_whole_weights(trainee: Trainee, settings: Settings, saved: Path) -> None:
+    """In place of a model whose frozen weights are narrow: that model as it was before, under the adapters `saved`."""
+    from peft import PeftModel
+
+    trainee.model = load_model(replace(settings, quantize="none"), None, "sdpa")
+    trainee.adapters = PeftModel.from_pretrained(trainee.model, str(saved))
+
+
 def merge(trainee: Trainee) -> None:
     """Fold the adapters into the weights and take them out; the model is a plain one again, in float32: in which format
     it is written is another question, and the sum should be rounded once.
@@ -147,5 +159,10 @@ def _hold_frozen(model: Any, dtype: torch.dtype) -> None:
     for module in model.modules():
         weight = getattr(module, "weight", None)
         is_matrix = isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"
-        if is_matrix and isinstance(weight, torch.nn.Parameter) and not weight.requires_grad:
+        if (
+            is_matrix
+            and isinstance(weight, torch.nn.Parameter)
+            and not weight.requires_grad
+            and weight.is_floating_point()
+        ):
             weight.data = weight.data.to(dtype)

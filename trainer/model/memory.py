@@ -78,7 +78,9 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
         gradients=(4.0 + 4.0 * copies) * trained / shards,
         # What is frozen is held in the compute precision already (`trainer.model.lora`).
         casts=sum(
-            2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype and _is_factor(p, embedding, head)
+            2.0 * p.numel()
+            for p in model.parameters()
+            if p.is_floating_point() and p.dtype != trainee.dtype and _is_factor(p, embedding, head)
         ),
         layers=len(model.get_decoder().layers),
         inside=inside,

@@ -36,6 +36,13 @@ class SourceOptions:
     data_weights: tuple[str, ...] = option(
         (), "for each of --data, how often an epoch passes over it: 1, 0.5, 2 ...", tasks=("sft",)
     )
+    streaming: bool = option(
+        False, "read and tokenise the data while training on it, max_steps long: for what is too large to keep",
+        tasks=("sft",),
+    )  # fmt: skip
+    shuffle_buffer: int = option(
+        4096, "examples of streamed data that are shuffled and packed together", least=1, tasks=("sft",), rare=True
+    )
     data_revision: Optional[str] = option(
         None, "branch, tag or commit of data sets on the Hub; the report names the commit", rare=True, result=False
     )

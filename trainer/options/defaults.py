@@ -15,6 +15,7 @@ FROM_RANDOM: Table = (
 ALL_WEIGHTS: Table = ((4e9, 2e-5), (float("inf"), 1e-5))
 # Adapters: 2e-4 up to 13B, 1e-4 above; table 9 of QLoRA, arXiv 2305.14314.
 ADAPTERS: Table = ((1.5e10, 2e-4), (float("inf"), 1e-4))
+SHORT = 30  # steps below which a run that nobody gave a length is worth a word
 WITHOUT_END = 10**6  # epochs of a run that ends by its steps
 
 
@@ -28,6 +29,23 @@ def learning_rate(parameters: int, adapters: bool, pretrained: bool) -> tuple[fl
         table, what = FROM_RANDOM, "random weights: a model"
     value = next(rate for most, rate in table if parameters <= most)
     return value, f"{what} of {_short(parameters)} parameters"
+
+
+def warmup(steps: int, schedule: str) -> int:
+    """Steps in which the learning rate rises: 10, of a short run a tenth. A rate that then is constant does not depend
+    on where the run ends, so that a longer one can go on from it.
+    """
+    return 10 if schedule == "constant" else min(10, steps // 10)
+
+
+def too_short(epochs: int, max_steps: int, steps: int) -> str:
+    """What to say of a run that nobody gave a length and that ends before it has learnt anything; "" for any other."""
+    if epochs or max_steps or steps >= SHORT:
+        return ""
+    return (
+        f"one pass over the data is {steps} step{'s' if steps > 1 else ''}, which teaches little: "
+        f"--epochs {-(-SHORT // max(1, steps))} makes {SHORT} or more"
+    )
 
 
 def length(epochs: int, max_steps: int, per_epoch: int) -> tuple[int, int, str]:

@@ -52,7 +52,9 @@ class OptimisationOptions:
         "1e-4 for LoRA",
     )  # fmt: skip
     schedule: str = option("cosine", "of the learning rate", ("cosine", "linear", "constant"))
-    warmup_steps: int = option(10, "steps in which the learning rate rises from 0", least=0)
+    warmup_steps: int = option(
+        -1, "steps in which the learning rate rises from 0", least=-1, shown="10, or a tenth of a run of less than 100"
+    )
     weight_decay: float = option(0.0, "on matrices; never on norms, biases and embeddings", least=0.0)
     beta1: float = option(0.9, "of AdamW", rare=True)
     beta2: float = option(
@@ -138,6 +140,10 @@ class AdapterOptions:
     )
     dora: bool = option(False, "DoRA: adapters and a trained length of each row of the weights", rare=True)
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
+    quantize: str = option(
+        "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",
+        ("none", "8bit", "4bit"),
+    )  # fmt: skip
     adapter: Optional[str] = option(
         None, "folder of an adapter to go on from, with its rank and targets", rare=True, result=False
     )

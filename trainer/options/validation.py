@@ -6,24 +6,29 @@ from dataclasses import dataclass
 
 from trainer.options.option import option
 
-JUDGED = ("sft", "rft", "pretrain")
+JUDGED = ("sft", "gritlm", "rft", "pretrain")
 
 
 @dataclass(frozen=True)
 class ValidationOptions:
     """validation and samples"""
 
-    eval_data: tuple[str, ...] = option((), "data that is not trained on, as --data", tasks=JUDGED, result=False)
+    eval_data: tuple[str, ...] = option(
+        (),
+        "data that is not trained on, as --data (for rft prompts with their answers, for gritlm pairs as well)",
+        tasks=JUDGED,
+        result=False,
+    )
     eval_share: float = option(
-        0.0, "this share of the data is held out instead, drawn by the seed", least=0.0, most=0.5, tasks=JUDGED
+        0.0, "this share of the rows is held out instead, drawn by the seed", least=0.0, most=0.5, tasks=JUDGED
     )
     eval_every: int = option(0, "steps between evaluations; the last step has one as well", least=0, tasks=JUDGED,
                              shown="each epoch's end")  # fmt: skip
     early_stopping: int = option(
-        0, "end the run after so many evaluations in a row without a lower loss; 0: never", least=0, tasks=JUDGED
+        0, "end the run after so many evaluations in a row without a better one; 0: never", least=0, tasks=JUDGED
     )
     keep_best: bool = option(
-        True, "the trained model is that of the lowest validation loss; off: that of the last step", tasks=JUDGED,
+        True, "the trained model is that which did best on held-out data; off: that of the last step", tasks=JUDGED,
         rare=True,
     )  # fmt: skip
     sample_prompts: tuple[str, ...] = option(

@@ -21,10 +21,11 @@ from trainer.data import tokens
 from trainer.data.batches import Batch, epoch_rows, groups
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import existing
+from trainer.data.heldout import HeldOut, split_numbers
 from trainer.data.intheloop import InTheLoop
 from trainer.data.pairs import Document, PairBatch, PairSource, Pooled
 from trainer.data.pairtexts import GENERATIVE, Catalogue, Item, catalogue, encode_texts, encoded, items
-from trainer.data.source import Prepared
+from trainer.data.source import NoValidation, Prepared, Validation
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
@@ -32,6 +33,7 @@ from trainer.model.build import Trainee
 from trainer.model.contrastive import embedded, info_nce, joined, joined_targets, mean_pooled, processes
 from trainer.settings import Settings
 from trainer.tasks.task import Task
+from trainer.validation.retrieval import HeldOutPairs
 
 # Settings that decide the tokens.
 CONTENT = (
@@ -58,22 +60,38 @@ class Gritlm(Task):
         documents: InFolder | InTheLoop
         reused = False
         if settings.pretokenize:
-            cache = Path(settings.cache) if settings.cache else tokens.default_cache()
-            found, reused = tokens.cached(cache / content[:32], lambda: encoded(files, tokenizer, settings))
+            found, reused = _tokens(files, content, tokenizer, settings)
             documents = InFolder(found)
             drawn, lengths = catalogue(documents.roles()), found.lengths
         else:
             rows = [item for row in items(files, settings) for item in row]
             documents = InTheLoop(rows, partial(_encoded, tokenizer, settings))
             drawn, lengths = catalogue([role for role, _, _ in rows]), None
+        self.check_validation(settings)
+        drawn, judged = _shared_out(drawn, settings)
         _check(drawn, settings, files)
         facts = {
             "files": [str(path) for path in files], "fingerprint": content, "reused_tokens": reused,
             "pairs": len(drawn.queries), "generative_examples": len(drawn.generative),
         }  # fmt: skip
         rows_of = partial(_generative_rows, drawn.generative, lengths, settings)
-        source = PairSource(documents, drawn, rows_of, settings, None if settings.packing else pad_id(tokenizer))
-        return Prepared(source, tokenizer, self.identity(content, settings), facts)
+        pad = None if settings.packing else pad_id(tokenizer)
+        source = PairSource(documents, drawn, rows_of, settings, pad)
+        others: Any = documents
+        if settings.eval_data:
+            files = existing(settings.eval_data)
+            facts["eval_fingerprint"] = other = _fingerprint(files, tokenizer, settings)
+            others, judged = _folder(files, other, tokenizer, settings)
+        held: Validation = NoValidation()
+        scores = None
+        if judged.generative and settings.generative_weight:
+            size = 0 if settings.packing else settings.examples_per_batch
+            held = HeldOut(Generative(others, judged.generative), settings.tokens_per_row, size, pad or 0)
+        if judged.queries and settings.contrastive_weight:
+            scores = HeldOutPairs(others, judged.queries, settings.tokens_per_row, settings.examples_per_batch, pad)
+        if settings.eval_data or settings.eval_share:
+            facts.update(eval_pairs=len(judged.queries), eval_examples=len(judged.generative))
+        return Prepared(source, tokenizer, self.identity(content, settings), facts, held, scores)
 
     def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
         """`scale` x weight x summed token loss of a generative batch, or factor x summed InfoNCE of a contrastive one;
@@ -82,7 +100,7 @@ class Gritlm(Task):
         Both are multiplied by the number of processes (within `scale`), over which the wrapper takes the mean.
         """
         if isinstance(batch, Batch):
-            return super().loss(trainee, batch, settings, scale * settings.generative_weight)
+            return self.token_loss(trainee, batch, settings, scale * settings.generative_weight)
         pairs: PairBatch = batch
 
         def embed(row: Pooled) -> torch.Tensor:
@@ -96,6 +114,33 @@ class Gritlm(Task):
         targets = joined_targets(pairs.targets, len(passages))
         total = info_nce(queries, joined(passages), targets, settings.temperature)
         return total * (pairs.factor * processes())
+
+
+def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
+    """Of all rows of the files, from the cache where they are; whether they were."""
+    cache = Path(settings.cache) if settings.cache else tokens.default_cache()
+    return tokens.cached(cache / content[:32], lambda: encoded(files, tokenizer, settings))
+
+
+def _folder(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[InFolder, Catalogue]:
+    documents = InFolder(_tokens(files, content, tokenizer, settings)[0])
+    return documents, catalogue(documents.roles())
+
+
+def _shared_out(found: Catalogue, settings: Settings) -> tuple[Catalogue, Catalogue]:
+    """(to train on, held out): a share of the pairs and one of the generative examples, of each kind that there is."""
+    held = Catalogue([], [])
+    if not settings.eval_share:
+        return found, held
+    trained = Catalogue([], [])
+    for name, what in (("queries", "pairs"), ("generative", "generative examples")):
+        items_of = getattr(found, name)
+        if items_of:
+            for part, numbers in zip(
+                (trained, held), split_numbers(len(items_of), settings.eval_share, settings.seed, what)
+            ):
+                getattr(part, name).extend(items_of[number] for number in numbers)
+    return trained, held
 
 
 def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
@@ -141,6 +186,26 @@ class InFolder:
     def examples(self, indices: Sequence[int]) -> list[Document]:
         """Those at `indices`: ids and marks."""
         return [(ids, marks & 1) for ids, marks in map(self.tokens.example, indices)]
+
+
+class Generative:
+    """Generative examples of a folder of documents, by number (`trainer.data.heldout.Examples`)."""
+
+    def __init__(self, documents: InFolder, indices: Sequence[int]) -> None:
+        self._documents, self._indices = documents, indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    @property
+    def lengths(self) -> Any:
+        """Tokens of each, int64 of shape (examples,)."""
+        return self._documents.tokens.lengths[list(self._indices)]
+
+    def example(self, index: int) -> tuple[Any, Any]:
+        """(ids, trained), integer arrays of one length."""
+        (found,) = self._documents.examples([self._indices[index]])
+        return found
 
 
 def _encoded(tokenizer: Any, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:

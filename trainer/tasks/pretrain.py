@@ -64,8 +64,11 @@ class Pretrain(Task):
                 "Lower tokens_per_row, or prepare more text.",
             )
         held: Validation = NoValidation()
+        judged: dict[str, str] = {}
         if settings.eval_data:
-            held = _held_out(_shards(settings.eval_data, settings, tokenizer), settings)
+            others = _shards(settings.eval_data, settings, tokenizer)
+            held = _held_out(others, settings)
+            judged = {"eval_fingerprint": " ".join(folder.identity for folder in others)}
         elif settings.eval_share:
             held = HeldOutRows(source.hold_out(settings.eval_share))
         total = sum(folder.tokens for folder in folders)
@@ -75,8 +78,7 @@ class Pretrain(Task):
             "examples": sum(folder.documents for folder in folders), "shards": len(shards), "rows": source.rows,
             "tokens_left_out": total - source.rows * settings.tokens_per_row,
         }  # fmt: skip
-        if settings.eval_data:
-            facts["eval_fingerprint"] = " ".join(str(Path(name) / "index.json") for name in settings.eval_data)
+        facts.update(judged)
         return Prepared(source, tokenizer, self.identity(facts["fingerprint"], settings), facts, held)
 
     def _in_the_loop(self, settings: Settings, tokenizer: Any) -> Prepared:

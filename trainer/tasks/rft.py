@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data import tokens
-from trainer.data.examples import Row
+from trainer.data.examples import Row, existing
+from trainer.data.heldout import split_numbers
 from trainer.data.source import Prepared
 from trainer.data.tokenizer import load_tokenizer
 from trainer.data.workloads import DATA, Workload
@@ -26,6 +27,7 @@ from trainer.measure.progress import SamplingProgress
 from trainer.model import lora
 from trainer.settings import Settings
 from trainer.tasks.answers import rejection
+from trainer.tasks.answers.acceptance import HeldOutPrompts
 from trainer.tasks.answers.checkers import Checker, checker
 from trainer.tasks.answers.prompts import read_prompts
 from trainer.tasks.answers.samples import Done, samples
@@ -50,13 +52,35 @@ class Rft(Task):
             _move_aside(folder)
         with checker(settings) as judge:
             rows, prompts = read_prompts(files, tokenizer, settings, judge)
+            rows, prompts, held = _held_out(rows, prompts, tokenizer, settings, judge)
             identity = _identity(files, tokenizer, settings, workload)
             done = _sampled(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
             summary = _judged(folder, identity, done, rows, judge, settings)
         accepted, rank = str(folder / "accepted.jsonl"), lora.rank_of(settings, self.adapter_rank)
-        prepared = Sft().prepare(replace(settings, data=(accepted,), lora_rank=rank), workload)
+        mine = replace(settings, data=(accepted,), lora_rank=rank, eval_share=0.0, eval_data=(), early_stopping=0)
+        prepared = Sft().prepare(mine, workload)
         prepared.facts["rft"] = summary
-        return prepared
+        if held is None:
+            return prepared
+        prepared.facts["eval_examples"] = len(held.rows)
+        if settings.eval_data:
+            prepared.facts["eval_fingerprint"] = tokens.fingerprint(existing(settings.eval_data))
+        return replace(prepared, scores=held)
+
+
+def _held_out(
+    rows: list[Row], prompts: list[list[int]], tokenizer: Any, settings: Settings, judge: Checker
+) -> tuple[list[Row], list[list[int]], HeldOutPrompts | None]:
+    """(rows and prompts to train on, those that the acceptance rate is taken on)."""
+    if settings.eval_data:
+        return rows, prompts, HeldOutPrompts(
+            *read_prompts(existing(settings.eval_data), tokenizer, settings, judge), settings
+        )  # fmt: skip
+    if not settings.eval_share:
+        return rows, prompts, None
+    trained, held = split_numbers(len(rows), settings.eval_share, settings.seed, "prompts")
+    judged = HeldOutPrompts([rows[n] for n in held], [prompts[n] for n in held], settings)
+    return [rows[n] for n in trained], [prompts[n] for n in trained], judged
 
 
 def _sampled(
@@ -131,6 +155,7 @@ def _identity(files: list[Path], tokenizer: Any, settings: Settings, workload: W
     """What the answers depend on: prompts, tokenizer, model, and how they are sampled."""
     names = (
         "prompt_field", "seed", "samples_per_prompt", "max_new_tokens", "sampling_temperature", "top_p", "sample_batch",
+        *(("eval_share",) if settings.eval_share else ()),
     )  # fmt: skip
     model = [path for path in sorted(Path(settings.model).glob("*")) if path.is_file()] if settings.model else []
     if settings.model_config and not settings.model and Path(settings.model_config).is_file():

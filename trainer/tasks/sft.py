@@ -18,6 +18,7 @@ from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
 from trainer.data.mixture import Joined, Mixture
 from trainer.data.source import NoValidation, Prepared, Source, Validation
+from trainer.data.streamed import StreamSource, fingerprint
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workers import encode_in_processes, worker_count
 from trainer.data.workloads import Workload
@@ -36,14 +37,17 @@ class Sft(Task):
         """Adapters are part of the plan where there are any."""
         names = ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets")
         adapters = names if settings.lora_rank > 0 else ()
-        return self.plan_settings + adapters
+        streamed = ("streaming", "shuffle_buffer") if settings.streaming else ()
+        return self.plan_settings + adapters + streamed
 
     def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
         """Tokenise (once, cached by content) and plan the steps."""
         files = existing(settings.data or ([str(workload.data)] if workload else []))
         tokenizer = load_tokenizer(settings, workload)
+        self.check_validation(settings)
+        if settings.streaming:
+            return self._streamed(files, tokenizer, settings)
         content = _fingerprint(files, tokenizer, settings)
-        _check_validation(settings)
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content}
         facts["formats"] = described(files, settings)
@@ -60,24 +64,42 @@ class Sft(Task):
         if settings.data_weights:
             drawn = _mixture([len(part) for part, _ in parts], settings)
         facts.update(examples=len(found), tokens=int(found.lengths.sum()), reused_tokens=reused)
-        held: Validation = NoValidation()
+        held = _of_its_own(facts, tokenizer, settings)
         examples: Examples = found
         if settings.eval_share:
             examples, left = split(found, settings.eval_share, settings.seed)
             held = _held_out(left, tokenizer, settings)
             facts.update(eval_examples=len(left))
-        elif settings.eval_data:
-            others = existing(settings.eval_data)
-            facts["eval_fingerprint"] = _fingerprint(others, tokenizer, settings)
-            left_out, _ = _tokens(others, facts["eval_fingerprint"], tokenizer, settings)
-            held = _held_out(left_out, tokenizer, settings)
-            facts.update(eval_examples=len(left_out))
         if not settings.packing:
             return Prepared(_padded(examples, tokenizer, settings), tokenizer, identity, facts, held)
         source = PackedSource(examples, settings.tokens_per_row, settings.accumulate, settings.seed, drawn)
         total = int((examples.lengths if drawn is None else examples.lengths[drawn(0)]).sum())
         facts["packing_efficiency"] = round(total / (len(source.rows(0)) * settings.tokens_per_row), 4)
         return Prepared(source, tokenizer, identity, facts, held)
+
+    def _streamed(self, files: list[Path], tokenizer: Any, settings: Settings) -> Prepared:
+        if settings.epochs:
+            raise TrainerError(
+                "bad-setting", "setting streaming knows no epochs: the data has no known end",
+                "Leave epochs out: max_steps ends the run, and the data begins anew where it is shorter.",
+            )  # fmt: skip
+        content = fingerprint(files, *_decisive(tokenizer, settings))
+        identity = self.identity(content, settings)
+        facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
+        source = StreamSource(files, tokenizer, settings, identity)
+        facts["formats"] = described(files, settings)
+        return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
+
+
+def _of_its_own(facts: dict[str, Any], tokenizer: Any, settings: Settings) -> Validation:
+    """The validation data that is given as files, if it is; what is found goes into the facts."""
+    if not settings.eval_data:
+        return NoValidation()
+    files = existing(settings.eval_data)
+    facts["eval_fingerprint"] = _fingerprint(files, tokenizer, settings)
+    found, _ = _tokens(files, facts["eval_fingerprint"], tokenizer, settings)
+    facts["eval_examples"] = len(found)
+    return _held_out(found, tokenizer, settings)
 
 
 def _mixture(counts: list[int], settings: Settings) -> Mixture:
@@ -87,14 +109,6 @@ def _mixture(counts: list[int], settings: Settings) -> Mixture:
             "Leave packing on, and give eval_data instead of eval_share.",
         )  # fmt: skip
     return Mixture(counts, [float(weight) for weight in settings.data_weights], settings.seed)
-
-
-def _check_validation(settings: Settings) -> None:
-    if not settings.pretokenize and (settings.eval_data or settings.eval_share):
-        raise TrainerError(
-            "bad-setting", "setting pretokenize=false: what is tokenised in the loop cannot be held out",
-            "Set pretokenize=true for a validation loss.",
-        )  # fmt: skip
 
 
 def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
@@ -113,10 +127,15 @@ def _held_out(examples: Examples, tokenizer: Any, settings: Settings) -> HeldOut
 
 def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
     """Names everything that decides the tokens."""
+    return tokens.fingerprint(files, *_decisive(tokenizer, settings))
+
+
+def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
+    """What decides the tokens beside the files."""
     fields = [settings.prompt_field, settings.completion_field, settings.messages_field]
     fields += [settings.text_field, settings.data_format]
-    return tokens.fingerprint(
-        files, tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
+    return (
+        tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
         repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr([settings.tokens_per_row, settings.over_long]),
     )  # fmt: skip
 

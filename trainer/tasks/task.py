@@ -8,6 +8,7 @@ import torch
 
 from trainer.data.source import Prepared
 from trainer.data.workloads import Workload
+from trainer.errors import TrainerError
 from trainer.model import lora
 from trainer.model.build import Trainee
 from trainer.model.losses import all_logits_loss, token_loss
@@ -39,10 +40,22 @@ class Task:
 
         The loop passes processes / (weights of the step's batches) as `scale`.
         """
+        return self.token_loss(trainee, batch, settings, scale)
+
+    def token_loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
+        """`scale` x the summed cross-entropy of one micro-batch's targets, a float32 scalar: what validation takes."""
         with trainee.computing():
             if settings.head == "all" or trainee.own_logits:
                 return all_logits_loss(trainee.logits(batch), batch.positions, batch.targets, scale)
             return token_loss(trainee.hidden(batch)[batch.positions], trainee.head, batch.targets, scale)
+
+    def check_validation(self, settings: Settings) -> None:
+        """TrainerError where nothing can be held out."""
+        if not settings.pretokenize and (settings.eval_data or settings.eval_share):
+            raise TrainerError(
+                "bad-setting", "setting pretokenize=false: what is tokenised in the loop cannot be held out",
+                "Set pretokenize=true for a validation loss.",
+            )  # fmt: skip
 
     def planned_by(self, settings: Settings) -> tuple[str, ...]:
         """Names of the settings that decide the plan."""

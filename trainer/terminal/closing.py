@@ -72,7 +72,7 @@ def summary(report: RunReport) -> list[str]:
         lines[0] += f", loss {report.first_loss:.3g} → {report.last_loss:.3g}"
     if report.validation:
         found = report.validation
-        lines[0] += f", validation {found['best_loss']:.3g} at step {found['best_step']}"
+        lines[0] += f", {found['told']} at step {found['best_step']}"
     if report.model_path:
         lines.append(f"  model: {report.model_path}")
         lines.append(f"  try it: {program()} chat {shlex.quote(report.model_path)}")

@@ -40,6 +40,7 @@ ELSEWHERE = {
     "tracker", "save_steps": "checkpoint_every", "save_total_limit": "keep_checkpoints", "eval_steps": "eval_every",
     "val_set_size": "eval_share", "early_stopping_patience": "early_stopping", "bf16": "precision", "fp16":
     "precision", "gradient_checkpointing": "recompute", "torch_compile": "compile", "sample_packing": "packing",
+    "load_in_4bit": "quantize", "load_in_8bit": "quantize",
     "model_revision": "revision", "resume_from_checkpoint": "resume", "hub_model_id": "push_to",
 }  # fmt: skip
 DOCTORS = ("env", "target", "stack")  # options of `envdoctor train` itself

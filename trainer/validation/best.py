@@ -1,9 +1,10 @@
-"""The weights of the lowest validation loss: OUTPUT/best, written whole or not at all."""
+"""The weights that did best on held-out data: OUTPUT/best, written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -13,8 +14,11 @@ from trainer.errors import TrainerError, disk_remedy
 from trainer.state import Run
 
 
-def keep(run: Run, folder: Path, step: int, loss: float) -> None:
-    """Write what is trained (all processes of a group must come here; the first one writes)."""
+def keep(run: Run, folder: Path, found: dict[str, Any]) -> None:
+    """Write what is trained, and what the evaluation `found`.
+
+    All processes of a group must come here; the first one writes.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -25,7 +29,7 @@ def keep(run: Run, folder: Path, step: int, loss: float) -> None:
         with whole.new_folder(folder) as partial:
             tensors = {name: tensor.to("cpu").contiguous() for name, tensor in trained.items()}
             save_file(tensors, partial / "weights.safetensors")
-            (partial / "best.json").write_text(json.dumps({"step": step, "eval_loss": loss}), encoding="utf-8")
+            (partial / "best.json").write_text(json.dumps(found), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise TrainerError(
             "best-not-written", f"{folder}: {getattr(error, 'strerror', None) or error}", disk_remedy(error)

@@ -56,9 +56,7 @@ def answers(run: Run, prompts: Sequence[list[int]], most: int, fill: int = 0) ->
 
     fill: width of a packed row that compiled code wants.
     """
-    tokenizer, trainee = run.prepared.tokenizer, run.trainee
-    ends = getattr(trainee.model.generation_config, "eos_token_id", None)
-    stops = {*([ends] if isinstance(ends, int) else ends or []), tokenizer.eos_token_id} - {None}
+    trainee, stops = run.trainee, ends(run)
     found: list[list[int]] = [[] for _ in prompts]
     open_ones = list(range(len(prompts)))
     for _ in range(most):
@@ -70,6 +68,12 @@ def answers(run: Run, prompts: Sequence[list[int]], most: int, fill: int = 0) ->
         if not open_ones:
             break
     return found
+
+
+def ends(run: Run) -> set[int]:
+    """Ids that end an answer: the model's, and the tokenizer's."""
+    given = getattr(run.trainee.model.generation_config, "eos_token_id", None)
+    return {*([given] if isinstance(given, int) else given or []), run.prepared.tokenizer.eos_token_id} - {None}
 
 
 def _batch(run: Run, documents: list[list[int]], fill: int) -> Batch:

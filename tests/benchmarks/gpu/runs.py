@@ -82,7 +82,7 @@ def run_of(
                 stepper=Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16),
                 history=History(settings.max_bad_steps), stopwatch=Stopwatch(trainee.device),
                 total_steps=settings.max_steps or FOREVER,
-                epochs=FOREVER if not settings.max_steps else settings.epochs * FOREVER,
+                epochs=FOREVER,
             )  # fmt: skip
     finally:
         flags.apply(torch, before)

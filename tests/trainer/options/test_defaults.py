@@ -37,6 +37,27 @@ def test_neither_end_cuts_the_other_in_silence(epochs: int, max_steps: int, step
     assert defaults.cuts(epochs, max_steps, 8) == ("before" in said)
 
 
+@pytest.mark.parametrize(
+    ("steps", "schedule", "rising"),
+    [(2, "cosine", 0), (25, "linear", 2), (100, "cosine", 10), (10**6, "cosine", 10), (2, "constant", 10)],
+)
+def test_a_short_run_does_not_end_while_the_rate_still_rises(steps: int, schedule: str, rising: int) -> None:
+    assert defaults.warmup(steps, schedule) == rising
+
+
+@pytest.mark.parametrize(
+    ("epochs", "max_steps", "steps", "said"),
+    [(0, 0, 2, "is 2 steps, which teaches little: --epochs 15 makes 30"), (0, 0, 1, "is 1 step,"), (0, 0, 30, ""),
+     (1, 0, 2, ""), (0, 2, 2, "")],
+)  # fmt: skip
+def test_a_run_too_short_to_learn_from_says_so_once_nobody_asked_for_it(
+    epochs: int, max_steps: int, steps: int, said: str
+) -> None:
+    found = defaults.too_short(epochs, max_steps, steps)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
 def test_auto_is_a_value_of_what_the_run_decides_and_of_nothing_else() -> None:
     assert from_mapping({"learning_rate": "auto", "epochs": "auto"}, "here") == from_mapping({}, "here")
     with pytest.raises(Exception, match="not a number"):

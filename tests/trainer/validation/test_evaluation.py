@@ -93,7 +93,7 @@ def test_the_best_weights_are_the_models_and_the_run_stops_early(tiny: dict, tmp
     last = load_file(tmp_path / "run" / "checkpoints" / f"step-{told['steps']:08d}" / "model.safetensors")
     assert not all(torch.equal(value, kept[name]) for name, value in last.items())
     said = capsys.readouterr().err
-    assert "early stopping: no lower validation loss in 4 evaluations" in said
+    assert "early stopping: nothing better in 4 evaluations" in said
     assert f"the model is that of step {best['step']}" in said
     samples = [json.loads(line) for line in (tmp_path / "run" / "samples.jsonl").read_text().splitlines()]
     assert [row["step"] for row in samples] == [row["step"] for row in rows]

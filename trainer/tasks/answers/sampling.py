@@ -20,6 +20,7 @@ from trainer.compute.hardware import DTYPES, choose_device, choose_precision, ch
 from trainer.compute.oom import OutOfMemory
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
+from trainer.model import quantized
 from trainer.model.build import load_model
 from trainer.settings import Settings
 
@@ -96,7 +97,8 @@ class Sampler:
         choose_threads(settings.threads)
         torch.manual_seed(settings.seed)  # random weights are then those that will be trained
         dtype = DTYPES[choose_precision(settings.precision, self.device).value]
-        self.model = load_model(settings, workload, "sdpa").to(device=self.device, dtype=dtype).eval()
+        model = load_model(settings, workload, "sdpa", (self.device, dtype))
+        self.model = (model if quantized.is_quantized(model) else model.to(dtype)).eval()
         self.settings, self.tokenizer = settings, tokenizer
         ends = getattr(self.model.generation_config, "eos_token_id", None)
         self.ends = {*([ends] if isinstance(ends, int) else ends or []), tokenizer.eos_token_id} - {None}
@@ -153,13 +155,17 @@ class Sampler:
     def _answer(self, wanted: Wanted, made: list[int]) -> Answer:
         end = next((place for place, token in enumerate(made) if token in self.ends), None)
         body = made if end is None else made[:end]
-        # Some tokenizers drop the space a text begins with: what the answer adds to its prompt keeps it.
-        before = self.tokenizer.decode(wanted.ids, skip_special_tokens=True)
-        whole = self.tokenizer.decode([*wanted.ids, *body], skip_special_tokens=True)
-        alone = self.tokenizer.decode(body, skip_special_tokens=True)
-        text = whole[len(before) :] if whole.startswith(before) else alone
-        tokens = len(body) + (end is not None)
+        text, tokens = text_of(self.tokenizer, wanted.ids, body), len(body) + (end is not None)
         return Answer(wanted.prompt, wanted.sample, text, tokens, end is not None)
+
+
+def text_of(tokenizer: Any, prompt: Sequence[int], body: Sequence[int]) -> str:
+    """The text of an answer's ids behind its prompt's."""
+    # Some tokenizers drop the space a text begins with: what the answer adds to its prompt keeps it.
+    before: str = tokenizer.decode(prompt, skip_special_tokens=True)
+    whole: str = tokenizer.decode([*prompt, *body], skip_special_tokens=True)
+    alone: str = tokenizer.decode(body, skip_special_tokens=True)
+    return whole[len(before) :] if whole.startswith(before) else alone
 
 
 def _chances(seed: int, wanted: Wanted, count: int) -> Any:

@@ -1,0 +1,62 @@
+"""Frozen weights in 8 or 4 bits, through bitsandbytes (QLoRA, arXiv 2305.14314): a model is loaded narrow, and only its
+adapters are trained. On CPUs too; head, embeddings and norms stay as they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import torch
+
+from trainer.errors import TrainerError, in_one_line
+from trainer.settings import Settings
+
+INSTALL = "pip install bitsandbytes"
+
+
+def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    """What `from_pretrained` is told so that it loads the settings' way; {} for plain weights.
+
+    dtype: of the products. TrainerError where there is nothing to quantise, or nothing to do it with.
+    """
+    if settings.quantize == "none":
+        return {}
+    if not settings.model:
+        raise TrainerError(
+            "bad-setting", f"quantize={settings.quantize} holds trained weights, and there is no model to start from",
+            "Give model, or leave quantize out.",
+        )  # fmt: skip
+    try:
+        import bitsandbytes  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+    except (ImportError, OSError, RuntimeError) as error:
+        raise TrainerError(
+            "no-bitsandbytes",
+            f"quantize={settings.quantize} needs bitsandbytes, which cannot be imported ({in_one_line(error, 200)})",
+            f"{INSTALL}   (into the environment that trains), or leave quantize out.",
+        ) from None
+    from transformers import BitsAndBytesConfig
+
+    if settings.quantize == "4bit":
+        found = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=dtype
+        )
+    else:
+        found = BitsAndBytesConfig(load_in_8bit=True)
+        # It says of each product that its inputs become float16, which is how this format works.
+        logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
+    return {"quantization_config": found, "device_map": {"": device}}
+
+
+def is_quantized(model: Any) -> bool:
+    """Was this model loaded narrow?"""
+    return getattr(model, "quantization_method", None) is not None
+
+
+def check(settings: Settings, kind: str) -> None:
+    """TrainerError where sharding would have to cut what is packed."""
+    if settings.quantize != "none" and kind == "fsdp2":
+        raise TrainerError(
+            "bad-setting", f"quantize={settings.quantize} does not go with FSDP2: packed weights cannot be cut",
+            "Set parallel=ddp (a narrow model fits more easily), or leave quantize out.",
+        )  # fmt: skip
