@@ -98,6 +98,7 @@ def execute(
             if group.world > 1:
                 torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
             stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
+            trainee.loss_pieces.loss_scale = stepper.scale.value if stepper.scale else None
             trainee.choices += [parallel.choice(group), stepper.choice]
             report.flags = flags.read_all(torch)
             run = Run(

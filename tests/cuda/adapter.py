@@ -72,7 +72,7 @@ class Trial:
     @property
     def choices(self) -> dict[str, str]:
         """What the trainer decided by itself."""
-        return {choice.what: choice.value for choice in self.report.choices}
+        return {choice.what: choice.value for choice in self.report.choices} if self.report else {}
 
     @contextmanager
     def _replaced(self) -> Iterator[None]:

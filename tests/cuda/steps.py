@@ -59,7 +59,7 @@ def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
         "model_config": str(config), "output": str(folder / "run"), "cache": str(folder / "tokens"), "device": "cuda",
         "resume": "never", "save_model": False, "tokens_per_row": rows, "max_steps": STEPS, "epochs": 100,
         "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1, "over_long": "skip",
-        "compile": "off", "recompute": "none", "pairs_per_batch": 4,
+        "compile": "off", "recompute": "none",
     }  # fmt: skip
     return {**values, **data_of(set_up.task, rows, folder), **set_up.values}
 
@@ -73,6 +73,7 @@ def data_of(task: str, rows: int, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"tokenizer": adapter.TOKENIZER, "data": [chats]}
     if task == "gritlm":
         found["data"] = [_written(folder / "pairs.jsonl", map(json.dumps, _pairs(lines))), chats]
+        found["pairs_per_batch"] = 4
     elif task == "rft":
         found.update(data=[adapter.SUMS], checker="numeric", samples_per_prompt=1)
     elif task == "pretrain":

@@ -77,7 +77,8 @@ class DocumentAttention:
             # nothing of varlen_attn, flash-attn and FlexAttention, which refuse float32 and mixed inputs.
             dtype = torch.get_autocast_dtype(query.device.type)
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
-        return self._path(self, query[0], key[0], value[0], scale)[None], None
+        # squeeze: the backward pass of an index would fill a tensor with zeros and copy into it, three times a layer.
+        return self._path(self, query.squeeze(0), key.squeeze(0), value.squeeze(0), scale).unsqueeze(0), None
 
     @contextmanager
     def instead_of_sdpa(self) -> Iterator[None]:

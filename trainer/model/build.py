@@ -19,6 +19,7 @@ from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
 from trainer.model import kernels
+from trainer.model.losses import Pieces
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
@@ -41,6 +42,7 @@ class Trainee:
     own_logits: bool = False  # the model does more to its logits than one matrix product
     implementation: str = ""  # the name under which the model finds its attention
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
+    loss_pieces: Pieces = field(default_factory=Pieces)
 
     def computing(self) -> Any:
         """Context of a forward pass: autocast, unless everything is float32."""
@@ -97,8 +99,6 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
             choices.append(held.enter_context(kernels.installed(model)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
         _check(trainee)
-        if settings.compile == "on":
-            compile_layers(trainee)  # after the probes: their few tokens would be compiled first, and for any length
     except BaseException:
         held.close()
         raise

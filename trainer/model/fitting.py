@@ -50,7 +50,7 @@ def _compile(
     before: dict[str, Any],
     batches: Any,
 ) -> Settings:
-    on = settings.compile == "on"
+    on, reason = settings.compile == "on", "asked for"
     if settings.compile == "auto":
         device = trainee.device
         decision = compiling.Decision(False, "a measured run ends before it pays")
@@ -60,12 +60,15 @@ def _compile(
             work = flops.work_of(trainee.model).of(Counts.of(batches))
             seconds = compiling.predicted_seconds(work, device, settings.peak_tflops * 1e12)
             decision = compiling.decide(steps, seconds, device.type, compiling.missing_tool(device))
-        on = bool(group.gathered(decision.on)[0])
-        trainee.choices.append(Choice("compile", "on" if on else "off", decision.reason))
-        if on:
-            compile_layers(trainee)
+        on, reason = bool(group.gathered(decision.on)[0]), decision.reason
     if on:
         compiling.keep_compiled(trainee.device)
+        faults = [fault for fault in group.gathered(compiling.tried(trainee.device)) if fault]
+        on, reason = not faults, faults[0] if faults else reason
+    if settings.compile != "off":
+        trainee.choices.append(Choice("compile", "on" if on else "off", reason))
+    if on:
+        compile_layers(trainee)
         prepared.source.fill = True
     return replace(settings, compile="on" if on else "off")
 

@@ -42,7 +42,8 @@ class Task:
         with trainee.computing():
             if settings.head == "all" or trainee.own_logits:
                 return all_logits_loss(trainee.logits(batch), batch.positions, batch.targets, scale)
-            return token_loss(trainee.hidden(batch)[batch.positions], trainee.head, batch.targets, scale)
+            hidden = trainee.hidden(batch)[batch.positions]
+            return token_loss(hidden, trainee.head, batch.targets, scale, trainee.loss_pieces)
 
     def planned_by(self, settings: Settings) -> tuple[str, ...]:
         """Names of the settings that decide the plan."""

@@ -8,7 +8,6 @@ samples what it would have sampled.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import torch
 
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
-from trainer.compute.oom import OutOfMemory
+from trainer.compute.oom import is_out_of_memory
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model.build import load_model
@@ -109,8 +108,11 @@ class Sampler:
 
     def answers(self, batch: Sequence[Wanted], cache: bool = True) -> list[Answer]:
         """Sample `batch`; one that does not fit into memory is halved. TrainerError when a single answer does not."""
-        with contextlib.suppress(OutOfMemory):
+        try:
             return self._generate(batch, cache)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
         if len(batch) == 1:
             raise TrainerError(
                 "out-of-memory",
