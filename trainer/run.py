@@ -32,7 +32,7 @@ from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.measure.watching import Tally, Watch
 from trainer.model import fitting
-from trainer.model.build import Trainee, build, size
+from trainer.model.build import Place, Trainee, build, check, size
 from trainer.options import defaults
 from trainer.report import Choice, RunReport
 from trainer.settings import Settings, as_file
@@ -82,9 +82,15 @@ def execute(
         if not protocol and _already_done(report.settings, task_name, content, known, group, report):
             return
 
-        trainee = build(settings, workload, group.local_world)
+        sharded = group.kind == "fsdp2"
+        place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)
+        trainee = build(settings, workload, place)
         with trainee.held:
             task.adapt(trainee, settings)
+            group.wrap(trainee.model, trainee.dtype)
+            trainee.through = group.compute
+            if sharded:
+                check(trainee)
             settings, steps = settled(settings, trainee, prepared, tell)
             fresh = protocol or settings.resume == "never"
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
@@ -94,7 +100,6 @@ def execute(
             report.choices = trainee.choices
             report.device, report.model = describe(trainee.device), size(trainee.model)
 
-            group.wrap(trainee.model)
             if group.world > 1:
                 torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
             stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)

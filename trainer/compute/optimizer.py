@@ -134,11 +134,11 @@ class Stepper:
         return norm, found
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Optimizer state by parameter name, for a checkpoint: whole tensors of their parameters' shapes, scalars for
-        "step" and the loss scale (all processes of a group must ask).
+        """Optimizer state by parameter name, for a checkpoint: tensors of the shapes of their parameters, or of this
+        process's pieces of them, scalars for "step" and the loss scale.
         """
         state = {
-            f"{name}.{key}": value if key == "step" else sharding.whole_like(value, parameter)
+            f"{name}.{key}": value
             for parameter, name in self.names.items()
             for key, value in self.adamw.state.get(self.pieces[parameter], {}).items()
         }
@@ -146,9 +146,9 @@ class Stepper:
             state.update({"loss_scale.value": self.scale.value, "loss_scale.good": self.scale.good})
         return state
 
-    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
-        """The inverse of `tensors`, with its shapes; values move to their parameter's device (the step counter only
-        when fused on CUDA).
+    def restore(self, tensors: dict[str, torch.Tensor], pieces: bool = False) -> None:
+        """The inverse of `tensors`, with its shapes (`pieces`), or whole ones; values move to their parameter's device
+        (the step counter only when fused on CUDA).
         """
         for parameter, name in self.names.items():
             found = {
@@ -160,7 +160,10 @@ class Stepper:
                 step = found.pop("step")
                 self.adamw.state[piece] = {
                     "step": step.clone() if host else step.to(piece.device, copy=True),
-                    **{key: sharding.piece_like(value, parameter) for key, value in found.items()},
+                    **{
+                        key: value.to(piece.device, copy=True) if pieces else sharding.piece_like(value, parameter)
+                        for key, value in found.items()
+                    },
                 }
         if self.scale is not None and "loss_scale.value" in tensors:
             self.scale.value.copy_(tensors["loss_scale.value"])

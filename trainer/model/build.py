@@ -8,7 +8,7 @@ import json
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -18,7 +18,7 @@ from trainer.data.batches import Batch, packed
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import kernels
+from trainer.model import kernels, narrow
 from trainer.model.losses import Pieces
 from trainer.report import Choice, Model
 from trainer.settings import Settings
@@ -43,6 +43,9 @@ class Trainee:
     implementation: str = ""  # the name under which the model finds its attention
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
     loss_pieces: Pieces = field(default_factory=Pieces)
+    through: Callable[..., Any] = field(
+        default=lambda function, *given: function(*given)
+    )  # where a wrapper wants calls
 
     def computing(self) -> Any:
         """Context of a forward pass: autocast, unless everything is float32."""
@@ -70,14 +73,27 @@ class Trainee:
         return self.model.get_output_embeddings().weight
 
 
-def build(settings: Settings, workload: Workload | None, processes: int = 1) -> Trainee:
+@dataclass(frozen=True)
+class Place:
+    """How a process holds the model. processes: those that share this machine; frozen: its weights are not trained;
+    sharded: it stays on the host, unchecked, until it is (`trainer.compute.sharding`); hollow: in shapes without
+    content, since another process has the weights.
+    """
+
+    processes: int = 1
+    frozen: bool = False
+    sharded: bool = False
+    hollow: bool = False
+
+
+def build(settings: Settings, workload: Workload | None, place: Place = Place()) -> Trainee:
     """The model the settings ask for, on its device, in training mode and checked.
 
-    processes: those that share this machine. TrainerError says what is wrong.
+    Frozen weights come to the device in the format in which they stay. TrainerError says what is wrong.
     """
     device, device_choice = choose_device(settings.device)
     precision = choose_precision(settings.precision, device)
-    choices = [device_choice, precision, choose_threads(settings.threads, processes)]
+    choices = [device_choice, precision, choose_threads(settings.threads, place.processes)]
     dtype = DTYPES[precision.value]
     attention, implementation, held = None, "sdpa", ExitStack()
     if settings.attention == "model":
@@ -85,28 +101,53 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
     elif not settings.packing:
         choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
     else:
-        attention, why = attentions.choose(settings.attention, device, dtype)
-        implementation, context, way = attentions.install(attention, settings.compile == "on")
+        heads = attentions.Heads.of(_config(settings, workload))
+        attention, why = attentions.choose(settings.attention, device, dtype, heads, settings.tokens_per_row)
+        implementation, context, way = attentions.install(attention)
         held.enter_context(context)
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
+    if attention is None or attention.name == "documents":
+        held.enter_context(attentions.changing_shapes(device))
     torch.manual_seed(settings.seed)
     try:
-        model = load_model(settings, workload, implementation).to(device)
-        model.train()
+        model = load_model(settings, workload, implementation, place.frozen, place.hollow)
+        if place.frozen:
+            model.requires_grad_(False)
+            hold_frozen(model, dtype)
+        model = (model if place.sharded else model.to(device)).train()
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
             choices.append(held.enter_context(kernels.installed(model)))
+        if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
+            choices.append(held.enter_context(narrow.installed(model, dtype)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
-        _check(trainee)
+        if not place.sharded:
+            check(trainee)
     except BaseException:
         held.close()
         raise
     return trainee
 
 
-def load_model(settings: Settings, workload: Workload | None, implementation: str) -> Any:
-    """The model in float32 on the host, from its folder, or with random weights from torch's present seed."""
+def load_model(
+    settings: Settings, workload: Workload | None, implementation: str, frozen: bool = False, hollow: bool = False
+) -> Any:
+    """The model in float32 on the host, from its folder, or with random weights from torch's present seed.
+
+    frozen: in the number format of its files; hollow: its parameters have shapes and no content.
+    """
+    if hollow:
+        from accelerate import init_empty_weights
+
+        with init_empty_weights(include_buffers=False):
+            return _loaded(settings, workload, implementation, torch.float32, hollow=True)
+    return _loaded(settings, workload, implementation, "auto" if frozen else torch.float32)
+
+
+def _loaded(
+    settings: Settings, workload: Workload | None, implementation: str, dtype: Any, hollow: bool = False
+) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
@@ -118,8 +159,13 @@ def load_model(settings: Settings, workload: Workload | None, implementation: st
                 "no-model", f"{folder}: no config.json there", "Give a folder written by save_pretrained."
             )
         try:
+            if hollow:
+                known = AutoConfig.from_pretrained(folder)
+                return AutoModelForCausalLM.from_config(
+                    known, attn_implementation=implementation, **in_precision(dtype)
+                )
             return AutoModelForCausalLM.from_pretrained(
-                folder, attn_implementation=implementation, **in_precision(torch.float32)
+                folder, attn_implementation=implementation, **in_precision(dtype)
             )
         except (OSError, ValueError, KeyError) as error:
             raise TrainerError("bad-model", f"{folder}: {error}", "Check the files of that folder.") from None
@@ -145,7 +191,32 @@ def load_model(settings: Settings, workload: Workload | None, implementation: st
         ) from None
 
 
-def in_precision(dtype: torch.dtype) -> dict[str, torch.dtype]:
+def _config(settings: Settings, workload: Workload | None) -> dict[str, Any]:
+    """The model's configuration as it is written; {} where it cannot be read, which loading will tell."""
+    path = Path(settings.model) / "config.json" if settings.model else Path(settings.model_config or "")
+    if not settings.model and not settings.model_config:
+        return workload.config if workload else {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def hold_frozen(model: Any, dtype: torch.dtype) -> None:
+    """Frozen matrices of linear layers in `dtype`, all else in float32. Norms, biases and an untied embedding feed the
+    residual stream, which is as precise as they are.
+    """
+    matrices = {
+        id(module.weight) for module in model.modules()
+        if isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"
+    }  # fmt: skip
+    for parameter in model.parameters():
+        if not parameter.requires_grad:
+            parameter.data = parameter.data.to(dtype if id(parameter) in matrices else torch.float32)
+
+
+def in_precision(dtype: Any) -> dict[str, Any]:
     """`from_pretrained`'s option for the precision of the weights, under the name that this transformers has for it."""
     import transformers
 
@@ -158,12 +229,17 @@ def size(model: Any) -> Model:
     return Model(sum(p.numel() for p in parameters), sum(p.numel() for p in parameters if p.requires_grad))
 
 
-def compile_layers(trainee: Trainee) -> None:
-    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes."""
+def compile_layers(trainee: Trainee) -> str:
+    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes. Returns what
+    becomes of attention, in words.
+    """
+    how = "the model's own attention in the graph"
     if trainee.attention is not None:
-        attentions.leave_uncompiled(trainee.attention, trainee.implementation)
+        config = trainee.model.config
+        how = attentions.for_compiled_layers(trainee.attention, trainee.implementation, config)
     for layer in trainee.model.get_decoder().layers:
         layer.compile()
+    return how
 
 
 def recompute(model: Any, rung: str, same_masks: bool) -> None:
@@ -196,7 +272,7 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
             layer.gradient_checkpointing = False
 
 
-def _check(trainee: Trainee) -> None:
+def check(trainee: Trainee) -> None:
     """Two probes of a few tokens: does a second document change when one is packed before it, and is the head one
     product?
     """
@@ -208,19 +284,24 @@ def _check(trainee: Trainee) -> None:
     tolerance = TOLERANCE[trainee.dtype]
     if trainee.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
         tolerance = max(tolerance, TF32_TOLERANCE)
+
+    def hidden(batch: Batch) -> torch.Tensor:
+        states: torch.Tensor = trainee.through(trainee.hidden, batch)
+        return states
+
     trainee.model.eval()  # dropout would make any two passes differ
     try:
         with torch.no_grad(), trainee.computing():
             if trainee.attention is not None:
-                apart, together = trainee.hidden(alone), trainee.hidden(both)[len(first) :]
+                apart, together = hidden(alone), hidden(both)[len(first) :]
                 if _difference(apart, together) > tolerance:
                     raise TrainerError(
                         "documents-leak",
                         "with this model a document's states depend on its neighbours in a packed row",
                         "Train it with packing=false and attention=model.",
                     )
-                product = trainee.hidden(alone) @ trainee.head.t().to(apart.dtype)
-                trainee.own_logits = _difference(trainee.logits(alone), product) > tolerance
+                product = trainee.through(lambda: torch.nn.functional.linear(trainee.hidden(alone), trainee.head))
+                trainee.own_logits = _difference(trainee.through(trainee.logits, alone), product) > tolerance
     finally:
         trainee.model.train()
     if trainee.own_logits:

@@ -25,6 +25,7 @@ def fit(
     """
     batches = prepared.source.step(0, 0)
     settings = _compile(trainee, prepared, settings, group, steps, before, batches)
+    trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)
     slots = max(batch.slots for batch in batches)
@@ -36,6 +37,10 @@ def fit(
     rung, limit = max(group.gathered((memory.RUNGS.index(plan.rung), plan.slots_limit)))
     rung = memory.RUNGS.index(before["recompute"]) if before.get("recompute") in memory.RUNGS else rung
     trainee.choices.append(choice)
+    if not settings.loss_chunk and "loss_chunk" not in before:
+        trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
+    if trainee.loss_pieces.chunk_bytes:
+        trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
     if memory.RUNGS[rung] != "none":
         recompute(trainee.model, memory.RUNGS[rung], settings.recompute_rng)
     return replace(settings, recompute=memory.RUNGS[rung]), before.get("slots_limit", limit)
@@ -65,11 +70,11 @@ def _compile(
         compiling.keep_compiled(trainee.device)
         faults = [fault for fault in group.gathered(compiling.tried(trainee.device)) if fault]
         on, reason = not faults, faults[0] if faults else reason
+    if on:
+        prepared.source.fill = True
+        reason = f"{reason}; {compile_layers(trainee)}"
     if settings.compile != "off":
         trainee.choices.append(Choice("compile", "on" if on else "off", reason))
-    if on:
-        compile_layers(trainee)
-        prepared.source.fill = True
     return replace(settings, compile="on" if on else "off")
 
 

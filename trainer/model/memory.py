@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from trainer.model import losses
 from trainer.model.build import Trainee
 from trainer.report import Choice
 
+CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
 RUNGS = ("none", "alternate", "full")
 MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
 PROBE = 128  # tokens of the smaller probing pass
@@ -36,10 +38,12 @@ class Footprint:
     logit: float
     layers: int
 
-    def peak(self, rung: str, slots: int, trained: int) -> float:
+    def peak(self, rung: str, slots: int, trained: int, chunk: int = 0) -> float:
         """Bytes at the worst moment of a step of `slots` tokens at once, `trained` of them predicted.
 
             fixed + slots x (outside + kept(rung) + 2 x inside / layers) + 3 x logit x trained
+
+        chunk: bytes of logits at once (0: `trainer.model.losses.CHUNK_BYTES`).
 
         kept: `inside` without recomputation; with every layer recomputed its inputs (`entry`), of every other layer
         half of each. That is Korthikanti et al., arXiv 2205.05198, section 4, with the bytes per layer counted from
@@ -54,49 +58,54 @@ class Footprint:
         """
         part = self.inside / max(1, self.layers)
         kept = {"none": self.inside, "alternate": (self.inside + self.entry) / 2, "full": self.entry}[rung]
-        logits = min(self.logit * trained, max(losses.CHUNK_BYTES, self.logit))
+        logits = min(self.logit * trained, max(chunk or losses.CHUNK_BYTES, self.logit))
         return self.fixed + slots * (self.outside + kept + 2 * part) + 3 * logits
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The rung, the most slots computed at once (0: whole micro-batches), and the reason for both."""
+    """The rung, the most slots computed at once (0: whole micro-batches), the reason for both, and the bytes of logits
+    at once (0: as the loss has it).
+    """
 
     rung: str
     slots_limit: int
     reason: str
+    chunk: int = 0
 
 
-def plan(need: Footprint, budget: float, slots: int, trained_share: float, longest: int) -> Plan:
+def plan(
+    need: Footprint, budget: float, slots: int, trained_share: float, longest: int, chunks: Sequence[int] = (0,)
+) -> Plan:
     """The first that fits `budget` bytes: everything kept, every other layer recomputed, all recomputed, and then
-    smaller pieces of a micro-batch down to its longest document.
+    smaller pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller
+    pieces: of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
 
-    slots: tokens of a micro-batch; trained_share: of them, those predicted.
+    slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
     """
 
-    def fits(rung: str, size: int) -> bool:
-        return need.peak(rung, size, int(size * trained_share)) <= budget
+    def fits(rung: str, size: int, chunk: int = chunks[-1]) -> bool:
+        return need.peak(rung, size, int(size * trained_share), chunk) <= budget
 
     def told(rung: str, size: int) -> str:
-        return (
-            f"about {_gigabytes(need.peak(rung, size, int(size * trained_share)))} of {_gigabytes(budget)} free for "
-            f"{size} tokens at once"
-        )
+        bytes_needed = need.peak(rung, size, int(size * trained_share), chunks[-1])
+        return f"about {_gigabytes(bytes_needed)} of {_gigabytes(budget)} free for {size} tokens at once"
 
     for rung in RUNGS:
-        if fits(rung, slots):
+        chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
+        if chunk is not None:
             before = (
                 ""
                 if rung == "none"
                 else f"; without it {_gigabytes(need.peak('none', slots, int(slots * trained_share)))}"
             )
-            return Plan(rung, 0, told(rung, slots) + before)
+            return Plan(rung, 0, told(rung, slots) + before, chunk)
     size = slots
     while size // 2 >= longest:
         size //= 2
         if fits("full", size):
-            return Plan("full", size, told("full", size))
-    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit")
+            return Plan("full", size, told("full", size), chunks[-1])
+    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
 def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
@@ -140,7 +149,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
         if storage.data_ptr() not in seen | weights:
             seen.add(storage.data_ptr())
             kept[where[-1]] += storage.nbytes()
-        return tensor
+        return tensor.detach()  # else a node would hold what it has made, and the graph would never be let go
 
     def enter(module: Any, inputs: Any) -> None:  # noqa: ARG001 - a hook's signature
         kept["entry"] += inputs[0].numel() * inputs[0].element_size() if inputs else 0
@@ -154,7 +163,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():
-            trainee.hidden(batch)
+            trainee.through(trainee.hidden, batch)
     randomness.restore_torch(trainee.device, before)
     return kept["inside"], kept["outside"], kept["entry"]
 
@@ -196,7 +205,7 @@ def choose(
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
         return Plan("none", 0, reason), Choice("recompute", "none", reason)
-    found = plan(need, budget, *shape)
+    found = plan(need, budget, *shape, chunks=CHUNKS if trainee.device.type == "cuda" else (0,))
     value = found.rung + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
     return found, Choice("recompute", value, found.reason)
 

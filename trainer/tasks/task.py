@@ -34,6 +34,10 @@ class Task:
         """Change the freshly built model before the optimizer sees it: adapters, when they are asked for."""
         lora.add(trainee, settings, self.adapter_rank)
 
+    def freezes(self, settings: Settings) -> bool:
+        """Are only adapters trained?"""
+        return lora.freezes(settings, self.adapter_rank)
+
     def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
         """`scale` x the summed loss of one micro-batch, a float32 scalar: cross-entropy of the batch's targets.
 

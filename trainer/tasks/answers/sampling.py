@@ -19,6 +19,7 @@ from trainer.compute.hardware import DTYPES, choose_device, choose_precision, ch
 from trainer.compute.oom import is_out_of_memory
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
+from trainer.model.attention import changing_shapes
 from trainer.model.build import load_model
 from trainer.settings import Settings
 
@@ -141,7 +142,7 @@ class Sampler:
             do_sample=False, max_new_tokens=self._new, use_cache=cache, pad_token_id=self.pad,
             eos_token_id=sorted(self.ends) or None,
         )  # fmt: skip
-        with torch.no_grad():
+        with torch.no_grad(), changing_shapes(self.device):
             made = self.model.generate(
                 ids.to(self.device), attention_mask=mask.to(self.device), generation_config=config,
                 logits_processor=LogitsProcessorList([draw]),
