@@ -87,7 +87,8 @@ def execute(
         trainee = build(settings, workload, place)
         with trainee.held:
             task.adapt(trainee, settings)
-            group.wrap(trainee.model, trainee.dtype)
+            # Narrow exchange is worth its rounding on links between GPUs; gloo on hosts has no sums for it.
+            group.wrap(trainee.model, trainee.dtype if trainee.device.type == "cuda" else torch.float32)
             trainee.through = group.compute
             if sharded:
                 check(trainee)
@@ -95,6 +96,7 @@ def execute(
             fresh = protocol or settings.resume == "never"
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
+            group.rest()
             work = flops.work_of(trainee.model)
             report.settled = {**fitting.as_reported(settings), "learning_rate": settings.learning_rate}
             report.choices = trainee.choices

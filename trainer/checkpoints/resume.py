@@ -55,6 +55,7 @@ def checkpoint(run: Run, step_loss: torch.Tensor) -> None:
     writes its own pieces.
     """
     model, device = run.trainee.model, run.trainee.device
+    run.group.rest()
     trained = {name: sharding.own(p.detach()) for name, p in model.named_parameters() if p.requires_grad}
     tensors: Tensors = {"model": trained, "optimizer": run.stepper.tensors(), "random": {}}
     states = run.group.gathered((randomness.state(), randomness.tensors(device)))

@@ -66,6 +66,11 @@ class Group:
         elif self.kind == "fsdp2":
             self.wrapped = sharding.wrap(self.accelerator, Entry(model), None if narrow == torch.float32 else narrow)
 
+    def rest(self) -> None:
+        """Give back what passes without a backward pass have left gathered: weights are shards again."""
+        if self.kind == "fsdp2":
+            sharding.rest(self.wrapped)
+
     def compute(self, function: Callable[..., torch.Tensor], *arguments: Any) -> torch.Tensor:
         """`function(*arguments)`, a scalar, inside the wrapper's forward pass."""
         return function(*arguments) if self.wrapped is None else self.wrapped(function, *arguments)

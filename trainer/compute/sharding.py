@@ -39,6 +39,15 @@ def wrap(accelerator: Any, entry: Any, narrow: torch.dtype | None) -> Any:
     return fsdp2_prepare_model(accelerator, entry)
 
 
+def rest(wrapped: Any) -> None:
+    """Every weight is a shard: after a forward pass alone some stay gathered, for a backward pass that does not come."""
+    from torch.distributed.fsdp import FSDPModule
+
+    for module in wrapped.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
+
+
 def is_sharded(tensor: Any) -> bool:
     """Is this a DTensor?"""
     return hasattr(tensor, "to_local")
@@ -78,6 +87,11 @@ def unshard(model: Any, keep: bool) -> None:
     keep: whether this process needs them (the others only take part).
     """
     full: dict[int, torch.nn.Parameter] = {}
+    for module in model.modules():
+        bases = type(module).__bases__
+        if bases and bases[0].__name__ == "FSDPModule":  # its own class again: FSDP2's looks for shards in every `to`
+            module.reshard()
+            module.__class__ = bases[1]
     for module in model.modules():
         for name, parameter in module._parameters.items():
             if parameter is None or not is_sharded(parameter):

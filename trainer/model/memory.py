@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from trainer.compute import randomness
+from trainer.compute import randomness, sharding
 from trainer.data.batches import packed, padded
 from trainer.model import losses
 from trainer.model.build import Trainee
@@ -139,7 +139,7 @@ def _kept(trainee: Trainee) -> tuple[float, float, float]:
 
 def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
     """Bytes kept by a pass over so many tokens, in two documents."""
-    weights = {p.untyped_storage().data_ptr() for p in trainee.model.parameters()}
+    weights = {sharding.own(p).untyped_storage().data_ptr() for p in trainee.model.parameters()}
     seen: set[int] = set()
     kept = {"inside": 0, "outside": 0, "entry": 0}
     where: list[str] = ["outside"]
