@@ -40,7 +40,7 @@ def wrap(accelerator: Any, entry: Any, narrow: torch.dtype | None) -> Any:
 
 
 def rest(wrapped: Any) -> None:
-    """Every weight is a shard: after a forward pass alone some stay gathered, for a backward pass that does not come."""
+    """Every weight is a shard: a forward pass alone leaves some gathered, for a backward pass that does not come."""
     from torch.distributed.fsdp import FSDPModule
 
     for module in wrapped.modules():

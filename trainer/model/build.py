@@ -141,7 +141,9 @@ def load_model(
         from accelerate import init_empty_weights
 
         with init_empty_weights(include_buffers=False):
-            return _loaded(settings, workload, implementation, torch.float32, hollow=True)
+            model = _loaded(settings, workload, implementation, torch.float32, hollow=True)
+        model.tie_weights()  # empty parameters are made anew one by one
+        return model
     return _loaded(settings, workload, implementation, "auto" if frozen else torch.float32)
 
 
