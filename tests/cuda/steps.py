@@ -44,7 +44,8 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     finally:
         adapter.chunk_bytes(adapter.CHUNK_BYTES)
     return {
-        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "held": trial.held,
+        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
+        "held": trial.held,
         "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
         "seconds": time.perf_counter() - begun,
     }  # fmt: skip
