@@ -69,7 +69,9 @@ def counted(project: Path, environment: environments.Environment) -> dict[str, A
             if answer["error"]:
                 raise SystemExit(answer["error"]["at"])
             step = {key: value for key, value in answer["steps"][-1].items() if key != "by_kind"}
-            found[name] = {"step": step, "formula": answer["formula"][-1], "choices": answer["choices"]}
+            filled = answer["slots"][-1] / set_up.values["tokens_per_row"]
+            choices = answer["choices"]
+            found[name] = {"step": step, "formula": answer["formula"][-1], "filled": filled, "choices": choices}
         child.close()
     return found
 
@@ -93,7 +95,7 @@ def layers(environment: environments.Environment) -> dict[str, Any]:
 
 
 def compiled(name: str, found: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
-    """The eager step with compiled layers: its rows are filled, and what a layer was is taken out and put back fused."""
+    """The eager step with compiled layers: rows are filled, and what a layer was is taken out and put back fused."""
     step, count = dict(found["step"]), SHAPES[SETUPS[name].shape]["num_hidden_layers"]
     for key in ("kernels", "other_bytes", "small"):
         step[key] = max(0, step[key] + count * (one["compiled"][key] - one["eager"][key] * found["filled"]))
@@ -102,24 +104,18 @@ def compiled(name: str, found: dict[str, Any], one: dict[str, Any]) -> dict[str,
 
 def table(record: dict[str, Any]) -> str:
     """Markdown, from the raw numbers alone."""
-    lines = [
-        "| step | way | kernels | GB moved beside products | peak GB | H100 | A100 | 4090 | B200 |",
-        "|" + "---|" * 9,
-    ]
-    for name in record["after"]:
-        ways = {way: record[way][name]["step"] for way in ("before", "after")}
-        if "layers" in record:
-            ways["after, compiled"] = record["compiled"][name]
-        formula = record["after"][name]["formula"]
+    head = ["step", "way", "kernels", "GB moved beside products", "peak GB", *CHIPS]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, found in record["after"].items():
+        ways = {way: record[way][name]["step"] for way in ("before", "after") if way in record}
+        ways["after, compiled"] = record["compiled"][name]
         for way, step in ways.items():
             cells = [name, way, f"{step['kernels']:,}", f"{step['other_bytes'] / 1e9:.0f}", f"{step['peak'] / 1e9:.1f}"]
             for rates in CHIPS.values():
                 device, host = seconds(step, rates, "compiled" in way)
                 longest = max(device, host)
-                bound = "host" if host > device else ""
-                cells.append(
-                    f"{1e3 * longest:.0f} ms {100 * formula / longest / (rates.peak * 1e12):.0f} % {bound}".strip()
-                )
+                share = 100 * found["formula"] / longest / (rates.peak * 1e12)
+                cells.append(f"{1e3 * longest:.0f} ms {share:.0f} %{' (host)' if host > device else ''}")
             lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -140,12 +136,8 @@ def main() -> None:
         record["before"] = counted(given.before.absolute(), environment)
     record["after"] = counted(ROOT, environment)
     record["layers"] = layers(environment)
-    for name, found in record["after"].items():
-        slots = SETUPS[name].values["tokens_per_row"]
-        found["filled"] = found["slots"] / slots if "slots" in found else 1.0
-    record["compiled"] = {
-        name: compiled(name, found, record["layers"][name]) for name, found in record["after"].items()
-    }
+    each = record["layers"]
+    record["compiled"] = {name: compiled(name, found, each[name]) for name, found in record["after"].items()}
     given.output.parent.mkdir(exist_ok=True)
     given.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     print(table(record))
