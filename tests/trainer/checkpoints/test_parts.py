@@ -59,7 +59,7 @@ def test_parts_of_a_run_that_was_killed_are_swept(tmp_path: Path) -> None:
     Part(2, WORLD, "old").put(tmp_path, "step-00000001", {"model": {"w": torch.ones(1)}})
     assert (tmp_path / "step-00000001.part-old-00002" / parts.DONE).is_file()
     saved(tmp_path, 1, "new")
-    state, tensors = save.read(tmp_path / "step-00000001", 2)
+    _, tensors = save.read(tmp_path / "step-00000001", 2)
     assert torch.equal(tensors["model"]["w"], torch.full((2, 3), 2.0))
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
 
