@@ -17,6 +17,7 @@ from trainer.compute.hardware import usable_cores
 from trainer.compute.optimizer import learning_rate
 from trainer.compute.process import quiet_garbage, signals
 from trainer.data import feed
+from trainer.data.batches import Batch
 from trainer.data.feed import Position
 from trainer.state import Gradients, Observer, Run
 
@@ -44,7 +45,9 @@ def train(run: Run, observers: Sequence[Observer], partial: Gradients | None = N
                 run.interrupted = True
                 break
             partial = None
-            group.reduce_gradients(trainee.model)
+            group.reduce_gradients()
+            if run.saver:
+                run.saver.before_change()
             norm, bad = stepper.step(learning_rate(position.step, run.total_steps, settings))
             watch.mark("optimizer")
             run.history.add(position.step, group.mean(step_loss), norm, bad)
@@ -88,12 +91,15 @@ def gradients(
     for micro, batch in enumerate(batches):
         if micro < position.micro:
             continue  # already in the restored gradients
-        for piece in oom.cut(batch, run.slots_limit):
+        pieces = oom.cut(batch, run.slots_limit)
+        for number, piece in enumerate(pieces, 1):
+            # A pass that embeds reaches a weight as often as it has rows: its gradients are exchanged after it.
+            last = micro + 1 == len(batches) and number == len(pieces) and isinstance(piece, Batch)
             piece = piece.to(run.trainee.device)
             watch.mark("copy")
-            with group.accumulating():
-                loss = group.compute(run.task.loss, run.trainee, piece, run.settings, scale)
-                watch.mark("forward")
+            loss = group.compute(run.task.loss, run.trainee, piece, run.settings, scale)
+            watch.mark("forward")
+            with group.passing(last):
                 run.stepper.scaled(loss).backward()
             watch.mark("backward")
             step_loss = step_loss + loss.detach()

@@ -32,7 +32,7 @@ from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.measure.watching import Tally, Watch
 from trainer.model import fitting, quantized
-from trainer.model.build import Trainee, build, size
+from trainer.model.build import Place, Trainee, build, check, size
 from trainer.options import defaults
 from trainer.report import Choice, RunReport
 from trainer.settings import Settings, as_file
@@ -82,24 +82,32 @@ def execute(
         if not protocol and _already_done(report.settings, task_name, content, known, group, report):
             return
 
-        trainee = build(settings, workload, group.local_world)
+        quantized.check(settings, group.kind)
+        sharded = group.kind == "fsdp2"
+        place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)
+        trainee = build(settings, workload, place)
         with trainee.held:
             task.adapt(trainee, settings)
+            # Narrow exchange is worth its rounding on links between GPUs; gloo on hosts has no sums for it.
+            group.wrap(trainee.model, trainee.dtype if trainee.device.type == "cuda" else torch.float32)
+            trainee.through = group.compute
+            if sharded:
+                check(trainee)
             settings, steps = settled(settings, trainee, prepared, tell)
             fresh = protocol or settings.resume == "never"
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
+            group.rest()
             work = flops.work_of(trainee.model)
             decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
             report.settled = {**fitting.as_reported(settings), **decided}
             report.choices = trainee.choices
             report.device, report.model = describe(trainee.device), size(trainee.model)
 
-            quantized.check(settings, group.kind)
-            group.wrap(trainee.model)
             if group.world > 1:
                 torch.manual_seed(settings.seed + group.rank)  # other dropout masks in every process
             stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
+            trainee.loss_pieces.loss_scale = stepper.scale.value if stepper.scale else None
             trainee.choices += [parallel.choice(group), stepper.choice]
             report.flags = flags.read_all(torch)
             run = Run(

@@ -37,8 +37,11 @@ class Objective(Protocol):
 class Checkpoints(Protocol):
     """Where checkpoints go (`trainer.checkpoints.save.Saver`)."""
 
-    def save(self, name: str, tensors: Tensors, state: dict[str, Any]) -> None:
-        """Copy now, write now or later. `tensors`: of any shapes."""
+    def save(self, name: str, tensors: Tensors, state: dict[str, Any], part: Any = None) -> None:
+        """Copy now, write now or later. `tensors`: of any shapes. part: of what all processes write."""
+
+    def before_change(self) -> None:
+        """Weights and states are about to change."""
 
     def wait(self) -> None:
         """Until everything is written; raises what went wrong."""

@@ -6,6 +6,7 @@ answered as `watch` says, and nothing is written of tensors that have no content
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import fitting, losses, memory
+from trainer.model import attention, build, fitting, kernels, losses, memory, narrow
 from trainer.report import RunReport
 from trainer.settings import from_mapping
 from trainer.tasks import rft
@@ -56,6 +57,7 @@ class Trial:
         self.report: Any = None
         self.estimates: list[float] = []
         self.formula: list[float] = []
+        self.slots: list[int] = []  # computed in each step
         self.need: Any = None
         # Bytes: the most while the model was made, what the run starts from, and the most after its last step.
         self.built = self.held = self.ended = 0
@@ -72,7 +74,7 @@ class Trial:
     @property
     def choices(self) -> dict[str, str]:
         """What the trainer decided by itself."""
-        return {choice.what: choice.value for choice in self.report.choices}
+        return {choice.what: choice.value for choice in self.report.choices} if self.report else {}
 
     @contextmanager
     def _replaced(self) -> Iterator[None]:
@@ -81,11 +83,13 @@ class Trial:
             (loop, "checkpoint", self._in_phase("checkpoint", loop.checkpoint)),
             (progress.Progress, "__call__", self._in_phase("log", progress.Progress.__call__)),
             (progress.Reader, "__call__", self._in_phase("log", progress.Reader.__call__)),
-            (save.Saver, "save", lambda saver, name, tensors, state: self._saved(tensors)),
+            (save.Saver, "save", lambda saver, name, tensors, state, part=None: self._saved(tensors)),
             (fitting, "fit", self._fit(fitting.fit)),
             (parallel.Group, "exchange", lambda group, values: [value * group.world for value in values]),
             (parallel.Group, "gathered", lambda group, item: [item] * group.world),
             (rft, "Sampler", RightAnswers),
+            # It compares numbers; of these models every norm is one that is known.
+            (kernels, "is_norm", lambda module: type(module).__name__.endswith("RMSNorm")),
         ]
         before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]
         for owner, name, value in replaced:
@@ -134,6 +138,7 @@ class Trial:
                 slots = max(batch.slots for batch in batches)
                 self.estimates.append(self.need.peak(now.settings.recompute, slots, int(slots * share)))
                 self.formula.append(work.of(Counts.of(batches)))
+                self.slots.append(sum(batch.slots for batch in batches))
                 if now.position.step == now.settings.max_steps:
                     self.watch.phase = "end"
                 return False
@@ -212,6 +217,31 @@ def _with_numbers(step: Callable[..., Any]) -> Callable[..., Any]:
             return step(epoch, index)
 
     return real
+
+
+def traceable(tokens: int) -> Any:
+    """The trainer's attention as compiled layers have it, in a row of one document."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    state = attention.DocumentAttention("varlen", attention.varlen_path(varlen_attn))
+    state.varlen, state.traced = varlen_attn, True
+    state.enter((tokens,), torch.empty(2, dtype=torch.int32, device="cuda"))
+    return state
+
+
+def hold_frozen(layer: Any) -> None:
+    """As adapters have their layers in bfloat16."""
+    build.hold_frozen(layer, torch.bfloat16)
+    for module in layer.modules():
+        if hasattr(module, "cast_input_dtype_enabled"):
+            module.cast_input_dtype_enabled = False
+
+
+def narrow_norms(layer: Any) -> None:
+    """As a narrow residual stream has them."""
+    for module in layer.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            module.forward = functools.partial(narrow._normed, module)
 
 
 class RightAnswers:

@@ -69,9 +69,9 @@ def both_passes(x: Any, *weights: Any) -> Any:
     return (out, *torch.autograd.grad(out.float().square().mean(), inputs))
 
 
-def source_for(chip: Chip, device: Device) -> str:
-    """Inductor's Python module for that chip."""
-    device.appear(chip)
+def prepared(device: Device) -> DebugContext:
+    """Inductor and Triton take the pretended chip for the one they compile for."""
+    chip = device.chip
     capability = 10 * chip.capability[0] + chip.capability[1]
     for owner in (CudaInterface, CudaInterface.Worker):
         owner.get_device_properties = staticmethod(lambda *_, **__: device.properties)
@@ -83,13 +83,20 @@ def source_for(chip: Chip, device: Device) -> str:
     import triton
 
     triton.runtime.driver.set_active(Driver(chip))
+    return DebugContext()
+
+
+def source_for(chip: Chip, device: Device) -> str:
+    """Inductor's Python module for that chip."""
+    device.appear(chip)
+    debug = prepared(device)
     with PretendMode() as mode, torch.device("cuda"):
         x = torch.empty(1, TOKENS, WIDTH)
         shapes = ((WIDTH,), (INNER, WIDTH), (INNER, WIDTH), (WIDTH, INNER))
         given = [x, *(torch.empty(shape) for shape in shapes)]
         traced = make_fx(both_passes, select_decomp_table(), tracing_mode="real")(*given)
         lowering = GraphLowering(traced, shape_env=None, is_inference=True)
-        with V.set_fake_mode(mode), V.set_graph_handler(lowering), V.set_debug_handler(DebugContext()):
+        with V.set_fake_mode(mode), V.set_graph_handler(lowering), V.set_debug_handler(debug):
             lowering.run(*given)
             code, _ = lowering.codegen()
     return str(getattr(code, "value", code))

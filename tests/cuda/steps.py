@@ -44,7 +44,8 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     finally:
         adapter.chunk_bytes(adapter.CHUNK_BYTES)
     return {
-        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "held": trial.held,
+        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
+        "held": trial.held,
         "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
         "seconds": time.perf_counter() - begun,
     }  # fmt: skip
@@ -59,7 +60,7 @@ def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
         "model_config": str(config), "output": str(folder / "run"), "cache": str(folder / "tokens"), "device": "cuda",
         "resume": "never", "save_model": False, "tokens_per_row": rows, "max_steps": STEPS, "epochs": 100,
         "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1, "over_long": "skip",
-        "compile": "off", "recompute": "none", "pairs_per_batch": 4,
+        "compile": "off", "recompute": "none",
     }  # fmt: skip
     return {**values, **data_of(set_up.task, rows, folder), **set_up.values}
 
@@ -73,6 +74,7 @@ def data_of(task: str, rows: int, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"tokenizer": adapter.TOKENIZER, "data": [chats]}
     if task == "gritlm":
         found["data"] = [_written(folder / "pairs.jsonl", map(json.dumps, _pairs(lines))), chats]
+        found["pairs_per_batch"] = 4
     elif task == "rft":
         found.update(data=[adapter.SUMS], checker="numeric", samples_per_prompt=1)
     elif task == "pretrain":

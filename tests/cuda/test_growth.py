@@ -37,7 +37,6 @@ def test_a_thousand_steps_of_the_first_of_eight(run: Any) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.xfail(reason="processes that show no progress never read their stopwatch: six events a step stay")
 def test_a_thousand_steps_of_another_of_eight(run: Any) -> None:
     answer = run(SetUp("sft", {**VALUES, "parallel": "ddp"}, "mite", world=8, rank=3))
     assert growth(answer, "storages") == 0

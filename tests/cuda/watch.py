@@ -28,6 +28,7 @@ NO_KERNEL = frozenset(
     "_unsafe_view empty empty_like empty_strided new_empty new_empty_strided lift lift_fresh detach_ set_ resize_ "
     "record_stream is_pinned _local_scalar_dense is_same_size".split()
 )
+SMALL = 4 << 20  # bytes: what moves less takes as long as any kernel takes
 WAITING = "step"  # the phase in which nothing may wait
 
 
@@ -40,6 +41,9 @@ class Step:
     """One step. operators: calls that reach the device; kernels: of them, launches (views and empty tensors launch
     none); bytes: read and written by kernels; flops: of products and attention. by_kind: kernels by their name.
 
+    other_bytes: of kernels that are no products and no attention; small: how many of those move less than SMALL bytes,
+    which are left out of other_bytes; attention: of the flops.
+
     copies: between host and device; collectives: bytes by operation. peak, live: bytes, at most and after it; events,
     storages: alive after it.
     """
@@ -48,6 +52,9 @@ class Step:
     kernels: int = 0
     flops: float = 0.0
     bytes: float = 0.0
+    other_bytes: float = 0.0
+    small: int = 0
+    attention: float = 0.0
     copies: int = 0
     peak: int = 0
     live: int = 0
@@ -187,10 +194,17 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         self.now.by_kind[name] = self.now.by_kind.get(name, 0) + count
         self.now.bytes += size
         if "varlen" in name:
-            self.now.flops += self.packed_attention("backward" in name)
+            found = self.packed_attention("backward" in name)
         elif func._overloadpacket in flop_registry:
             causal = _argument(func, "is_causal", args, kwargs)
-            self.now.flops += flop_registry[func._overloadpacket](*args, **kwargs, out_val=out) / (2 if causal else 1)
+            found = flop_registry[func._overloadpacket](*args, **kwargs, out_val=out) / (2 if causal else 1)
+        else:
+            small = size < SMALL * count
+            self.now.small += count if small else 0
+            self.now.other_bytes += 0 if small else size
+            return
+        self.now.flops += found
+        self.now.attention += found if "attention" in name or "varlen" in name else 0.0
 
 
 def _argument(func: Any, name: str, args: Any, kwargs: Any) -> Any:

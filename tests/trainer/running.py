@@ -7,7 +7,7 @@ import torch
 from trainer.compute.optimizer import Stepper
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
-from trainer.model.build import build
+from trainer.model.build import build, compile_layers
 from trainer.run import settled
 from trainer.settings import from_mapping
 from trainer.state import Run
@@ -20,6 +20,8 @@ def prepare_run(values: dict) -> Run:
     prepared = Sft().prepare(settings, None)
     trainee = build(settings, None)
     Sft().adapt(trainee, settings)
+    if settings.compile == "on":
+        compile_layers(trainee)
     settings, steps = settled(settings, trainee, prepared, print)
     return Run(
         settings=settings, task=Sft(), trainee=trainee, prepared=prepared,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from trainer.checkpoints import save
+from trainer.checkpoints.parts import Part
 from trainer.checkpoints.save import folder_name
 from trainer.compute import randomness, sharding
 from trainer.data.feed import Position
@@ -36,7 +38,7 @@ def resume(run: Run, folder: Path) -> Gradients | None:
     if found is None:
         return None
     try:
-        state, tensors = save.read(found)
+        state, tensors = save.read(found, run.group.rank)
         if state["identity"] != run.prepared.identity:
             raise TrainerError(
                 "other-run",
@@ -60,7 +62,8 @@ def resume(run: Run, folder: Path) -> Gradients | None:
 
 def _require_all(run: Run, name: str, state: dict[str, Any], tensors: Tensors) -> None:
     """ValueError where a weight that is trained is missing or has another shape, or another step is told of."""
-    trained = {name: tuple(p.shape) for name, p in run.trainee.model.named_parameters() if p.requires_grad}
+    parameters = run.trainee.model.named_parameters()
+    trained = {name: tuple(sharding.own(p).shape) for name, p in parameters if p.requires_grad}
     found = {name: tuple(value.shape) for name, value in tensors["model"].items()}
     if found != trained:
         names = sorted(name for name in {*trained, *found} if trained.get(name) != found.get(name))
@@ -72,10 +75,12 @@ def _require_all(run: Run, name: str, state: dict[str, Any], tensors: Tensors) -
 
 def checkpoint(run: Run, step_loss: torch.Tensor) -> None:
     """Everything needed to go on to the same bits: weights, optimizer, random states, position, and gradients in the
-    making, with the loss so far (`step_loss`, a scalar). The first process writes for all.
+    making, with the loss so far (`step_loss`, a scalar). The first process writes for all; of sharded weights each
+    writes its own pieces.
     """
     model, device = run.trainee.model, run.trainee.device
-    trained = {name: sharding.whole(p.detach()) for name, p in model.named_parameters() if p.requires_grad}
+    run.group.rest()
+    trained = {name: sharding.own(p.detach()) for name, p in model.named_parameters() if p.requires_grad}
     tensors: Tensors = {"model": trained, "optimizer": run.stepper.tensors(), "random": {}}
     states = run.group.gathered((randomness.state(), randomness.tensors(device)))
     for rank, (_, generators) in enumerate(states):
@@ -94,9 +99,18 @@ def checkpoint(run: Run, step_loss: torch.Tensor) -> None:
         "slots_limit": run.slots_limit,
         "compiled": run.settings.compile == "on",
         "recompute": run.settings.recompute,
+        "loss_chunk": run.trainee.loss_pieces.chunk_bytes,
+        "sharded": run.stepper.sharded,
     }
-    if run.saver is not None and run.group.first:
-        run.saver.save(folder_name(run.position.step, run.position.micro), tensors, state)
+    if run.saver is None:
+        return
+    name = folder_name(run.position.step, run.position.micro)
+    if run.stepper.sharded:
+        run.saver.wait()  # the first process's last checkpoint is complete, and so is everybody's
+        token = run.group.gathered(uuid.uuid4().hex[:8])[0]
+        run.saver.save(name, tensors, state, Part(run.group.rank, run.group.world, token))
+    elif run.group.first:
+        run.saver.save(name, tensors, state)
 
 
 def restore(run: Run, state: dict[str, Any], tensors: Tensors) -> Gradients | None:
@@ -114,8 +128,9 @@ def restore(run: Run, state: dict[str, Any], tensors: Tensors) -> Gradients | No
     parameters = dict(run.trainee.model.named_parameters())
     with torch.no_grad():
         for name, value in tensors["model"].items():
-            sharding.own(parameters[name]).copy_(sharding.piece_like(value, parameters[name]))
-    run.stepper.restore(tensors["optimizer"])
+            piece = value if state.get("sharded") else sharding.piece_like(value, parameters[name])
+            sharding.own(parameters[name]).copy_(piece)
+    run.stepper.restore(tensors["optimizer"], bool(state.get("sharded")))
     run.position = Position(**state["position"])
     run.tokens = state.get("tokens", 0)
     run.slots_limit = state.get("slots_limit", 0)

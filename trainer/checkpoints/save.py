@@ -14,6 +14,9 @@ import threading
 from pathlib import Path
 from typing import Any, Callable
 
+from trainer.checkpoints import parts
+from trainer.checkpoints.parts import Part
+from trainer.checkpoints.staging import Staging
 from trainer.data import whole
 from trainer.data.whole import sha256
 from trainer.errors import TrainerError, disk_remedy
@@ -24,33 +27,39 @@ Announce = Callable[[dict[str, Any]], Callable[[Path], None]]
 _FOLDER = re.compile(r"step-\d{8}(\+\d+)?$")
 
 
-def write(parent: Path, name: str, tensors: Tensors, state: dict[str, Any], keep: int) -> Path:
+def write(
+    parent: Path, name: str, tensors: Tensors, state: dict[str, Any], keep: int, part: Part | None = None
+) -> Path:
     """Write `parent`/`name` and remove all but the newest `keep`. Safe against a kill at any moment.
 
-    `tensors` may have any shapes; they are on the host.
+    `tensors` may have any shapes; they are on the host. part: of several, whose others are waited for.
 
     A whole checkpoint of that name with the same state is left as it is: the same position has the same bits.
     """
     from safetensors import SafetensorError  # what a full disk is to safetensors
-    from safetensors.torch import save_file
 
     parent.mkdir(parents=True, exist_ok=True)
-    _sweep(parent)
+    _sweep(parent, part)
     target = parent / name
     if target.exists():
         if _fault(target) is None and json.loads((target / "state.json").read_text(encoding="utf-8")) == json.loads(
             json.dumps(state)
         ):
+            if part is not None:
+                part.take(parent, name, None)
             return target
         shutil.rmtree(target)
     try:
         with whole.new_folder(target) as folder:
-            for stem, group in tensors.items():
-                contiguous = {name: tensor.contiguous() for name, tensor in group.items()}
-                save_file(contiguous, folder / (stem + ".safetensors"))
-            (folder / "state.json").write_text(json.dumps(state), encoding="utf-8")
-            sums = {p.name: {"size": p.stat().st_size, "sha256": sha256(p)} for p in sorted(folder.iterdir())}
-            (folder / "MANIFEST.json").write_text(json.dumps(sums, indent=1), encoding="utf-8")
+            if part is None:
+                sums = parts.write(folder, tensors)
+            else:
+                sums = parts.write(folder, {part.stem(stem): group for stem, group in tensors.items()})
+                sums.update(part.take(parent, name, folder))
+            path = folder / "state.json"
+            path.write_text(json.dumps(state), encoding="utf-8")
+            sums[path.name] = {"size": path.stat().st_size, "sha256": sha256(path)}
+            (folder / "MANIFEST.json").write_text(json.dumps(dict(sorted(sums.items())), indent=1), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise TrainerError(
             "checkpoint-not-written",
@@ -59,7 +68,7 @@ def write(parent: Path, name: str, tensors: Tensors, state: dict[str, Any], keep
         ) from None
     for old in _steps(parent)[keep:]:
         shutil.rmtree(old, ignore_errors=True)
-    _sweep(parent)
+    _sweep(parent, part)
     return target
 
 
@@ -86,12 +95,15 @@ def glance(parent: Path) -> dict[str, Any]:
     return {}
 
 
-def read(folder: Path) -> tuple[dict[str, Any], Tensors]:
-    """(state, tensors of the shapes they were written with) of a checkpoint that `newest` has verified."""
+def read(folder: Path, rank: int = 0) -> tuple[dict[str, Any], Tensors]:
+    """(state, tensors of the shapes they were written with) of a checkpoint that `newest` has verified; of one in parts
+    those of process `rank`.
+    """
     from safetensors.torch import load_file
 
     state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-    return state, {path.stem: load_file(path) for path in sorted(folder.glob("*.safetensors"))}
+    files = parts.mine(sorted(folder.glob("*.safetensors")), rank)
+    return state, {stem: load_file(path) for stem, path in files.items()}
 
 
 def publish(target: Path, fill: Callable[[Path], None]) -> None:
@@ -122,28 +134,38 @@ class Saver:
 
     def __init__(self, parent: Path, keep: int, blocking: bool = False, announce: Announce | None = None) -> None:
         self.parent, self.keep, self.blocking, self.announce = parent, keep, blocking, announce
+        self._staging = Staging()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
-    def save(self, name: str, tensors: Tensors, state: dict[str, Any]) -> None:
+    def save(self, name: str, tensors: Tensors, state: dict[str, Any], part: Part | None = None) -> None:
         """Copy now, write in the background as folder `name`. Raises what went wrong with the previous write.
 
-        `tensors`: of any shapes, on any device.
+        `tensors`: of any shapes, on any device. part: of a checkpoint that all processes write.
         """
         self.wait()
-        copies = {
-            stem: {name: tensor.detach().to("cpu", copy=True) for name, tensor in group.items()}
-            for stem, group in tensors.items()
-        }
+        copies = self._staging.copies(tensors)
         then = self.announce(state) if self.announce else None
-        self._thread = threading.Thread(target=self._write, args=(name, copies, state, then), name="checkpoint")
+        given = (name, copies, state, then, part)
+        self._thread = threading.Thread(target=self._write, args=given, name="checkpoint")
         self._thread.start()
         if self.blocking:
             self.wait()
 
-    def _write(self, name: str, tensors: Tensors, state: dict[str, Any], then: Callable[[Path], None] | None) -> None:
+    def before_change(self) -> None:
+        """The device is about to change what was to be saved: first it is copied."""
+        self._staging.before_change()
+
+    def _write(
+        self, name: str, tensors: Tensors, state: dict[str, Any], then: Callable[[Path], None] | None, part: Part | None
+    ) -> None:
         try:
-            folder = write(self.parent, name, tensors, state, self.keep)
+            self._staging.wait()
+            if part is not None and part.rank:
+                self.parent.mkdir(parents=True, exist_ok=True)
+                _put(part, self.parent, name, tensors)
+                return
+            folder = write(self.parent, name, tensors, state, self.keep, part)
             if then is not None:
                 then(folder)
         except BaseException as error:  # noqa: BLE001 - handed to the training thread by wait()
@@ -165,9 +187,24 @@ def _steps(parent: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.name, reverse=True)
 
 
-def _sweep(parent: Path) -> None:
-    for path in parent.glob("step-*.tmp-*"):  # left by a run that was killed while writing
-        shutil.rmtree(path, ignore_errors=True)
+def _put(part: Part, parent: Path, name: str, tensors: Tensors) -> None:
+    from safetensors import SafetensorError
+
+    try:
+        part.put(parent, name, tensors)
+    except (OSError, SafetensorError) as error:
+        raise TrainerError(
+            "checkpoint-not-written",
+            f"{parent / name}: {getattr(error, 'strerror', None) or error}",
+            disk_remedy(error, "repeat the command: earlier checkpoints are intact"),
+        ) from None
+
+
+def _sweep(parent: Path, part: Part | None = None) -> None:
+    """Remove what a run left that was killed while writing; not what others write for this very checkpoint."""
+    for path in [*parent.glob("step-*.tmp-*"), *parent.glob("step-*.part-*")]:
+        if part is None or f".part-{part.token}-" not in path.name:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _fault(folder: Path) -> str | None:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import shutil
+import sysconfig
 import time
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -15,6 +16,7 @@ import torch
 
 from trainer.compute.hardware import cpu_flags
 from trainer.data.tokens import default_cache
+from trainer.errors import in_one_line
 
 # Share of a step's time that compiled layers save. GPU: torchtitan's +15.7 % tokens/s at 8B (8 x H100, its published
 # table), the low end of what is known (torchtune: +27 % at 3B). CPU: 1.1 to 1.2 times as fast on chat-5m, 2 cores.
@@ -69,11 +71,37 @@ def predicted_seconds(flops: float, device: torch.device, peak: float = 0.0) -> 
 
 
 def missing_tool(device: torch.device) -> str | None:
-    """What Inductor needs here and does not find: triton for a GPU, a C++ compiler for the CPU."""
+    """What Inductor needs here and does not find: triton, a C compiler and Python.h for a GPU (Triton builds the
+    launcher of its kernels at run time: triton/runtime/build.py), a C++ compiler for the CPU.
+    """
     if device.type == "cuda":
-        return None if util.find_spec("triton") else "triton"
-    wanted = [os.environ.get("CXX", ""), "g++", "clang++", "c++"]
-    return None if any(name and shutil.which(name) for name in wanted) else "C++ compiler"
+        if not util.find_spec("triton"):
+            return "triton"
+        if not _found([os.environ.get("CC", ""), "gcc", "clang", "cc"]):
+            return "C compiler"
+        return None if (Path(sysconfig.get_path("include")) / "Python.h").is_file() else "Python.h (python3-dev)"
+    return None if _found([os.environ.get("CXX", ""), "g++", "clang++", "c++"]) else "C++ compiler"
+
+
+def _found(names: list[str]) -> bool:
+    return any(name and shutil.which(name) for name in names)
+
+
+def tried(device: torch.device) -> str | None:
+    """Why compiling does not work here, from both passes of a function of two operators; None where it does.
+
+    It builds what every compiled layer needs, and takes seconds the first time on a machine.
+    """
+    missing = missing_tool(device)
+    if missing:
+        return f"no {missing}, which compiling needs"
+    given = torch.linspace(-1.0, 1.0, 256, device=device).requires_grad_()
+    try:
+        torch.compile(lambda x: torch.nn.functional.silu(x) * x, fullgraph=True)(given).sum().backward()
+    except Exception as error:  # noqa: BLE001 - compilers and their drivers raise what they like; layers run without
+        torch.compiler.reset()
+        return f"a trial failed: {in_one_line(error, 200)}"
+    return None
 
 
 def keep_compiled(device: torch.device) -> Path:

@@ -25,13 +25,20 @@ from trainer.errors import TrainerError
 OutOfMemory = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # its name from torch 2.5 on
 # What torch's CPU allocator says (c10/core/impl/alloc_cpu.cpp), on Linux and on Windows.
 CPU_SAYS = ("can't allocate memory", "not enough memory", "std::bad_alloc")
+# What libraries beside torch's own allocator say on a GPU, through torch (aten/src/ATen/cuda/Exceptions.cpp,
+# c10/cuda/CUDAException.cpp; NCCL's words: its src/include/alloc.h, "Cuda failure 'out of memory'").
+CUDA_SAYS = (
+    "CUBLAS_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED", "CUSPARSE_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED", "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
+    "CUDA error: out of memory", "CUDA out of memory", "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'",
+)  # fmt: skip
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Is it a failed allocation, of the GPU or of the host?"""
     said = str(error)
     return isinstance(error, (OutOfMemory, MemoryError)) or (
-        isinstance(error, RuntimeError) and any(words in said for words in CPU_SAYS)
+        isinstance(error, RuntimeError) and any(words in said for words in (*CPU_SAYS, *CUDA_SAYS))
     )
 
 

@@ -40,6 +40,9 @@ def decay_groups(named: Iterable[tuple[str, Any]], weight_decay: float) -> list[
     return [{"params": decays, "weight_decay": weight_decay}, {"params": stays, "weight_decay": 0.0}]
 
 
+SEARCHING = 0.5  # says of a skipped step that half the loss scale may do: it is no sign of a run that has gone wrong
+
+
 class LossScale:
     """float16 only: the factor on the loss, halved after an overflow, doubled after 2,000 good steps, all on the
     device.
@@ -53,7 +56,7 @@ class LossScale:
         """After a step; `bad`: a float32 scalar, 1.0 where its gradient was not finite."""
         self.good = (self.good + 1) * (1 - bad)
         double = (self.good >= 2000).float()
-        self.value = self.value * (1 - 0.5 * bad) * (1 + double)
+        self.value.mul_((1 - 0.5 * bad) * (1 + double))  # in place: the loss in pieces looks at the same tensor
         self.good = self.good * (1 - double)
 
 
@@ -96,7 +99,8 @@ class Stepper:
     def step(self, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
         """Updates the weights and clears the gradients.
 
-        Returns (gradient norm, 1.0 where the step was skipped), two float32 scalars on the device, unread.
+        Returns (gradient norm, 1.0 where the step was skipped, SEARCHING where that was to find the loss scale), two
+        float32 scalars on the device, unread.
         """
         if self.sharded:
             for parameter, piece in self.pieces.items():
@@ -122,17 +126,19 @@ class Stepper:
         elif not bad.item():
             torch._foreach_div_(grads, divisor)
             self.adamw.step()
+        found = bad
         if self.scale is not None:
+            found = bad * torch.where(self.scale.value > 1.0, SEARCHING, 1.0)
             self.scale.update(bad)
         self.adamw.zero_grad(set_to_none=True)
-        return norm, bad
+        return norm, found
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Optimizer state by parameter name, for a checkpoint: whole tensors of their parameters' shapes, scalars for
-        "step" and the loss scale (all processes of a group must ask).
+        """Optimizer state by parameter name, for a checkpoint: tensors of the shapes of their parameters, or of this
+        process's pieces of them, scalars for "step" and the loss scale.
         """
         state = {
-            f"{name}.{key}": value if key == "step" else sharding.whole_like(value, parameter)
+            f"{name}.{key}": value
             for parameter, name in self.names.items()
             for key, value in self.adamw.state.get(self.pieces[parameter], {}).items()
         }
@@ -140,9 +146,9 @@ class Stepper:
             state.update({"loss_scale.value": self.scale.value, "loss_scale.good": self.scale.good})
         return state
 
-    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
-        """The inverse of `tensors`, with its shapes; values move to their parameter's device (the step counter only
-        when fused on CUDA).
+    def restore(self, tensors: dict[str, torch.Tensor], pieces: bool = False) -> None:
+        """The inverse of `tensors`, with its shapes (`pieces`), or whole ones; values move to their parameter's device
+        (the step counter only when fused on CUDA).
         """
         for parameter, name in self.names.items():
             found = {
@@ -154,8 +160,11 @@ class Stepper:
                 step = found.pop("step")
                 self.adamw.state[piece] = {
                     "step": step.clone() if host else step.to(piece.device, copy=True),
-                    **{key: sharding.piece_like(value, parameter) for key, value in found.items()},
+                    **{
+                        key: value.to(piece.device, copy=True) if pieces else sharding.piece_like(value, parameter)
+                        for key, value in found.items()
+                    },
                 }
         if self.scale is not None and "loss_scale.value" in tensors:
-            self.scale.value = tensors["loss_scale.value"].to(self.scale.value.device)
+            self.scale.value.copy_(tensors["loss_scale.value"])
             self.scale.good = tensors["loss_scale.good"].to(self.scale.good.device)

@@ -1,22 +1,20 @@
-"""Several processes as one run: torchrun or accelerate start them, accelerate wraps the model (DDP or FSDP2).
+"""Several processes as one run: torchrun or accelerate start them; every one has the model, or (FSDP2) a share of it.
 
 Each process computes its share of a step's micro-batches and scales its summed loss by processes / (trained tokens of
-ALL processes), so that the wrapper's mean over the processes is the mean over tokens, not a mean of means. What the
+ALL processes), so that the mean over the processes is the mean over tokens, not a mean of means. What the
 host needs from the others (that divisor, the counts, whether somebody was told to stop) is one small message per step
 over gloo, which never waits for a GPU.
 
-Under DDP no micro-batch synchronises. When the last is done, one backward pass that reaches every trained weight with
-a zero lets DDP average what has accumulated. Micro-batches may then differ in number between processes, use other
-weights, or be repeated after running out of memory; the price is that the all-reduce does not overlap with the last
-backward pass. Under FSDP2 each micro-batch's gradients are scattered as they are formed: keeping whole ones for a
-single exchange per step would cost the memory that FSDP2 saves.
+With whole models ("ddp") gradients are exchanged once a step, while its last backward pass runs
+(`trainer.compute.exchange`). Under FSDP2 each micro-batch's gradients are scattered as they are formed: keeping whole
+ones for a single exchange per step would cost the memory that FSDP2 saves.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Callable
@@ -24,6 +22,7 @@ from typing import Any, Callable
 import torch
 
 from trainer.compute import sharding
+from trainer.compute.exchange import Exchange
 from trainer.data.counts import Counts
 from trainer.errors import TrainerError
 from trainer.report import Choice, Processes
@@ -44,6 +43,8 @@ class Group:
     accelerator: Any = None
     control: Any = None  # gloo group for messages between hosts
     wrapped: Any = None
+    exchange_in: str = "auto"  # the number format in which gradients and gathered weights travel
+    gradients: Exchange | None = None
 
     @property
     def first(self) -> bool:
@@ -54,25 +55,42 @@ class Group:
         """For the report."""
         return Processes(self.rank, self.world, self.kind)
 
-    def wrap(self, model: Any) -> None:
-        """Let accelerate wrap the model; afterwards `compute` goes through the wrapper."""
+    def wrap(self, model: Any, dtype: torch.dtype) -> None:
+        """Make the model one of several: exchanged gradients, or shards, which go to this process's device one layer
+        after the other. Afterwards `compute` goes through the wrapper. dtype: of its products.
+        """
+        narrow = torch.bfloat16 if dtype == torch.bfloat16 and self.exchange_in != "float32" else torch.float32
         if self.kind == "ddp":
-            self.wrapped = self.accelerator.prepare_model(Entry(model))
+            trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+            self.gradients = Exchange(trained, self.world, narrow)
         elif self.kind == "fsdp2":
-            self.wrapped = sharding.wrap(self.accelerator, Entry(model))
+            self.wrapped = sharding.wrap(self.accelerator, Entry(model), None if narrow == torch.float32 else narrow)
+
+    def rest(self) -> None:
+        """Give back what passes without a backward pass have left gathered: weights are shards again."""
+        if self.kind == "fsdp2":
+            sharding.rest(self.wrapped)
 
     def compute(self, function: Callable[..., torch.Tensor], *arguments: Any) -> torch.Tensor:
         """`function(*arguments)`, a scalar, inside the wrapper's forward pass."""
         return function(*arguments) if self.wrapped is None else self.wrapped(function, *arguments)
 
-    def accumulating(self) -> Any:
-        """Context of a micro-batch's forward and backward pass: DDP does not synchronise."""
-        return self.accelerator.no_sync(self.wrapped) if self.kind == "ddp" else nullcontext()
+    @contextmanager
+    def passing(self, last: bool) -> Iterator[None]:
+        """Context of a micro-batch's backward pass; `last`: of its step, and it reaches each weight once."""
+        if self.gradients is None or not last:
+            yield
+            return
+        self.gradients.arm()
+        try:
+            yield
+        finally:
+            self.gradients.disarm()
 
-    def reduce_gradients(self, model: Any) -> None:
+    def reduce_gradients(self) -> None:
         """Average the accumulated gradients over the processes (FSDP2 has done it already)."""
-        if self.kind == "ddp":
-            self.compute(Touch.apply, *(p for p in model.parameters() if p.requires_grad)).backward()
+        if self.gradients is not None:
+            self.gradients.finish()
 
     def exchange(self, values: list[float]) -> list[float]:
         """The sums over the processes, host to host. Every process must come here equally often."""
@@ -155,6 +173,9 @@ class Entry(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     def _no_split_modules(self) -> Any:
         return self.model._no_split_modules
 
+    def tie_weights(self) -> None:
+        self.model.tie_weights()
+
     def get_input_embeddings(self) -> Any:
         return self.model.get_input_embeddings()
 
@@ -163,21 +184,6 @@ class Entry(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
     def forward(self, function: Callable[..., torch.Tensor], *arguments: Any) -> torch.Tensor:
         return function(*arguments)
-
-
-class Touch(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
-    """Zero (a scalar), with a gradient of zero for every weight, of its shape: it makes DDP's hooks run and changes
-    nothing.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, *weights: torch.Tensor) -> torch.Tensor:
-        ctx.weights = weights
-        return weights[0].new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return tuple(gradient.to(weight.dtype).expand_as(weight) * 0 for weight in ctx.weights)
 
 
 @contextmanager
@@ -202,7 +208,7 @@ def start(settings: Settings) -> Group:
             )  # fmt: skip
         return Group()
     try:
-        from accelerate import Accelerator, DistributedDataParallelKwargs
+        from accelerate import Accelerator
     except ImportError as error:
         raise TrainerError("no-accelerate", f"{world} processes need accelerate ({error})", "Install it.") from None
     kind = _kind(settings)
@@ -214,14 +220,13 @@ def start(settings: Settings) -> Group:
     cpu = settings.device == "cpu" or not torch.cuda.is_available()
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # accelerate warns without; hardware.py decides the threads
     plugin = sharding.plugin() if kind == "fsdp2" else None
-    handler = DistributedDataParallelKwargs(broadcast_buffers=False)
-    accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[handler])
+    accelerator = Accelerator(cpu=cpu, mixed_precision="no")
     if plugin is not None:
         accelerator.state.fsdp_plugin = plugin
     return Group(
         rank=accelerator.process_index, world=accelerator.num_processes,
         local_world=int(os.environ.get("LOCAL_WORLD_SIZE") or world), kind=kind, accelerator=accelerator,
-        control=torch.distributed.new_group(backend="gloo", timeout=PATIENCE),
+        control=torch.distributed.new_group(backend="gloo", timeout=PATIENCE), exchange_in=settings.exchange,
     )  # fmt: skip
 
 

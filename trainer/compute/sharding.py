@@ -15,18 +15,37 @@ def plugin() -> Any:
     """accelerate's description of FSDP2: the launcher's where it gave one, else each decoder layer by itself."""
     from accelerate import FullyShardedDataParallelPlugin
 
-    # Every process has loaded the same weights, or drawn the same random ones, before they are sharded.
-    options: dict[str, Any] = {"fsdp_version": 2, "cpu_ram_efficient_loading": False}
+    # The first process has the weights, on its host; the others have their shapes (`trainer.model.build`), and get
+    # their shares tensor by tensor.
+    options: dict[str, Any] = {"fsdp_version": 2, "cpu_ram_efficient_loading": True}
     if os.environ.get("ACCELERATE_USE_FSDP", "false").lower() != "true":
         options.update(auto_wrap_policy="transformer_based_wrap", reshard_after_forward=True)
     return FullyShardedDataParallelPlugin(**options)
 
 
-def wrap(accelerator: Any, entry: Any) -> Any:
-    """Shard `entry` in place, by accelerate's own rules (layers, embedding, and head each by themselves)."""
+def wrap(accelerator: Any, entry: Any, narrow: torch.dtype | None) -> Any:
+    """Shard `entry` in place, by accelerate's own rules (layers, embedding, and head each by themselves).
+
+    narrow: the number format in which weights are gathered and computed with; gradients are summed in float32, as
+    torchtitan does. None: that of the weights.
+    """
     from accelerate.utils import fsdp2_prepare_model
 
+    if narrow is not None:
+        from torch.distributed.fsdp import MixedPrecisionPolicy
+
+        policy = MixedPrecisionPolicy(param_dtype=narrow, reduce_dtype=torch.float32)
+        accelerator.state.fsdp_plugin.mixed_precision_policy = policy
     return fsdp2_prepare_model(accelerator, entry)
+
+
+def rest(wrapped: Any) -> None:
+    """Every weight is a shard: a forward pass alone leaves some gathered, for a backward pass that does not come."""
+    from torch.distributed.fsdp import FSDPModule
+
+    for module in wrapped.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()
 
 
 def is_sharded(tensor: Any) -> bool:
@@ -45,16 +64,10 @@ def whole(tensor: Any) -> torch.Tensor:
     return full
 
 
-def whole_like(piece: torch.Tensor, parameter: Any) -> torch.Tensor:
-    """The full tensor, of `parameter`'s global shape, of which each process has a `piece` of the local one."""
-    if not is_sharded(parameter):
-        return piece
-    from torch.distributed.tensor import DTensor
-
-    full: torch.Tensor = DTensor.from_local(
-        piece, parameter.device_mesh, parameter.placements, shape=parameter.shape, stride=parameter.stride()
-    ).full_tensor()
-    return full
+def on_host(tensor: Any, keep: bool) -> torch.Tensor:
+    """The full tensor on the host of the processes that `keep` it (they must all ask): one at a time is on a device."""
+    full = whole(tensor)
+    return full.to("cpu") if keep else torch.empty(0)
 
 
 def piece_like(full: torch.Tensor, parameter: Any) -> torch.Tensor:
@@ -75,11 +88,15 @@ def unshard(model: Any, keep: bool) -> None:
     """
     full: dict[int, torch.nn.Parameter] = {}
     for module in model.modules():
+        bases = type(module).__bases__
+        if bases and bases[0].__name__ == "FSDPModule":  # its own class again: FSDP2's looks for shards in every `to`
+            module.reshard()
+            module.__class__ = bases[1]
+    for module in model.modules():
         for name, parameter in module._parameters.items():
             if parameter is None or not is_sharded(parameter):
                 continue
             if id(parameter) not in full:
-                tensor = whole(parameter.detach())
-                kept = tensor.to("cpu") if keep else torch.empty(0)
+                kept = on_host(parameter.detach(), keep)
                 full[id(parameter)] = torch.nn.Parameter(kept, requires_grad=parameter.requires_grad)
             module._parameters[name] = full[id(parameter)]

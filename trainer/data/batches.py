@@ -61,7 +61,9 @@ class Batch:
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
     def pinned(self) -> Batch:
-        """The same batch in page-locked memory, from which copies to CUDA run beside computation."""
+        """The same batch in page-locked memory: the host queues its copy to CUDA and goes on, and the device makes it
+        between two steps (some 20 us).
+        """
         return self._each(lambda tensor: tensor.pin_memory())
 
     def idling(self) -> Batch:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from trainer.data import loader
 from trainer.data.source import Source
 from trainer.report import Choice
@@ -80,7 +82,7 @@ def items(
 def _watched(
     source: Source, epochs: int, ready: Iterator[Item], depth: int, machine: Machine, choices: list[Choice]
 ) -> Iterator[Item]:
-    watch = loader.Watch(lambda: next(ready, None))
+    watch = loader.Watch(lambda: next(ready, None), torch.cuda.synchronize if machine.cuda else None)
     last: Position | None = None
     for _ in range(loader.WATCHED):
         item = watch.take()

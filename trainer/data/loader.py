@@ -47,15 +47,20 @@ def decide(load: float, step: float, spare_cores: int, thread: bool) -> Decision
 
 
 class Watch:
-    """Times the making of batches and what happens between them, for `decide`."""
+    """Times the making of batches and what happens between them, for `decide`.
 
-    def __init__(self, items: Callable[[], Any]) -> None:
-        self._next, self._left = items, 0.0
+    wait: until a GPU has done what the host has queued; else the time of a step would be that of its launches.
+    """
+
+    def __init__(self, items: Callable[[], Any], wait: Callable[[], None] | None = None) -> None:
+        self._next, self._left, self._wait = items, 0.0, wait
         self.loads: list[float] = []
         self.steps: list[float] = []
 
     def take(self) -> Any:
         """The next item; StopIteration at the end."""
+        if self._left and self._wait is not None:
+            self._wait()
         begun = time.perf_counter()
         if self._left:
             self.steps.append(begun - self._left)

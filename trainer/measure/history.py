@@ -31,7 +31,9 @@ class History:
         self._max_bad, self._stop_diverging = max_bad_steps, stop_diverging
 
     def add(self, step: int, loss: Any, norm: Any, bad: Any) -> None:
-        """Of step `step` (from 0), unread."""
+        """Of step `step` (from 0), unread. bad: 1.0 where it was skipped, something between where that only searched
+        for float16's loss scale (`trainer.compute.optimizer`).
+        """
         self._pending.append((step, loss, norm, bad))
 
     def read(self, before: int | None = None) -> None:
@@ -43,8 +45,9 @@ class History:
             self.losses.append(float(loss))
             self.norms.append(float(norm))
             self.steps_done = step + 1
-            self._bad_in_a_row = self._bad_in_a_row + 1 if float(bad) else 0
-            if float(bad):
+            skipped = float(bad)
+            self._bad_in_a_row = self._bad_in_a_row + int(skipped) if skipped else 0
+            if skipped:
                 self.skipped.append(step)
             if self._bad_in_a_row >= self._max_bad:
                 raise TrainerError(

@@ -24,22 +24,29 @@ PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "othe
 
 
 class Stopwatch:
-    """Contiguous marks: `mark(part)` gives the time since the last mark to `part`."""
+    """Contiguous marks: `mark(part)` gives the time since the last mark to `part`.
+
+    Off (`on`), where nobody reads it, it keeps nothing: events that no edge takes up would gather without end.
+    """
 
     def __init__(self, device: torch.device) -> None:
+        self.on = True
         self._cuda = device.type == "cuda"
         self._events: list[tuple[str, Any]] = []
+        self._free: list[Any] = []  # events of earlier edges, to be recorded anew
         self._parts = dict.fromkeys(PARTS, 0.0)
         self._last = self._start = time.perf_counter()
         if self._cuda:
             self._origin = self._event()
 
     def _event(self) -> Any:
-        event = torch.cuda.Event(enable_timing=True)
+        event = self._free.pop() if self._free else torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
     def mark(self, part: str) -> None:
+        if not self.on:
+            return
         if self._cuda:
             self._events.append((part, self._event()))
             return
@@ -51,10 +58,13 @@ class Stopwatch:
         """(wall seconds, seconds by part) since the previous edge; waits for the device, then starts anew."""
         self.mark("other")
         if self._cuda:
-            torch.cuda.synchronize()
+            # Up to the last mark, and not the whole device: copies of a checkpoint in streams of their own go on.
             previous = self._origin
+            if self._events:
+                self._events[-1][1].synchronize()
             for part, event in self._events:
                 self._parts[part] += previous.elapsed_time(event) / 1e3
+                self._free.append(previous)
                 previous = event
             self._origin, self._events = previous, []
         now = time.perf_counter()

@@ -44,6 +44,8 @@ def shown(run: Any, work: Work, also_due: Callable[[Any], bool] = _never) -> Ite
         if not peak and run.trainee.device.type == "cuda":
             run.trainee.choices.append(Choice("mfu", "left out", "no peak_tflops is given"))
         log = Progress(run, work, peak or None, tracker, also_due)
+    else:
+        run.stopwatch.on = False
     try:
         yield log
         log.last(run)

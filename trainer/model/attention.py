@@ -12,8 +12,9 @@ takes the last, and plain matrix products instead of it in bfloat16 (`trainer.mo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
@@ -40,12 +41,38 @@ class DocumentAttention:
         self.borders: Any = None
         self.causal = True
         self.prepared: Any = None  # what a path computes once per row (FlexAttention's block mask)
+        self.varlen: Any = None  # torch's varlen_attn, where that is the path
+        self.traced = False  # compiled layers look into `trace`
+        self.slots = 0  # of the row in work
 
     def enter(self, lengths: tuple[int, ...], borders: torch.Tensor, causal: bool = True) -> None:
         """The documents of the row about to be computed; holds until the next call, so that recomputation sees the
         same.
         """
         self.lengths, self.borders, self.causal, self.prepared = lengths, borders, causal, None
+        if self.traced:
+            self.slots = sum(lengths)
+            torch._dynamo.maybe_mark_dynamic(borders, 0)
+
+    def trace(
+        self, module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, scaling: Any = None,
+        **kwargs: Any,
+    ) -> tuple[torch.Tensor, None]:  # fmt: skip
+        """`forward` on the varlen path as a compiler can take it whole into a layer's graph: it reads no number of the
+        documents. The longest document is said to be the row, which only starts blocks that find nothing to do, so that
+        rows of one size are one graph.
+        """
+        scale = float(scaling) if scaling is not None else float(query.shape[-1]) ** -0.5
+        if torch.is_autocast_enabled(query.device.type):
+            dtype = torch.get_autocast_dtype(query.device.type)
+            query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+        q, k, v = (tensor.squeeze(0).transpose(0, 1).contiguous() for tensor in (query, key, value))
+        window = (-1, 0) if self.causal else (-1, -1)
+        out = self.varlen(
+            q, k, v, self.borders, self.borders, self.slots, self.slots, scale=scale, window_size=window,
+            enable_gqa=q.shape[1] != k.shape[1],
+        )  # fmt: skip
+        return out.unsqueeze(0), None
 
     def forward(
         self,
@@ -77,7 +104,8 @@ class DocumentAttention:
             # nothing of varlen_attn, flash-attn and FlexAttention, which refuse float32 and mixed inputs.
             dtype = torch.get_autocast_dtype(query.device.type)
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
-        return self._path(self, query[0], key[0], value[0], scale)[None], None
+        # squeeze: the backward pass of an index would fill a tensor with zeros and copy into it, three times a layer.
+        return self._path(self, query.squeeze(0), key.squeeze(0), value.squeeze(0), scale).unsqueeze(0), None
 
     @contextmanager
     def instead_of_sdpa(self) -> Iterator[None]:
@@ -217,6 +245,14 @@ def _find_varlen() -> Path:
     return varlen_path(varlen_attn)
 
 
+def _traceable() -> Any:
+    """torch's varlen_attn where a compiler can take it whole: an operator with scale and shared heads (2.12 on)."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    known = inspect.signature(varlen_attn).parameters
+    return varlen_attn if {"window_size", "scale", "enable_gqa"} <= set(known) else None
+
+
 def _find_flash() -> Path:
     from flash_attn import flash_attn_varlen_func  # type: ignore[import-not-found,unused-ignore]
 
@@ -229,12 +265,39 @@ def _find_flex() -> Path:
     return _flex(torch.compile(flex_attention), create_block_mask)
 
 
-def trial(attention: DocumentAttention, device: torch.device, dtype: torch.dtype) -> None:
-    """Both passes over a few tokens. Raises what the kernel raises: a build of torch may lack a kernel that it has the
-    function of, and a compiler may be missing, which is better known before the model is built.
+@dataclass(frozen=True)
+class Heads:
+    """A model's attention: heads of queries, heads of the keys and values that they share, and the width of each."""
+
+    query: int = 4
+    shared: int = 2
+    width: int = 64
+
+    @staticmethod
+    def of(config: Mapping[str, Any]) -> Heads:
+        """What a config.json says, as far as it does."""
+        values = {**config, **(config.get("text_config") or {})}
+        query = values.get("num_attention_heads") or values.get("n_head")
+        hidden = values.get("hidden_size") or values.get("n_embd")
+        if not isinstance(query, int) or not isinstance(hidden, int):
+            return Heads()
+        return Heads(query, values.get("num_key_value_heads") or query, values.get("head_dim") or hidden // query)
+
+
+def trial(
+    attention: DocumentAttention, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24
+) -> None:
+    """Both passes over a row of the model's own heads. Raises what the kernel raises: a build of torch may lack a
+    kernel that it has the function of, a compiler may be missing, and a width may need more shared memory than the chip
+    has, which is better known before the model is built.
     """
-    query, key, value = (torch.randn(1, heads, 24, 64, device=device, dtype=dtype) for heads in (4, 2, 2))
-    attention.enter((16, 8), torch.tensor([0, 16, 24], dtype=torch.int32, device=device))
+    heads = heads or Heads()
+    query, key, value = (
+        torch.randn(1, count, tokens, heads.width, device=device, dtype=dtype)
+        for count in (heads.query, heads.shared, heads.shared)
+    )
+    first = 2 * tokens // 3
+    attention.enter((first, tokens - first), torch.tensor([0, first, tokens], dtype=torch.int32, device=device))
     inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
     out, _ = attention.forward(None, inputs[0], inputs[1], inputs[2], None)
     out.sum().backward()
@@ -242,8 +305,12 @@ def trial(attention: DocumentAttention, device: torch.device, dtype: torch.dtype
         raise ArithmeticError("its gradients are not finite")
 
 
-def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> tuple[DocumentAttention, str]:
-    """The attention for packed rows and the reason for it; TrainerError when the one asked for cannot run here."""
+def choose(
+    wanted: str, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24
+) -> tuple[DocumentAttention, str]:
+    """The attention for packed rows of so many tokens and the reason for it; TrainerError when the one asked for cannot
+    run here.
+    """
     found: dict[str, Callable[[], Path]] = {"varlen": _find_varlen, "flash-attn": _find_flash, "flex": _find_flex}
     why: list[str] = []
     for name in found if wanted == "auto" else [wanted]:
@@ -256,7 +323,8 @@ def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> tuple[Docum
             else:
                 try:
                     attention = DocumentAttention(name, found[name]())
-                    trial(attention, device, dtype)
+                    attention.varlen = _traceable() if name == "varlen" else None
+                    trial(attention, device, dtype, heads, tokens)
                     return attention, "; ".join([*why, f"{name} works"])
                 except TrainerError:
                     raise
@@ -271,11 +339,8 @@ def choose(wanted: str, device: torch.device, dtype: torch.dtype) -> tuple[Docum
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
 
 
-def install(attention: DocumentAttention, compiling: bool) -> tuple[str, Any, str]:
-    """(attn_implementation for the model, context manager to hold during the run, which way and why).
-
-    Compiled layers call the function as it is: its loop over documents would be compiled anew for every row.
-    """
+def install(attention: DocumentAttention) -> tuple[str, Any, str]:
+    """(attn_implementation for the model, context manager to hold during the run, which way and why)."""
     try:
         import transformers.masking_utils  # noqa: F401 - its presence says that unknown attentions get no mask
         from transformers import AttentionInterface
@@ -284,17 +349,44 @@ def install(attention: DocumentAttention, compiling: bool) -> tuple[str, Any, st
         return "sdpa", attention.instead_of_sdpa(), way
     name = f"{NAME}_{id(attention)}"  # each model of a process has its own, or they would answer for each other
     AttentionInterface.register(name, attention.forward)
-    if compiling:
-        leave_uncompiled(attention, name)
     return name, _nothing(), "registered in transformers' AttentionInterface, without a mask"
 
 
-def leave_uncompiled(attention: DocumentAttention, implementation: str) -> None:
-    """Compiled layers call the function registered as `implementation` without looking into it."""
-    if implementation.startswith(NAME):
-        from transformers import AttentionInterface
+@contextmanager
+def changing_shapes(device: torch.device) -> Iterator[None]:
+    """scaled_dot_product_attention without cuDNN's kernel where another is on: it plans anew for every shape.
 
-        AttentionInterface.register(implementation, torch.compiler.disable(attention.forward))
+    About a second each on a B200, where every batch of padded rows has a shape of its own, as has every new token of a
+    sampled answer (modelscope/FunASR pull request 3705: 0.244 s a step with it, 0.068 s without and compiled), and
+    before cuDNN 9.26 its backward pass can give NaN with a mask (pytorch issue 196678).
+    """
+    cuda = torch.backends.cuda
+    others = cuda.flash_sdp_enabled() or cuda.mem_efficient_sdp_enabled() or cuda.math_sdp_enabled()
+    if device.type != "cuda" or not others or not getattr(cuda, "cudnn_sdp_enabled", lambda: False)():
+        yield
+        return
+    cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        cuda.enable_cudnn_sdp(True)
+
+
+def for_compiled_layers(attention: DocumentAttention, implementation: str, config: Any) -> str:
+    """What compiled layers call as `implementation`, in words: the traceable form, within their graph, or the function
+    as it is, without looking into it.
+    """
+    if not implementation.startswith(NAME):
+        return "the model's own attention in the graph"
+    from transformers import AttentionInterface
+
+    special = any(getattr(config, name, None) for name in ("sliding_window", "attn_logit_softcapping"))
+    attention.traced = attention.varlen is not None and not special
+    if attention.traced:
+        AttentionInterface.register(implementation, attention.trace)
+        return "attention in the graph"
+    AttentionInterface.register(implementation, torch.compiler.disable(attention.forward))
+    return "two graphs a layer, with attention between them"
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import json
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -18,7 +18,8 @@ from trainer.data.batches import Batch, packed
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import kernels, quantized, unreadable
+from trainer.model import kernels, narrow, quantized, unreadable
+from trainer.model.losses import Pieces
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
@@ -42,6 +43,10 @@ class Trainee:
     own_logits: bool = False  # the model does more to its logits than one matrix product
     implementation: str = ""  # the name under which the model finds its attention
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
+    loss_pieces: Pieces = field(default_factory=Pieces)
+    through: Callable[..., Any] = field(
+        default=lambda function, *given: function(*given)
+    )  # where a wrapper wants calls
 
     def computing(self) -> Any:
         """Context of a forward pass: autocast, unless everything is float32."""
@@ -69,14 +74,27 @@ class Trainee:
         return self.model.get_output_embeddings().weight
 
 
-def build(settings: Settings, workload: Workload | None, processes: int = 1) -> Trainee:
+@dataclass(frozen=True)
+class Place:
+    """How a process holds the model. processes: those that share this machine; frozen: its weights are not trained;
+    sharded: it stays on the host, unchecked, until it is (`trainer.compute.sharding`); hollow: in shapes without
+    content, since another process has the weights.
+    """
+
+    processes: int = 1
+    frozen: bool = False
+    sharded: bool = False
+    hollow: bool = False
+
+
+def build(settings: Settings, workload: Workload | None, place: Place = Place()) -> Trainee:
     """The model the settings ask for, on its device, in training mode and checked.
 
-    processes: those that share this machine. TrainerError says what is wrong.
+    Frozen weights come to the device in the format in which they stay. TrainerError says what is wrong.
     """
     device, device_choice = choose_device(settings.device)
     precision = choose_precision(settings.precision, device)
-    choices = [device_choice, precision, choose_threads(settings.threads, processes)]
+    choices = [device_choice, precision, choose_threads(settings.threads, place.processes)]
     dtype = DTYPES[precision.value]
     attention, implementation, held = None, "sdpa", ExitStack()
     if settings.attention == "model":
@@ -84,22 +102,29 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
     elif not settings.packing:
         choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
     else:
-        attention, why = attentions.choose(settings.attention, device, dtype)
-        implementation, context, way = attentions.install(attention, settings.compile == "on")
+        heads = attentions.Heads.of(_config(settings, workload))
+        attention, why = attentions.choose(settings.attention, device, dtype, heads, settings.tokens_per_row)
+        implementation, context, way = attentions.install(attention)
         held.enter_context(context)
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]
+    if attention is None or attention.name == "documents":
+        held.enter_context(attentions.changing_shapes(device))
     torch.manual_seed(settings.seed)
     try:
-        model = load_model(settings, workload, implementation, (device, dtype))
-        model.train()
+        model = load_model(settings, workload, implementation, (device, dtype), place.frozen, place.hollow)
+        if place.frozen:
+            model.requires_grad_(False)
+            hold_frozen(model, dtype)
+        model = (model if place.sharded or quantized.is_quantized(model) else model.to(device)).train()
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
             choices.append(held.enter_context(kernels.installed(model)))
+        if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
+            choices.append(held.enter_context(narrow.installed(model, dtype)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
-        _check(trainee)
-        if settings.compile == "on":
-            compile_layers(trainee)  # after the probes: their few tokens would be compiled first, and for any length
+        if not place.sharded:
+            check(trainee)
     except BaseException:
         held.close()
         raise
@@ -107,17 +132,33 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
 
 
 def load_model(
-    settings: Settings, workload: Workload | None, implementation: str, place: tuple[torch.device, torch.dtype] = HOST
+    settings: Settings,
+    workload: Workload | None,
+    implementation: str,
+    place: tuple[torch.device, torch.dtype] = HOST,
+    frozen: bool = False,
+    hollow: bool = False,
 ) -> Any:
-    """The model in float32, from its folder, or with random weights from torch's present seed; what `quantize` asks
-    for is narrower, for products in the place's precision.
+    """The model in float32 on the host, from its folder, or with random weights from torch's present seed; what
+    `quantize` asks for is narrower, at the place, for products in its precision.
+
+    frozen: in the number format of its files; hollow: its parameters have shapes and no content.
     """
-    narrow = quantized.options(settings, *place)
-    model = _loaded(settings, workload, implementation, narrow)
-    return model if narrow else model.to(place[0])
+    if hollow:
+        from accelerate import init_empty_weights
+
+        with init_empty_weights(include_buffers=False):
+            model = _loaded(settings, workload, implementation, in_precision(torch.float32), hollow=True)
+        model.tie_weights()  # empty parameters are made anew one by one
+        return model
+    packed_narrow = quantized.options(settings, *place)
+    dtype = "auto" if frozen and not packed_narrow else torch.float32
+    return _loaded(settings, workload, implementation, {**in_precision(dtype), **packed_narrow})
 
 
-def _loaded(settings: Settings, workload: Workload | None, implementation: str, narrow: dict[str, Any]) -> Any:
+def _loaded(
+    settings: Settings, workload: Workload | None, implementation: str, how: dict[str, Any], hollow: bool = False
+) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
 
@@ -129,9 +170,10 @@ def _loaded(settings: Settings, workload: Workload | None, implementation: str, 
                 "no-model", f"{folder}: no config.json there", "Give a folder written by save_pretrained."
             )
         with unreadable.named(folder, "Check the files of that folder."):
-            return AutoModelForCausalLM.from_pretrained(
-                folder, attn_implementation=implementation, **in_precision(torch.float32), **narrow
-            )
+            if hollow:
+                known = AutoConfig.from_pretrained(folder)
+                return AutoModelForCausalLM.from_config(known, attn_implementation=implementation, **how)
+            return AutoModelForCausalLM.from_pretrained(folder, attn_implementation=implementation, **how)
     if settings.model_config:
         path = Path(settings.model_config)
         try:
@@ -151,7 +193,32 @@ def _loaded(settings: Settings, workload: Workload | None, implementation: str, 
         return AutoModelForCausalLM.from_config(config, attn_implementation=implementation)
 
 
-def in_precision(dtype: torch.dtype) -> dict[str, torch.dtype]:
+def _config(settings: Settings, workload: Workload | None) -> dict[str, Any]:
+    """The model's configuration as it is written; {} where it cannot be read, which loading will tell."""
+    path = Path(settings.model) / "config.json" if settings.model else Path(settings.model_config or "")
+    if not settings.model and not settings.model_config:
+        return workload.config if workload else {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def hold_frozen(model: Any, dtype: torch.dtype) -> None:
+    """Frozen matrices of linear layers in `dtype`, all else in float32. Norms, biases and an untied embedding feed the
+    residual stream, which is as precise as they are.
+    """
+    matrices = {
+        id(module.weight) for module in model.modules()
+        if isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"
+    }  # fmt: skip
+    for parameter in model.parameters():
+        if not parameter.requires_grad and parameter.is_floating_point():  # what is quantised stays as it is
+            parameter.data = parameter.data.to(dtype if id(parameter) in matrices else torch.float32)
+
+
+def in_precision(dtype: Any) -> dict[str, Any]:
     """`from_pretrained`'s option for the precision of the weights, under the name that this transformers has for it."""
     import transformers
 
@@ -164,12 +231,17 @@ def size(model: Any) -> Model:
     return Model(sum(map(flops.weights_in, parameters)), sum(p.numel() for p in parameters if p.requires_grad))
 
 
-def compile_layers(trainee: Trainee) -> None:
-    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes."""
+def compile_layers(trainee: Trainee) -> str:
+    """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes. Returns what
+    becomes of attention, in words.
+    """
+    how = "the model's own attention in the graph"
     if trainee.attention is not None:
-        attentions.leave_uncompiled(trainee.attention, trainee.implementation)
+        config = trainee.model.config
+        how = attentions.for_compiled_layers(trainee.attention, trainee.implementation, config)
     for layer in trainee.model.get_decoder().layers:
         layer.compile()
+    return how
 
 
 def recompute(model: Any, rung: str, same_masks: bool) -> None:
@@ -202,7 +274,7 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
             layer.gradient_checkpointing = False
 
 
-def _check(trainee: Trainee) -> None:
+def check(trainee: Trainee) -> None:
     """Two probes of a few tokens: does a second document change when one is packed before it, and is the head one
     product?
     """
@@ -216,19 +288,24 @@ def _check(trainee: Trainee) -> None:
         tolerance = max(tolerance, TOLERANCE[torch.bfloat16])
     if trainee.device.type == "cuda" and torch.get_float32_matmul_precision() != "highest":
         tolerance = max(tolerance, TF32_TOLERANCE)
+
+    def hidden(batch: Batch) -> torch.Tensor:
+        states: torch.Tensor = trainee.through(trainee.hidden, batch)
+        return states
+
     trainee.model.eval()  # dropout would make any two passes differ
     try:
         with torch.no_grad(), trainee.computing():
             if trainee.attention is not None:
-                apart, together = trainee.hidden(alone), trainee.hidden(both)[len(first) :]
+                apart, together = hidden(alone), hidden(both)[len(first) :]
                 if _difference(apart, together) > tolerance:
                     raise TrainerError(
                         "documents-leak",
                         "with this model a document's states depend on its neighbours in a packed row",
                         "Train it with packing=false and attention=model.",
                     )
-                product = trainee.hidden(alone) @ trainee.head.t().to(apart.dtype)
-                trainee.own_logits = _difference(trainee.logits(alone), product) > tolerance
+                product = trainee.through(lambda: torch.nn.functional.linear(trainee.hidden(alone), trainee.head))
+                trainee.own_logits = _difference(trainee.through(trainee.logits, alone), product) > tolerance
     finally:
         trainee.model.train()
     if trainee.own_logits:

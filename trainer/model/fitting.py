@@ -26,6 +26,7 @@ def fit(
     """
     batches = prepared.source.step(0, 0)
     settings = _compile(trainee, prepared, settings, group, steps, before, batches)
+    trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)
     slots = max(batch.slots for batch in batches)
@@ -37,6 +38,10 @@ def fit(
     rung, limit = max(group.gathered((RUNGS.index(plan.rung), plan.slots_limit)))
     rung = RUNGS.index(before["recompute"]) if before.get("recompute") in RUNGS else rung
     trainee.choices.append(choice)
+    if not settings.loss_chunk and "loss_chunk" not in before:
+        trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
+    if trainee.loss_pieces.chunk_bytes:
+        trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
     if RUNGS[rung] != "none":
         recompute(trainee.model, RUNGS[rung], settings.recompute_rng)
     return replace(settings, recompute=RUNGS[rung]), before.get("slots_limit", limit)
@@ -51,7 +56,7 @@ def _compile(
     before: dict[str, Any],
     batches: Any,
 ) -> Settings:
-    on = settings.compile == "on"
+    on, reason = settings.compile == "on", "asked for"
     if settings.compile == "auto":
         device = trainee.device
         decision = compiling.Decision(False, "a measured run ends before it pays")
@@ -61,13 +66,16 @@ def _compile(
             work = flops.work_of(trainee.model).of(Counts.of(batches))
             seconds = compiling.predicted_seconds(work, device, settings.peak_tflops * 1e12)
             decision = compiling.decide(steps, seconds, device.type, compiling.missing_tool(device))
-        on = bool(group.gathered(decision.on)[0])
-        trainee.choices.append(Choice("compile", "on" if on else "off", decision.reason))
-        if on:
-            compile_layers(trainee)
+        on, reason = bool(group.gathered(decision.on)[0]), decision.reason
     if on:
         compiling.keep_compiled(trainee.device)
+        faults = [fault for fault in group.gathered(compiling.tried(trainee.device)) if fault]
+        on, reason = not faults, faults[0] if faults else reason
+    if on:
         prepared.source.fill = True
+        reason = f"{reason}; {compile_layers(trainee)}"
+    if settings.compile != "off":
+        trainee.choices.append(Choice("compile", "on" if on else "off", reason))
     return replace(settings, compile="on" if on else "off")
 
 

@@ -106,7 +106,7 @@ class _Turning:
 @contextmanager
 def installed(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
-    norms = [module for module in model.modules() if _is_norm(module)]
+    norms = [module for module in model.modules() if is_norm(module)]
     # Within a layer products follow. What the last norm hands on leaves the model: it stays float32.
     layers = getattr(model.get_decoder(), "layers", ())
     within = {module for layer in layers for module in layer.modules()}
@@ -174,7 +174,7 @@ def _compiling() -> bool:
     return hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
 
 
-def _is_norm(module: Any) -> bool:
+def is_norm(module: Any) -> bool:
     """A module called ...RMSNorm with one weight that computes what RootMeanSquare does."""
     weight = getattr(module, "weight", None)
     if not type(module).__name__.endswith("RMSNorm") or not hasattr(module, "variance_epsilon") or weight is None:
@@ -186,7 +186,7 @@ def _is_norm(module: Any) -> bool:
         return _agree(
             lambda y, w: RootMeanSquare.apply(y, w, module.variance_epsilon, torch.float32),
             lambda y, w: torch.func.functional_call(module, {"weight": w}, (y,)),
-            (x, weight.detach() + _numbers(weight.shape[0])),
+            (x, 1 + _numbers(weight.shape[0])),  # its own may have no content yet
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from trainer.errors import TrainerError
-from trainer.model.build import Trainee, load_model
+from trainer.model.build import Trainee, hold_frozen, load_model
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -23,6 +23,11 @@ from trainer.settings import Settings
 def rank_of(settings: Settings, unsaid: int) -> int:
     """The adapters' rank; `unsaid` is the task's own choice where the setting leaves it open (-1)."""
     return unsaid if settings.lora_rank < 0 else settings.lora_rank
+
+
+def freezes(settings: Settings, unsaid: int = 0) -> bool:
+    """Does `add` freeze the model?"""
+    return rank_of(settings, unsaid) > 0 or bool(settings.adapter)
 
 
 def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
@@ -62,7 +67,10 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
         if isinstance(module, LoraLayer):
             module.cast_input_dtype_enabled = False
             count += 1
-    _hold_frozen(trainee.model, trainee.dtype)
+    hold_frozen(trainee.model, trainee.dtype)
+    for parameter in trainee.model.parameters():
+        if parameter.requires_grad:  # masters, though peft makes them in the format of what they are added to
+            parameter.data = parameter.data.float()
     held = str(trainee.dtype).replace("torch.", "") if settings.quantize == "none" else settings.quantize
     reason = f"alpha {alpha:g} on {count} layers ({', '.join(names[:8])}); all else is frozen, in {held}"
     kind = ("DoRA, " if config.use_dora else "") + ("rsLoRA, " if config.use_rslora else "")
@@ -150,19 +158,3 @@ def merge(trainee: Trainee) -> None:
     trainee.model.float()
     trainee.model = trainee.adapters.merge_and_unload()
     trainee.adapters = None
-
-
-def _hold_frozen(model: Any, dtype: torch.dtype) -> None:
-    """Frozen matrices of linear layers in `dtype`. Norms, biases and an untied embedding stay float32: they feed the
-    residual stream, which autocast keeps in float32 too.
-    """
-    for module in model.modules():
-        weight = getattr(module, "weight", None)
-        is_matrix = isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D"
-        if (
-            is_matrix
-            and isinstance(weight, torch.nn.Parameter)
-            and not weight.requires_grad
-            and weight.is_floating_point()
-        ):
-            weight.data = weight.data.to(dtype)

@@ -6,6 +6,7 @@ What a model needs is counted here; what a step takes at its worst then is `trai
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,54 +14,60 @@ from typing import Any
 
 import torch
 
-from trainer.compute import randomness
+from trainer.compute import randomness, sharding
 from trainer.data.batches import packed, padded
 from trainer.model.build import Trainee
 from trainer.model.peak import MARGIN, RUNGS, Footprint
 from trainer.report import Choice
 
+CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
 PROBE = 128  # tokens of the smaller probing pass
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The rung, the most slots computed at once (0: whole micro-batches), and the reason for both."""
+    """The rung, the most slots computed at once (0: whole micro-batches), the reason for both, and the bytes of logits
+    at once (0: as the loss has it).
+    """
 
     rung: str
     slots_limit: int
     reason: str
+    chunk: int = 0
 
 
-def plan(need: Footprint, budget: float, slots: int, trained_share: float, longest: int) -> Plan:
+def plan(
+    need: Footprint, budget: float, slots: int, trained_share: float, longest: int, chunks: Sequence[int] = (0,)
+) -> Plan:
     """The first that fits `budget` bytes: everything kept, every other layer recomputed, all recomputed, and then
-    smaller pieces of a micro-batch down to its longest document.
+    smaller pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller
+    pieces: of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
 
-    slots: tokens of a micro-batch; trained_share: of them, those predicted.
+    slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
     """
 
-    def fits(rung: str, size: int) -> bool:
-        return need.peak(rung, size, int(size * trained_share)) <= budget
+    def fits(rung: str, size: int, chunk: int = chunks[-1]) -> bool:
+        return need.peak(rung, size, int(size * trained_share), chunk) <= budget
 
     def told(rung: str, size: int) -> str:
-        return (
-            f"about {_gigabytes(need.peak(rung, size, int(size * trained_share)))} of {_gigabytes(budget)} free for "
-            f"{size} tokens at once"
-        )
+        bytes_needed = need.peak(rung, size, int(size * trained_share), chunks[-1])
+        return f"about {_gigabytes(bytes_needed)} of {_gigabytes(budget)} free for {size} tokens at once"
 
     for rung in RUNGS:
-        if fits(rung, slots):
+        chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
+        if chunk is not None:
             before = (
                 ""
                 if rung == "none"
                 else f"; without it {_gigabytes(need.peak('none', slots, int(slots * trained_share)))}"
             )
-            return Plan(rung, 0, told(rung, slots) + before)
+            return Plan(rung, 0, told(rung, slots) + before, chunk)
     size = slots
     while size // 2 >= longest:
         size //= 2
         if fits("full", size):
-            return Plan("full", size, told("full", size))
-    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit")
+            return Plan("full", size, told("full", size), chunks[-1])
+    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
 def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
@@ -71,17 +78,21 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     model, head = trainee.model, trainee.head
     embedding = model.get_input_embeddings().weight
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    # What is frozen is held in the compute precision already (`trainer.model.lora`).
+    casts = sum(
+        2.0 * p.numel()
+        for p in model.parameters()
+        if p.is_floating_point() and p.dtype != trainee.dtype and _is_factor(p, embedding, head)
+    )
+    if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
+        around = 2.0 * head.numel()
+        casts = 2 * max(0.0, casts - around) / max(1, len(model.get_decoder().layers)) + around
     inside, outside, entry = _kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
         moments=8.0 * trained / shards,
         gradients=(4.0 + 4.0 * copies) * trained / shards,
-        # What is frozen is held in the compute precision already (`trainer.model.lora`).
-        casts=sum(
-            2.0 * p.numel()
-            for p in model.parameters()
-            if p.is_floating_point() and p.dtype != trainee.dtype and _is_factor(p, embedding, head)
-        ),
+        casts=casts,
         layers=len(model.get_decoder().layers),
         inside=inside,
         outside=outside,
@@ -114,7 +125,7 @@ def _kept(trainee: Trainee) -> tuple[float, float, float]:
 
 def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
     """Bytes kept by a pass over so many tokens, in two documents."""
-    weights = {p.untyped_storage().data_ptr() for p in trainee.model.parameters()}
+    weights = {sharding.own(p).untyped_storage().data_ptr() for p in trainee.model.parameters()}
     seen: set[int] = set()
     kept = {"inside": 0, "outside": 0, "entry": 0}
     where: list[str] = ["outside"]
@@ -124,7 +135,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
         if storage.data_ptr() not in seen | weights:
             seen.add(storage.data_ptr())
             kept[where[-1]] += storage.nbytes()
-        return tensor
+        return tensor.detach()  # else a node would hold what it has made, and the graph would never be let go
 
     def enter(module: Any, inputs: Any) -> None:  # noqa: ARG001 - a hook's signature
         kept["entry"] += inputs[0].numel() * inputs[0].element_size() if inputs else 0
@@ -138,7 +149,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():
-            trainee.hidden(batch)
+            trainee.through(trainee.hidden, batch)
     randomness.restore_torch(trainee.device, before)
     return kept["inside"], kept["outside"], kept["entry"]
 
@@ -180,7 +191,7 @@ def choose(
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
         return Plan("none", 0, reason), Choice("recompute", "none", reason)
-    found = plan(need, budget, *shape)
+    found = plan(need, budget, *shape, chunks=CHUNKS if trainee.device.type == "cuda" else (0,))
     value = found.rung + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
     return found, Choice("recompute", value, found.reason)
 

@@ -108,6 +108,18 @@ class ComputeOptions:
     threads: int = option(
         0, "CPU threads of torch; 0: this process's part of the cores it may use", least=0, rare=True, result=False
     )
+    residual: str = option(
+        "auto", "number format of the states between the products: auto is theirs on a GPU in bfloat16",
+        ("auto", "float32"), rare=True,
+    )  # fmt: skip
+    loss_chunk: int = option(
+        0, "MiB of logits at once, counted as float32", least=0, rare=True, result=False,
+        shown="by the free memory of a GPU: 2048 down to 256",
+    )  # fmt: skip
+    exchange: str = option(
+        "auto", "number format in which several processes exchange gradients, or gather shards: auto is that of the "
+        "products", ("auto", "float32"), rare=True,
+    )  # fmt: skip
     parallel: str = option(
         "auto", "several processes: auto takes what accelerate launch says, else ddp", ("auto", "ddp", "fsdp2"),
         rare=True, result=False,

@@ -35,6 +35,10 @@ class Task:
         """Change the freshly built model before the optimizer sees it: adapters, when they are asked for."""
         lora.add(trainee, settings, self.adapter_rank)
 
+    def freezes(self, settings: Settings) -> bool:
+        """Are only adapters trained?"""
+        return lora.freezes(settings, self.adapter_rank)
+
     def loss(self, trainee: Trainee, batch: Any, settings: Settings, scale: float) -> torch.Tensor:
         """`scale` x the summed loss of one micro-batch, a float32 scalar: cross-entropy of the batch's targets.
 
@@ -47,7 +51,8 @@ class Task:
         with trainee.computing():
             if settings.head == "all" or trainee.own_logits:
                 return all_logits_loss(trainee.logits(batch), batch.positions, batch.targets, scale)
-            return token_loss(trainee.hidden(batch)[batch.positions], trainee.head, batch.targets, scale)
+            hidden = trainee.hidden(batch)[batch.positions]
+            return token_loss(hidden, trainee.head, batch.targets, scale, trainee.loss_pieces)
 
     def check_validation(self, settings: Settings) -> None:
         """TrainerError where nothing can be held out."""

@@ -22,12 +22,13 @@ def keep(run: Run, folder: Path, found: dict[str, Any]) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    trained = {n: sharding.whole(p.detach()) for n, p in run.trainee.model.named_parameters() if p.requires_grad}
+    parameters = run.trainee.model.named_parameters()
+    trained = {n: sharding.on_host(p.detach(), run.group.first) for n, p in parameters if p.requires_grad}
     if not run.group.first:
         return
     try:
         with whole.new_folder(folder) as partial:
-            tensors = {name: tensor.to("cpu").contiguous() for name, tensor in trained.items()}
+            tensors = {name: tensor.contiguous() for name, tensor in trained.items()}
             save_file(tensors, partial / "weights.safetensors")
             (partial / "best.json").write_text(json.dumps(found), encoding="utf-8")
     except (OSError, SafetensorError) as error:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.gpu import program
+from tests.benchmarks.gpu import machine, program
 from tests.benchmarks.gpu.session import Session, why
 
 # Asks the program what it expects on each chip it knows, from the baselines of one target file.
@@ -61,7 +61,7 @@ def written(session: Session) -> Path:
 
 
 def _target(session: Session) -> str:
-    return "h200" if session.device.type == "cuda" else "cpu"
+    return machine.target_name(session.device)
 
 
 def record(session: Session, doctor: str, folder: Path, workload: str, processes: int) -> dict[str, Any]:

@@ -35,8 +35,8 @@ def measure(session: Session) -> None:
 
 
 def target(session: Session) -> str:
-    """h200 on a GPU: the doctor must then find that chip, or say what else it is."""
-    return "h200" if session.device.type == "cuda" else "cpu"
+    """The one that names this device: the doctor must then find that chip, or say what else it is."""
+    return machine.target_name(session.device)
 
 
 def words(doctor: str, *more: str) -> list[str]:

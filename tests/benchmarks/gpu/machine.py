@@ -50,6 +50,21 @@ def board(device: torch.device) -> dict[str, Any]:
     return next((row for row in table["gpu"] if name in (row["name"], *row.get("aliases", ()))), {})
 
 
+def target_name(device: torch.device) -> str:
+    """The target whose file names this device: what is measured here belongs there. ValueError where none does, since
+    a neighbour's file would be the wrong place for it.
+    """
+    if device.type != "cuda":
+        return "cpu"
+    import tomllib  # Python 3.11 on
+
+    name = torch.cuda.get_device_name(device)
+    for path in sorted((ROOT / "lockfiles" / "targets").glob("*.toml")):
+        if name in tomllib.loads(path.read_text("utf-8")).get("gpu", {}).get("names", ()):
+            return path.stem
+    raise ValueError(f"no target names {name}: add it to one of lockfiles/targets, or write one for it")
+
+
 def peak_flops(device: torch.device) -> float | None:
     """Dense tensor-core peak in FLOP/s; None for a CPU or a GPU without a row."""
     peak = board(device).get("peak", {})

@@ -35,7 +35,7 @@ def measure(session: Session) -> None:
 
 def under(doctor: str, folder: Path, session: Session) -> list[str]:
     """The words before a measured command."""
-    target = "h200" if session.device.type == "cuda" else "cpu"
+    target = machine.target_name(session.device)
     report = "json=%s" % (folder / "measured.json")
     return [
         doctor, "-m", "envdoctor", "run", "--measure", "--no-flags", "--target", target, "--env",

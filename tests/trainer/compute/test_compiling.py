@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -71,3 +75,38 @@ def test_compiled_layers_give_the_same_gradients(tiny: dict) -> None:
     left, right = gradients(plain, batches), gradients(compiled, batches)
     assert left[0] == pytest.approx(right[0], abs=1e-5)
     assert all(torch.allclose(left[1][name], right[1][name], rtol=1e-4, atol=1e-6) for name in left[1])
+
+
+def test_a_gpu_needs_triton_a_c_compiler_and_pythons_header(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = torch.device("cuda")
+    monkeypatch.setattr(compiling.util, "find_spec", lambda name: None)
+    assert compiling.missing_tool(cuda) == "triton"
+    monkeypatch.setattr(compiling.util, "find_spec", lambda name: object())
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert compiling.missing_tool(cuda) == "C compiler"
+    (tmp_path / "gcc").write_text("#!/bin/sh\n")
+    (tmp_path / "gcc").chmod(0o755)
+    monkeypatch.setattr(compiling.sysconfig, "get_path", lambda name: str(tmp_path))
+    assert "Python.h" in compiling.missing_tool(cuda)
+    (tmp_path / "Python.h").write_text("")
+    assert compiling.missing_tool(cuda) is None
+
+
+@pytest.mark.slow
+def test_a_compiler_that_fails_leaves_the_run_uncompiled_and_says_why(tiny: dict, tmp_path) -> None:
+    """In a process of its own: what this one has compiled already would not be compiled again."""
+    broken = tmp_path / "g++"
+    broken.write_text("#!/bin/sh\necho 'no such header' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    settings = {**tiny, "compile": "on", "max_steps": 2, "save_model": False, "output": str(tmp_path / "run")}
+    (tmp_path / "s.json").write_text(json.dumps(settings))
+    done = subprocess.run(
+        [sys.executable, "-m", "trainer", "sft", "--config", str(tmp_path / "s.json"), "--report", str(tmp_path / "r")],
+        env={**os.environ, "CXX": str(broken), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "i")},
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    choices = {choice["what"]: choice for choice in json.loads((tmp_path / "r").read_text())["choices"]}
+    assert choices["compile"]["value"] == "off"
+    assert "trial failed" in choices["compile"]["reason"]

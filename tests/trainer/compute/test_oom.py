@@ -142,3 +142,21 @@ def test_the_limit_outlives_an_interruption(tiny: dict, tmp_path) -> None:
     again = prepare_run(tiny)
     restore(again, *save.read(save.newest(tmp_path / "c")[0]))
     assert again.slots_limit == run.slots_limit
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported at some other API call",
+        "NCCL error in: ProcessGroupNCCL.cpp, unhandled cuda error\nLast error:\nCuda failure 2 'out of memory'",
+    ],
+)
+def test_libraries_that_find_no_memory_are_understood(said: str) -> None:
+    assert oom.is_out_of_memory(RuntimeError(said))
+
+
+def test_a_library_that_is_broken_is_not_out_of_memory() -> None:
+    assert not oom.is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED"))
+    assert not oom.is_out_of_memory(RuntimeError("CUDA error: an illegal memory access was encountered"))

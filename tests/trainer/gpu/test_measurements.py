@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.benchmarks.gpu import agreement, attention, claims, probes, rivals, runs, trainer_speed
+from tests.benchmarks.gpu import agreement, attention, claims, machine, probes, rivals, runs, trainer_speed
 from tests.benchmarks.gpu.session import Session
 from trainer.measure.protocol import Protocol
 
@@ -189,6 +189,25 @@ def test_known_values_come_from_the_chips_own_target(tmp_path: Path, monkeypatch
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA H200")
     assert probes.known_values(one)["copy_gbs"] == "4800"
     assert probes.known_values(one)["matmul_bf16_gflops"] == "989500 / 794500"
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100"), ("NVIDIA GeForce RTX 4090", "rtx4090"),
+     ("Tesla T4", "t4")],
+)  # fmt: skip
+def test_what_is_measured_goes_into_the_target_of_its_device(
+    name: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert machine.target_name(torch.device("cpu")) == "cpu"
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: name)
+    assert machine.target_name(torch.device("cuda")) == target
+
+
+def test_a_device_of_no_target_is_not_recorded_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "NVIDIA Z9")
+    with pytest.raises(ValueError, match="no target names NVIDIA Z9"):
+        machine.target_name(torch.device("cuda"))
 
 
 def test_batches_for_the_other_trainer_hold_what_ours_hold(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_kernels_that_autocast_does_not_know_get_its_number_format(tmp_path: Pat
     lora.add(trainee, settings)
     assert trainee.attention is not None
     trainee.attention._path = kernel
-    build._check(trainee)
+    build.check(trainee)
     assert seen == {(torch.bfloat16,) * 3}
 
 
@@ -134,7 +134,7 @@ def test_the_varlen_operator_of_this_torch_takes_what_the_model_gives_it(tmp_pat
     from torch.nn.attention.varlen import varlen_attn
 
     state = DocumentAttention("varlen", varlen_path(varlen_attn))
-    name, _, _ = attention.install(state, compiling=False)
+    name, _, _ = attention.install(state)
     with FakeTensorMode():
         plain = build.load_model(_tiny(tmp_path), None, name)
         trainee = build.Trainee(plain, torch.device("cpu"), torch.bfloat16, state, [])

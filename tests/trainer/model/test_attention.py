@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from trainer.model import attention
-from trainer.model.attention import DocumentAttention
+from trainer.model.attention import DocumentAttention, Heads, changing_shapes, trial
 
 LENGTHS = (7, 1, 20, 4)
 
@@ -55,3 +55,53 @@ def test_flex_attention_agrees(causal: bool, kv_heads: int) -> None:
         path = attention._flex(flex_attention, create_block_mask)
         found = by(path, *tensors(kv_heads), causal)
         assert torch.allclose(found, dense(*tensors(kv_heads), causal), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("config", "heads"),
+    [
+        ({"hidden_size": 576, "num_attention_heads": 9, "num_key_value_heads": 3}, Heads(9, 3, 64)),
+        (
+            {"hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128},
+            Heads(16, 8, 128),
+        ),
+        ({"n_embd": 768, "n_head": 12}, Heads(12, 12, 64)),
+        ({"text_config": {"hidden_size": 640, "num_attention_heads": 8}}, Heads(8, 8, 80)),
+        ({}, Heads()),
+    ],
+)
+def test_a_kernel_is_tried_with_the_models_own_heads(config: dict, heads: Heads) -> None:
+    assert Heads.of(config) == heads
+    seen = []
+
+    def path(state, query, key, value, scale):
+        seen.append((tuple(query.shape), tuple(key.shape), state.lengths))
+        key, value = (tensor.repeat_interleave(heads.query // heads.shared, 0) for tensor in (key, value))
+        return torch.nn.functional.scaled_dot_product_attention(query, key, value).transpose(0, 1)
+
+    trial(DocumentAttention("tried", path), torch.device("cpu"), torch.float32, heads, 30)
+    assert seen == [((heads.query, 30, heads.width), (heads.shared, 30, heads.width), (20, 10))]
+
+
+def test_cudnn_is_left_out_where_shapes_change_and_is_back_after() -> None:
+    cuda = torch.backends.cuda
+    assert cuda.cudnn_sdp_enabled()
+    with changing_shapes(torch.device("cuda")):
+        assert not cuda.cudnn_sdp_enabled()
+        assert cuda.flash_sdp_enabled()
+    assert cuda.cudnn_sdp_enabled()
+    with changing_shapes(torch.device("cpu")):
+        assert cuda.cudnn_sdp_enabled()
+
+
+def test_cudnn_stays_where_nothing_else_is_on() -> None:
+    cuda = torch.backends.cuda
+    others = (cuda.enable_flash_sdp, cuda.enable_mem_efficient_sdp, cuda.enable_math_sdp)
+    for switch in others:
+        switch(False)
+    try:
+        with changing_shapes(torch.device("cuda")):
+            assert cuda.cudnn_sdp_enabled()
+    finally:
+        for switch in others:
+            switch(True)

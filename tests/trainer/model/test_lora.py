@@ -9,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from tests.trainer.conftest import TINY
 from tests.trainer.running import gradients, prepare_run, same, weights
 from trainer import loop
 from trainer.checkpoints import save
@@ -17,7 +18,7 @@ from trainer.compute import flops
 from trainer.data.counts import Counts
 from trainer.errors import TrainerError
 from trainer.model import lora
-from trainer.model.build import build
+from trainer.model.build import Place, build, load_model
 from trainer.settings import from_mapping
 from trainer.state import Run
 
@@ -235,3 +236,30 @@ def test_targets_by_pattern_are_whole_names(tiny: dict) -> None:
     assert "model.layers." in caught.value.remedy
     with pytest.raises(TrainerError, match="adapter_config"):
         prepare_run({**tiny, "adapter": "/nonexistent"})
+
+
+def test_a_frozen_model_is_loaded_in_the_format_it_stays_in(tiny: dict, tmp_path) -> None:
+    """Narrowed on the host, before anything comes to the device; from a bfloat16 folder, never as float32."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    values = dict(TINY, tie_word_embeddings=False)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
+    model.to(torch.bfloat16).save_pretrained(tmp_path / "model")
+    settings = {**tiny, "model_config": None, "model": str(tmp_path / "model"), "precision": "bfloat16", "lora_rank": 4}
+    trainee = build(from_mapping(settings, "test"), None, Place(frozen=True))
+    kinds = {name: p.dtype for name, p in trainee.model.named_parameters()}
+    assert kinds["model.layers.0.mlp.up_proj.weight"] == kinds["lm_head.weight"] == torch.bfloat16
+    assert kinds["model.embed_tokens.weight"] == kinds["model.layers.0.input_layernorm.weight"] == torch.float32
+    assert not any(p.requires_grad for p in trainee.model.parameters())
+    trainee.held.close()
+
+
+def test_a_hollow_model_has_the_shapes_and_ties_of_the_real_one(tiny: dict) -> None:
+    settings = from_mapping(tiny, "test")
+    hollow, real = (load_model(settings, None, "sdpa", hollow=empty) for empty in (True, False))
+    assert {p.device.type for p in hollow.parameters()} == {"meta"}
+    assert [(n, p.shape, p.dtype) for n, p in hollow.named_parameters()] == [
+        (n, p.shape, p.dtype) for n, p in real.named_parameters()
+    ]
+    assert hollow.lm_head.weight is hollow.model.embed_tokens.weight
+    assert all(torch.equal(a, b) for a, b in zip(hollow.buffers(), real.buffers(), strict=True))

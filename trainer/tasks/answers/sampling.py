@@ -8,7 +8,6 @@ samples what it would have sampled.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +16,11 @@ import numpy as np
 import torch
 
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
-from trainer.compute.oom import OutOfMemory
+from trainer.compute.oom import is_out_of_memory
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import quantized
+from trainer.model.attention import changing_shapes
 from trainer.model.build import load_model
 from trainer.settings import Settings
 
@@ -98,7 +98,7 @@ class Sampler:
         torch.manual_seed(settings.seed)  # random weights are then those that will be trained
         dtype = DTYPES[choose_precision(settings.precision, self.device).value]
         model = load_model(settings, workload, "sdpa", (self.device, dtype))
-        self.model = (model if quantized.is_quantized(model) else model.to(dtype)).eval()
+        self.model = (model if quantized.is_quantized(model) else model.to(device=self.device, dtype=dtype)).eval()
         self.settings, self.tokenizer = settings, tokenizer
         ends = getattr(self.model.generation_config, "eos_token_id", None)
         self.ends = {*([ends] if isinstance(ends, int) else ends or []), tokenizer.eos_token_id} - {None}
@@ -111,8 +111,11 @@ class Sampler:
 
     def answers(self, batch: Sequence[Wanted], cache: bool = True) -> list[Answer]:
         """Sample `batch`; one that does not fit into memory is halved. TrainerError when a single answer does not."""
-        with contextlib.suppress(OutOfMemory):
+        try:
             return self._generate(batch, cache)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
         if len(batch) == 1:
             raise TrainerError(
                 "out-of-memory",
@@ -141,7 +144,7 @@ class Sampler:
             do_sample=False, max_new_tokens=self._new, use_cache=cache, pad_token_id=self.pad,
             eos_token_id=sorted(self.ends) or None,
         )  # fmt: skip
-        with torch.no_grad():
+        with torch.no_grad(), changing_shapes(self.device):
             made = self.model.generate(
                 ids.to(self.device), attention_mask=mask.to(self.device), generation_config=config,
                 logits_processor=LogitsProcessorList([draw]),

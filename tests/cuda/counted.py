@@ -1,0 +1,147 @@
+"""Counted work of a step, before and after, and what it would take on chips that nobody here has: a table.
+
+    python -m tests.cuda.counted --before FOLDER [--output tests/cuda/recorded/counted.json]
+    python -m tests.cuda.counted --show tests/cuda/recorded/counted.json
+
+FOLDER is a checkout of the earlier trainer. Kernels, bytes and operations are counted on tensors without content; times
+are a roofline of them (`seconds`), and no GPU was touched. "compiled" replaces the layers' share of the eager step by
+what Inductor makes of a layer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cuda import environment as environments
+from tests.cuda.child import ROOT, Child
+from tests.cuda.setups import SHAPES, SetUp
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Dense bfloat16 peak and what of it products reach, TFLOP/s; memory that elementwise kernels reach, TB/s."""
+
+    peak: float
+    products: float
+    memory: float
+
+
+# Peaks by the data sheets. Products: the best of many shapes (the H100 by its maker's own measurements about 0.7 of the
+# peak under its power limit, the others likewise); memory: 0.87 of the rated bandwidth.
+CHIPS = {
+    "H100": Rates(989.5, 700, 2.9), "A100": Rates(312, 250, 1.75), "4090": Rates(165.2, 155, 0.92),
+    "B200": Rates(2250, 1500, 6.9),
+}  # fmt: skip
+ATTENTION = 0.6  # of the rate of products
+LEAST = 2.2e-6  # seconds of the smallest kernel
+LAUNCH = 5.5e-6  # seconds of the host for each launch, eager; a compiled graph's launcher needs about half
+BASE: dict[str, Any] = {"precision": "bfloat16", "recompute": "auto", "max_steps": 2}
+SETUPS = {
+    "135m sft 16k": SetUp("sft", {**BASE, "tokens_per_row": 16384}, "135m"),
+    "135m sft 2k": SetUp("sft", {**BASE, "tokens_per_row": 2048}, "135m"),
+    "1b sft 16k": SetUp("sft", {**BASE, "tokens_per_row": 16384}, "1b"),
+    "8b lora 8k": SetUp("sft", {**BASE, "tokens_per_row": 8192, "lora_rank": 16}, "8b"),
+}
+
+
+def seconds(step: dict[str, Any], rates: Rates, compiled: bool) -> tuple[float, float]:
+    """(of the GPU, of the host's launches) for one step."""
+    products = (step["flops"] - step["attention"]) / (rates.products * 1e12)
+    attention = step["attention"] / (ATTENTION * rates.products * 1e12)
+    other = step["other_bytes"] / (rates.memory * 1e12) + step["small"] * LEAST
+    return products + attention + other, step["kernels"] * LAUNCH * (0.5 if compiled else 1.0)
+
+
+def counted(project: Path, environment: environments.Environment) -> dict[str, Any]:
+    """By set-up: the last step, the formula's operations, and what was chosen."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        child = Child(environment, Path(folder), project)
+        for name, set_up in SETUPS.items():
+            answer = child.run(set_up)
+            if answer["error"]:
+                raise SystemExit(answer["error"]["at"])
+            step = {key: value for key, value in answer["steps"][-1].items() if key != "by_kind"}
+            filled = answer["slots"][-1] / set_up.values["tokens_per_row"]
+            choices = answer["choices"]
+            found[name] = {"step": step, "formula": answer["formula"][-1], "filled": filled, "choices": choices}
+        child.close()
+    return found
+
+
+def layers(environment: environments.Environment) -> dict[str, Any]:
+    """By set-up, what a layer is before, eager and compiled."""
+    words = {
+        name: f"{set_up.shape}:{set_up.values['tokens_per_row']}:{set_up.values.get('lora_rank', 0)}"
+        for name, set_up in SETUPS.items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        own = {"TRITON_CACHE_DIR": f"{folder}/t", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/i"}
+        done = subprocess.run(
+            ["nice", str(environment.python), "-m", "tests.cuda.compiled", *words.values()], cwd=ROOT, text=True,
+            env={**environment.variables(ROOT), **own}, capture_output=True, timeout=1800, check=False,
+        )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(done.stderr[-3000:])
+    answer = json.loads(done.stdout.splitlines()[-1])
+    return {name: answer[word] for name, word in words.items()}
+
+
+def compiled(name: str, found: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+    """The eager step with compiled layers: rows are filled, and what a layer was is taken out and put back fused."""
+    step, count = dict(found["step"]), SHAPES[SETUPS[name].shape]["num_hidden_layers"]
+    for key in ("kernels", "other_bytes", "small"):
+        step[key] = max(0, step[key] + count * (one["compiled"][key] - one["eager"][key] * found["filled"]))
+    return step
+
+
+def table(record: dict[str, Any]) -> str:
+    """Markdown, from the raw numbers alone."""
+    head = ["step", "way", "kernels", "GB moved beside products", "peak GB", *CHIPS]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, found in record["after"].items():
+        ways = {way: record[way][name]["step"] for way in ("before", "after") if way in record}
+        ways["after, compiled"] = record["compiled"][name]
+        for way, step in ways.items():
+            cells = [name, way, f"{step['kernels']:,}", f"{step['other_bytes'] / 1e9:.0f}", f"{step['peak'] / 1e9:.1f}"]
+            for rates in CHIPS.values():
+                device, host = seconds(step, rates, "compiled" in way)
+                longest = max(device, host)
+                share = 100 * found["formula"] / longest / (rates.peak * 1e12)
+                cells.append(f"{1e3 * longest:.0f} ms {share:.0f} %{' (host)' if host > device else ''}")
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Count, keep, show."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "recorded" / "counted.json")
+    parser.add_argument("--show", type=Path)
+    given = parser.parse_args()
+    if given.show:
+        print(table(json.loads(given.show.read_text("utf-8"))))
+        return
+    environment = environments.ensure(environments.default_folder(), sys.executable)
+    record: dict[str, Any] = {"packages": list(environments.PACKAGES)}
+    if given.before:
+        record["before"] = counted(given.before.absolute(), environment)
+    record["after"] = counted(ROOT, environment)
+    record["layers"] = layers(environment)
+    each = record["layers"]
+    record["compiled"] = {name: compiled(name, found, each[name]) for name, found in record["after"].items()}
+    given.output.parent.mkdir(exist_ok=True)
+    given.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    print(table(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Compiled layers with attention within their graph, on the operator that GPUs run, computed here by plain products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from tests.trainer.running import gradients, prepare_run
+from trainer.model.attention import DocumentAttention, for_compiled_layers, varlen_path
+from trainer.model.build import compile_layers
+
+varlen = pytest.importorskip("torch.nn.attention.varlen")
+pytestmark = pytest.mark.slow
+
+
+def exact(q: Any, k: Any, v: Any, borders: Any, causal: bool, scale: float) -> torch.Tensor:
+    """One document after the other, (tokens, heads, width)."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    rows = []
+    for start, end in zip(borders.tolist(), borders.tolist()[1:], strict=False):
+        a, b, c = (tensor[start:end].transpose(0, 1)[None] for tensor in (q, k, v))
+        options = {"is_causal": causal, "scale": scale}
+        rows.append(torch.nn.functional.scaled_dot_product_attention(a, b, c, **options)[0].transpose(0, 1))
+    return torch.cat(rows)
+
+
+def forward(q, k, v, cu_q, cu_k, max_q, max_k, is_causal=False, scale=None, window_size=None, *rest, **named):
+    out = exact(q, k, v, cu_q, window_size == [-1, 0], scale).contiguous()
+    return out, torch.zeros(q.shape[1], q.shape[0]), torch.zeros(2, dtype=torch.uint64)
+
+
+def backward(grad, q, k, v, out, lse, cu_q, cu_k, max_q, max_k, is_causal, rng, scale=None, window_size=None, *rest):
+    inputs = [tensor.detach().requires_grad_() for tensor in (q, k, v)]
+    with torch.enable_grad():
+        found = exact(*inputs, cu_q, list(window_size or []) == [-1, 0], scale)
+    return tuple(tensor.contiguous() for tensor in torch.autograd.grad(found, inputs, grad))
+
+
+@pytest.fixture
+def on_the_cpu() -> Iterator[None]:
+    varlen._varlen_attn.register_kernel("cpu")(forward)
+    varlen._varlen_attn_backward.register_kernel("cpu")(backward)
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def test_one_graph_a_layer_whatever_the_documents(tiny: dict, on_the_cpu: None) -> None:
+    from torch._dynamo.utils import counters
+
+    plain, run = (prepare_run({**tiny, "compile": "off"}) for _ in range(2))
+    attention = DocumentAttention("varlen", varlen_path(varlen.varlen_attn))
+    attention.varlen = varlen.varlen_attn
+    run.trainee.attention = attention
+    run.prepared.source.fill = plain.prepared.source.fill = True
+    assert compile_layers(run.trainee) == "attention in the graph"
+    counters.clear()
+    steps = [run.prepared.source.step(0, index) for index in range(4)]
+    assert len({len(batches[0].lengths) for batches in steps}) > 1, "rows differ in their number of documents"
+    for batches in steps:
+        left, right = gradients(plain, batches), gradients(run, batches)
+        assert left[0] == pytest.approx(right[0], abs=1e-5)
+        assert all(torch.allclose(left[1][name], right[1][name], rtol=1e-4, atol=1e-6) for name in left[1])
+    assert not counters["graph_break"]
+    assert counters["stats"]["unique_graphs"] == 1
+
+
+def test_a_model_with_a_window_keeps_its_attention_out_of_the_graph(tiny: dict) -> None:
+    run = prepare_run(tiny)
+    run.trainee.model.config.sliding_window = 64
+    run.trainee.attention.varlen = varlen.varlen_attn
+    said = for_compiled_layers(run.trainee.attention, run.trainee.implementation, run.trainee.model.config)
+    assert "two graphs" in said
+    assert not run.trainee.attention.traced

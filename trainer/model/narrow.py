@@ -1,0 +1,44 @@
+"""The residual stream of a GPU in the number format of its products, with norms of one kernel each.
+
+Under autocast alone a model's hidden states stay float32: every norm, residual sum and rotation between two products
+moves twice the bytes that the products take, and on an H100 those passes are most of a step. Weights, their gradients
+and the optimizer's states stay float32 in any case. This is how a model that is loaded in bfloat16 computes, too.
+
+Norms are torch's own fused operator (torch 2.9 and later have its kernels for CUDA), and, as anywhere, only where they
+agree with the model's own on random input (`trainer.model.kernels`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from trainer.model import kernels
+from trainer.report import Choice
+
+
+@contextmanager
+def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
+    """The model's states are of `dtype` behind its embedding, until the end."""
+    embedding = model.get_input_embeddings()
+    hook = embedding.register_forward_hook(lambda *given: given[-1].to(dtype))
+    norms = [module for module in model.modules() if kernels.is_norm(module)]
+    for module in norms:
+        module.forward = functools.partial(_normed, module)
+    try:
+        count = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
+        yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {count}")
+    finally:
+        hook.remove()
+        for module in norms:
+            del module.forward
+
+
+def _normed(module: Any, x: torch.Tensor) -> torch.Tensor:
+    """x (..., width) over its root mean square, times the weight; as wide as x."""
+    return F.rms_norm(x, (x.shape[-1],), module.weight.to(x.dtype), module.variance_epsilon)
