@@ -85,8 +85,8 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
         if p.is_floating_point() and p.dtype != trainee.dtype and _is_factor(p, embedding, head)
     )
     if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
-        around = 2.0 * head.numel()
-        casts = 2 * max(0.0, casts - around) / max(1, len(model.get_decoder().layers)) + around
+        around = min(casts, 2.0 * head.numel())
+        casts = 2 * (casts - around) / max(1, len(model.get_decoder().layers)) + around
     inside, outside, entry = _kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
