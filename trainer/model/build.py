@@ -91,6 +91,7 @@ def build(settings: Settings, workload: Workload | None, processes: int = 1) -> 
     torch.manual_seed(settings.seed)
     try:
         model = load_model(settings, workload, implementation, (device, dtype))
+        quantized.keep_gradients(model)
         model.train()
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)

@@ -48,6 +48,16 @@ def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dic
     return {"quantization_config": found, "device_map": {"": device}}
 
 
+def keep_gradients(model: Any) -> None:
+    """On CPUs with units for bfloat16, bitsandbytes 0.50 packs 4-bit weights for inference at the first pass in
+    evaluation mode, for good, and the product it then takes hands no gradient on: training after a validation would go
+    wrong without an error. Without that packing there is one way for both.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
+
+
 def is_quantized(model: Any) -> bool:
     """Was this model loaded narrow?"""
     return getattr(model, "quantization_method", None) is not None
