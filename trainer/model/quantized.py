@@ -28,7 +28,7 @@ def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dic
             "Give model, or leave quantize out.",
         )  # fmt: skip
     try:
-        import bitsandbytes  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+        import bitsandbytes  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
     except (ImportError, OSError, RuntimeError) as error:
         raise TrainerError(
             "no-bitsandbytes",
