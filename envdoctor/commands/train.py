@@ -18,9 +18,9 @@ from envdoctor.rules.checkup import CheckOptions
 @click.command("train", context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]})
 @_options.environment
 @_options.target
-@click.argument("task")
+@click.argument("task", required=False)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def command(env: Path | None, target_name: str, stack: str | None, task: str, options: tuple[str, ...]) -> int:
+def command(env: Path | None, target_name: str, stack: str | None, task: str | None, options: tuple[str, ...]) -> int:
     """Train with the bundled trainer; OPTIONS are its own (`envdoctor train sft --help` lists them).
 
     What stands before TASK is envdoctor's, what stands behind it the trainer's.
@@ -36,6 +36,9 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str, op
 
     Exit codes: those of the trainer: 0 finished, 1 failed, 130 interrupted (and saved).
     """
+    if task is None:
+        trainer.described(["--help"])  # the tasks, with an example each
+        return 2
     words = [task, *(word for word in options if word != "--")]
     if {"-h", "--help", "--help-all", "--print-config"} & set(words):
         return trainer.described(words)

@@ -24,3 +24,12 @@ def test_envdoctors_own_help_names_the_other(capfd: pytest.CaptureFixture[str]) 
     result = CliRunner().invoke(command, ["--help"])
     assert result.exit_code == 0
     assert "envdoctor train sft --help" in " ".join(result.output.split())
+
+
+def test_without_a_task_the_tasks_are_shown(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(command, [], standalone_mode=False)
+    assert result.return_value == 2
+    said = capfd.readouterr().out
+    for task in ("sft", "rft", "gritlm", "pretrain", "prepare", "chat"):
+        assert f"envdoctor train {task} " in said

@@ -50,7 +50,11 @@ def start(launcher: list[str], task: str, values: dict, folder: Path) -> subproc
 
 
 def finish(child: subprocess.Popen, folder: Path, code: int = 0) -> dict:
-    out, err = child.communicate(timeout=170)
+    try:
+        out, err = child.communicate(timeout=170)
+    except subprocess.TimeoutExpired:
+        child.terminate()  # torchrun ends its processes with itself
+        raise
     assert child.returncode == code, err[-3000:] + out
     return json.loads((folder / "report.json").read_text())
 

@@ -40,7 +40,7 @@ def gradients(run: Run, batches: list) -> tuple[float, dict]:
         loss = Sft().loss(run.trainee, batch, run.settings, 1.0 / divisor)
         loss.backward()
         total += float(loss.detach())
-    return total, {name: p.grad.clone() for name, p in run.trainee.model.named_parameters()}
+    return total, {name: p.grad.clone() for name, p in run.trainee.model.named_parameters() if p.requires_grad}
 
 
 def weights(run: Run) -> dict:

@@ -33,7 +33,7 @@ class Work:
 def weights_in(parameter: Any) -> int:
     """How many weights a tensor holds; those of 4 bits lie two in a byte (bitsandbytes)."""
     packed = getattr(parameter, "quant_state", None)
-    return math.prod(packed.shape) if packed is not None else int(parameter.numel())
+    return int(math.prod(packed.shape) if packed is not None else parameter.numel())
 
 
 def work_of(model: Any) -> Work:

@@ -115,6 +115,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         if place.frozen:
             model.requires_grad_(False)
             hold_frozen(model, dtype)
+        quantized.keep_gradients(model)
         model = (model if place.sharded or quantized.is_quantized(model) else model.to(device)).train()
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)

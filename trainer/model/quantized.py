@@ -28,7 +28,7 @@ def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dic
             "Give model, or leave quantize out.",
         )  # fmt: skip
     try:
-        import bitsandbytes  # type: ignore[import-not-found,unused-ignore]  # noqa: F401
+        import bitsandbytes  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
     except (ImportError, OSError, RuntimeError) as error:
         raise TrainerError(
             "no-bitsandbytes",
@@ -46,6 +46,16 @@ def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dic
         # It says of each product that its inputs become float16, which is how this format works.
         logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     return {"quantization_config": found, "device_map": {"": device}}
+
+
+def keep_gradients(model: Any) -> None:
+    """On CPUs with units for bfloat16, bitsandbytes 0.50 packs 4-bit weights for inference at the first pass in
+    evaluation mode, for good, and the product it then takes hands no gradient on: training after a validation would go
+    wrong without an error. Without that packing there is one way for both.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def is_quantized(model: Any) -> bool:

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.trainer.conftest import TINY
-from tests.trainer.running import prepare_run
+from tests.trainer.running import gradients, prepare_run
 from trainer import loop
 from trainer.__main__ import main
 from trainer.data.workloads import DATA
@@ -59,6 +59,44 @@ def test_narrow_weights_train_nearly_as_plain_ones(pretrained: dict, tmp_path: P
         assert narrow["model"][name] == plain["model"][name], name
     lora = next(choice for choice in narrow["choices"] if choice["what"] == "lora")
     assert lora["reason"].endswith(f"frozen, in {kind}")
+
+
+@needs_it
+@pytest.mark.parametrize("kind", ["8bit", "4bit"])
+def test_gradients_are_those_of_the_weights_as_they_are_held(pretrained: dict, kind: str) -> None:
+    """Against the same model with its narrow weights written out as plain ones."""
+    import bitsandbytes
+    from bitsandbytes.functional import dequantize_4bit
+
+    run, plain = prepare_run({**pretrained, "quantize": kind}), prepare_run(pretrained)
+    batches = run.prepared.source.step(0, 0)
+    with torch.no_grad():
+        run.trainee.model.eval()
+        run.trainee.hidden(batches[0])  # bitsandbytes packs for inference in evaluation mode, if it is let
+        run.trainee.model.train()
+        others = dict(plain.trainee.model.named_modules())
+        narrow = 0
+        for name, module in run.trainee.model.named_modules():
+            if isinstance(module, (bitsandbytes.nn.Linear4bit, bitsandbytes.nn.Linear8bitLt)):
+                weight = module.weight
+                if kind == "4bit":
+                    others[name].weight.copy_(dequantize_4bit(weight.data, weight.quant_state))
+                else:
+                    scale = (weight.SCB if weight.SCB is not None else module.state.SCB)[:, None] / 127
+                    others[name].weight.copy_(weight.data.float() * scale)
+                narrow += 1
+        for (_, one), (_, other) in zip(
+            run.trainee.model.named_parameters(), plain.trainee.model.named_parameters(), strict=True
+        ):
+            if one.requires_grad:
+                other.copy_(one.normal_(std=0.05))
+    assert narrow == 14
+    (loss, found), (expected, wanted) = gradients(run, batches), gradients(plain, batches)
+    tolerance = 1e-4 if kind == "4bit" else 0.05  # activations are rounded to 8 bits, too
+    assert loss == pytest.approx(expected, rel=tolerance)
+    assert len(wanted) == 28
+    for name, gradient in wanted.items():
+        assert (found[name] - gradient).norm() <= tolerance * gradient.norm() + 1e-7, name
 
 
 @needs_it
