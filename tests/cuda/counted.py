@@ -15,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,13 @@ def seconds(step: dict[str, Any], rates: Rates, compiled: bool) -> tuple[float, 
     return products + attention + other, step["kernels"] * LAUNCH * (0.5 if compiled else 1.0)
 
 
-def counted(project: Path, environment: environments.Environment) -> dict[str, Any]:
+def counted(project: Path, environment: environments.Environment, names: Sequence[str]) -> dict[str, Any]:
     """By set-up: the last step, the formula's operations, and what was chosen."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         child = Child(environment, Path(folder), project)
-        for name, set_up in SETUPS.items():
+        for name in names:
+            set_up = SETUPS[name]
             answer = child.run(set_up)
             if answer["error"]:
                 raise SystemExit(answer["error"]["at"])
@@ -76,11 +78,12 @@ def counted(project: Path, environment: environments.Environment) -> dict[str, A
     return found
 
 
-def layers(environment: environments.Environment) -> dict[str, Any]:
+def layers(environment: environments.Environment, names: Sequence[str]) -> dict[str, Any]:
     """By set-up, what a layer is before, eager and compiled."""
     words = {
         name: f"{set_up.shape}:{set_up.values['tokens_per_row']}:{set_up.values.get('lora_rank', 0)}"
         for name, set_up in SETUPS.items()
+        if name in names
     }
     with tempfile.TemporaryDirectory() as folder:
         own = {"TRITON_CACHE_DIR": f"{folder}/t", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/i"}
@@ -126,6 +129,7 @@ def main() -> None:
     parser.add_argument("--before", type=Path)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "recorded" / "counted.json")
     parser.add_argument("--show", type=Path)
+    parser.add_argument("--only", nargs="+", choices=list(SETUPS), default=list(SETUPS))
     given = parser.parse_args()
     if given.show:
         print(table(json.loads(given.show.read_text("utf-8"))))
@@ -133,9 +137,9 @@ def main() -> None:
     environment = environments.ensure(environments.default_folder(), sys.executable)
     record: dict[str, Any] = {"packages": list(environments.PACKAGES)}
     if given.before:
-        record["before"] = counted(given.before.absolute(), environment)
-    record["after"] = counted(ROOT, environment)
-    record["layers"] = layers(environment)
+        record["before"] = counted(given.before.absolute(), environment, given.only)
+    record["after"] = counted(ROOT, environment, given.only)
+    record["layers"] = layers(environment, given.only)
     each = record["layers"]
     record["compiled"] = {name: compiled(name, found, each[name]) for name, found in record["after"].items()}
     given.output.parent.mkdir(exist_ok=True)
