@@ -3,9 +3,9 @@
     python -m tests.cuda.counted [--output tests/cuda/recorded/counted.json]
     python -m tests.cuda.counted --show tests/cuda/recorded/counted.json
 
-"before" is the same trainer with the settings that switch its savings off. Kernels, bytes and operations are counted on tensors without content; times
-are a roofline of them (`seconds`), and no GPU was touched. "compiled" replaces the layers' share of the eager step by
-what Inductor makes of a layer.
+"before" is the same trainer with the settings that switch its savings off. Kernels, bytes and operations are counted on
+tensors without content; times are a roofline of them (`seconds`), and no GPU was touched. "compiled" replaces the
+layers' share of the eager step by what Inductor makes of a layer.
 """
 
 from __future__ import annotations
