@@ -301,7 +301,7 @@ def _certificate(folder: Path, host: str, *, expired: bool) -> None:
     openssl("req", *new, "-keyout", "key.pem", "-out", "cert.csr", "-subj", f"/CN={host}")
     (folder / "cert.ext").write_text(f"subjectAltName=DNS:{host}\nbasicConstraints=CA:FALSE\n")
     sign = ("x509", "-req", "-in", "cert.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "5")
-    earlier = ("faketime", "-10d") if expired else ()
+    earlier = ("faketime", "-f", "-10d") if expired else ()
     openssl(*sign, "-extfile", "cert.ext", "-out", "cert.pem", under=earlier)
 
 

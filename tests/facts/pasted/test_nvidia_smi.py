@@ -182,3 +182,10 @@ Legend:
 def test_nvcc() -> None:
     text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 11.8, V11.8.89\n"
     assert host(text).nvcc == "11.8.89"
+
+
+@pytest.mark.parametrize("said", ["0", "None", "3.5", "{}", "b'X'", "[1, ['X']]", "'X'"])
+def test_a_topology_that_is_no_list_of_links(said: str) -> None:
+    """As a report that was cut there says it; found by mutating real ones."""
+    text = f"topology.GPU0: {said}\nNVIDIA-SMI 570.86.10  Driver Version: 570.86.10  CUDA Version: 12.8"
+    assert read(text) is not None

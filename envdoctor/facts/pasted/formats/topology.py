@@ -43,5 +43,6 @@ def _words(text: str) -> tuple[str, ...]:
     try:
         listed = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        listed = text.split()
-    return tuple(word for word in map(str, listed) if _LINK.fullmatch(word))
+        listed = None
+    words = listed if isinstance(listed, (list, tuple)) else text.split()
+    return tuple(word for word in map(str, words) if _LINK.fullmatch(word))
