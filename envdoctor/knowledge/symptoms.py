@@ -44,4 +44,6 @@ _CALLEE = Pattern(r"TypeError: (?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?
 def names_the_called(line: str) -> bool:
     """Does the error name a function whose distribution is known? Then whoever passed it on is not to blame."""
     found = _CALLEE.search(line)
+    if any(row.pattern.search(line) for row in SYMPTOMS):
+        return True
     return found is not None and (found["callee"] in callees() or found["callee"].rpartition(".")[2] in callees())
