@@ -322,3 +322,29 @@ def test_a_destructor_that_fails_after_a_build_is_not_the_cause() -> None:
         "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'\n"
     )
     assert [one.rule for one in judged(text).findings if one.severity.word == "error"] == ["torch/nvcc"]
+
+
+@pytest.mark.parametrize(
+    ("line", "subject", "word"),
+    [
+        (
+            "size mismatch for a.lora_B.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape "
+            "in current model is torch.Size([64, 8]).",
+            "the checkpoint",
+            "ZeRO-3",
+        ),
+        (
+            "size mismatch for a.lora_B.weight: copying a param with shape torch.Size([64, 8]) from checkpoint, the "
+            "shape in current model is torch.Size([64, 16]).",
+            "the checkpoint",
+            "another model",
+        ),
+        ("AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'", "accelerate", "prepare"),
+        ("ImportError: cannot import name 'LlavaConfig' from 'llava.model'", "llava", "swallows"),
+        ("AttributeError: 'FieldInfo' object has no attribute 'required'", "pydantic", "pydantic 1"),
+    ],
+)
+def test_what_a_model_of_another_time_or_place_says(line: str, subject: str, word: str) -> None:
+    errors = [one for one in judged(line).findings if one.severity.word == "error"]
+    assert [one.subject for one in errors] == [subject]
+    assert word in errors[0].message
