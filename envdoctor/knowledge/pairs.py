@@ -82,14 +82,17 @@ def first_with_numpy_2() -> Mapping[str, str]:
 
 
 def xformers_for(torch: str) -> str | None:
-    """The newest xformers that was built with this torch's minor release; from 2.10 on 0.0.35 serves all."""
+    """The newest xformers that was built with this very torch, else with its minor release; from 2.10 on 0.0.35
+    serves all."""
     release = versions.release(torch)
     if release is None:
         return None
     if release[:2] >= (2, 10):
         return "0.0.35"
     minor = f"{release[0]}.{release[1]}"
-    fitting = [name for name, wanted in _pairs("xformers", "xformers", "torch").items() if wanted == minor]
+    blocks = [block for block in bundled("pairs").blocks if block.kind == "xformers"]
+    exact = [block.texts("xformers")[0] for block in blocks if versions.public(torch) in block.texts("exact")]
+    fitting = exact or [name for name, wanted in _pairs("xformers", "xformers", "torch").items() if wanted == minor]
     return max(fitting, key=lambda name: versions.parse(name) or versions.parse("0"), default=None)  # type: ignore[arg-type,return-value]
 
 

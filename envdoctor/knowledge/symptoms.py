@@ -36,3 +36,14 @@ SYMPTOMS = Rows(_TABLE, "symptom", Symptom, by="package")
 def callees() -> Mapping[str, str]:
     """Names that appear in "got an unexpected keyword argument" -> the distribution whose release decides."""
     return {name: package for package, names in _TABLE.head["callees"].items() for name in names}
+
+
+_CALLEE = Pattern(r"TypeError: (?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?\(\) (?:got|missing|takes)")
+
+
+def names_the_called(line: str) -> bool:
+    """Does the error name a function whose distribution is known? Then whoever passed it on is not to blame."""
+    found = _CALLEE.search(line)
+    if any(row.pattern.search(line) for row in SYMPTOMS):
+        return True
+    return found is not None and (found["callee"] in callees() or found["callee"].rpartition(".")[2] in callees())

@@ -32,7 +32,9 @@ _MESSAGE = re.compile(
     r"|which is of (?:cuda|compute) capability|\bstuck\b|\bdeadlock|ancdata|\bmixed\b"
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
-    r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b",
+    r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
+    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|freeze_support|low on memory|\bWorker exit\b|device ?=",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -80,6 +82,8 @@ _RETOLD = re.compile(
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""
+_FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
+"""That there is an error, in languages in which many ask."""
 _SLOW = re.compile(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|\d+x|training|speed) slow(?:er)?\b"
     r"|slow(?:er)? (?:training|speed|than|down)|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
@@ -126,6 +130,8 @@ def read(page: Page, draft: Draft) -> None:
         elif raised and _EXCEPTION.match(text):
             text = f"{text} [raised in {raised}]"
             raised = ""
+        if _FOREIGN.search(text):
+            draft.remark("complaint", text)
         if _SLOW.search(text) and len(text) < 600 and "Warning" not in text:
             draft.remark("slowness", text)
         found = pair(text)

@@ -8,7 +8,7 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Patte
 from envdoctor.values import shell
 
 _SAYS = (
-    Pattern(r"undefined symbol:?\s*_Z\w*(?:3c10|5torch|2at)\w*"),
+    Pattern(r"undefined symbol:?\s*(?:_Z\w*(?:3c10|5torch|2at|6caffe2)\w*|THP[A-Z]\w+)"),
     Pattern(r"undefined symbol:?\s*aoti_torch\w*"),
     Pattern(r"xFormers was built for", re.IGNORECASE),
     Pattern(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
@@ -33,6 +33,11 @@ _AT_HOME = frozenset(
 _PINS_TORCH = frozenset({"vllm", "flashinfer-python", "sglang"})
 _LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
 _LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
+_SOURCES = {  # what no package index has: the name alone installs nothing, or a stranger (PyPI's apex)
+    "apex": "git+https://github.com/NVIDIA/apex.git",
+    "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
+    "pytorch3d": "git+https://github.com/facebookresearch/pytorch3d.git",
+}
 _BOUND = frozenset(extensions.MODULES.values()) - {"bitsandbytes", "deepspeed"}
 _MATES = Pattern(r"libtorchaudio|_torchaudio|torchaudio/lib/|torchvision/(?:_C|image)")  # `packages/torch-pair`
 _STOPS = Pattern(r"no operator found for|wasn'?t build with CUDA", re.IGNORECASE)
@@ -140,7 +145,10 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         )
         if name == "flash-attn":
             text += " FLASH_ATTENTION_FORCE_BUILD=TRUE builds it where the ready wheel is the one that does not fit."
-        build = remedies.again(exact, "--no-deps --no-cache-dir --no-build-isolation")
+        options = "--no-deps --no-cache-dir --no-build-isolation"
+        build = remedies.again(exact, options)
+        if name in _SOURCES:
+            build = f"python -m pip install --force-reinstall {options} {_SOURCES[name]}"
         return text, build, remedies.uninstall(name)
     if name == "xformers" and torch and (made := pairs.xformers_for(torch)):
         command = shell.with_requirements(f"{install} --no-deps", f"xformers=={made}")

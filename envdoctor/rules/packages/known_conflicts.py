@@ -29,6 +29,8 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
         proof = messages.in_report(facts, row.said) if row.said else None
         if proof is None and row.symptom and row.otherwise == "none":
             continue
+        if proof is None and torch and torch.hip and row.package == "bitsandbytes":
+            continue  # builds for AMD's GPUs are numbered apart
         wanted = row.beside[0]
         if (other := present.get(wanted.name)) and versions.within(other, wanted.specifier):
             one = present[row.package]

@@ -6,6 +6,7 @@ from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.installed_torch import torch_cuda
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.requirements import normal
+from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules import remedies
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Kind, Severity, Skip, Target, finding, known, rule
@@ -28,7 +29,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     told: set[tuple[str, str]] = set()
     heard = [(row, found) for row in ERRORS if (found := _first(row, facts.messages, everything)) is not None]
     for row, found in heard:
-        if row.last and any(not other.last for other, _ in heard):
+        if row.last and (any(not other.last for other, _ in heard) or names_the_called(found.string)):
             continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:

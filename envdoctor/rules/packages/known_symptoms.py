@@ -17,6 +17,7 @@ _ATTRIBUTE = Pattern(
 )
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
+_OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
         Pattern(
@@ -117,7 +118,7 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
     if match := _ATTRIBUTE.search(line):
         owner = match["owner"] or match["bare"]
         name = next((name for pattern, name in _OWNERS if pattern.match(owner)), None)
-        if name and (name in present or name == "accelerate") and match["what"] != "ds_opt_adam":
+        if name and (name in present or name == "accelerate") and match["what"] not in _OWN_REASONS:
             yield (
                 name,
                 f"{owner} of {name} has no {match['what']}",

@@ -107,7 +107,8 @@ def _finding(
     name: str = "triton",
 ) -> Finding:
     locked = remedies.locked(target, packages, "torch", "triton")
-    command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade("torch", name)
+    whole = () if name == "triton-windows" else ("torch",)  # PyPI's torch for Windows has no CUDA
+    command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade(*whole, name)
     advice = "Install the triton that torch requires."
     if _TOO_OLD.search(text):
         command = "export TORCHDYNAMO_DISABLE=1"

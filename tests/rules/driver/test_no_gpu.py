@@ -19,7 +19,6 @@ UNLOADED = Driver(kernel_module="", pci=("0000:01:00.0 10de:2330",))
         machine(driver=Driver(smi="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.")),
         pasted("ImportError: libcuda.so.1: cannot open shared object file: No such file or directory"),
         pasted("CUDA driver initialization failed, you might not have a CUDA gpu."),
-        pasted('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].'),
     ],
 )
 def test_found(facts: Facts) -> None:

@@ -116,3 +116,11 @@ def test_an_extension_that_looks_for_the_libraries_of_another_cuda() -> None:
     assert silent(
         extension_abi, Facts(messages=(ours,), packages=installed(torch="2.1.2+cu121", bitsandbytes="0.41.0"))
     )
+
+
+@pytest.mark.parametrize("symbol", ["_ZN6caffe28TypeMeta12someFunctionEv", "THPVariableClass"])
+def test_an_extension_of_no_index_is_built_from_its_repository(symbol: str) -> None:
+    line = f"ImportError: /v/site-packages/detectron2/_C.cpython-38-x86_64-linux-gnu.so: undefined symbol: {symbol}"
+    (finding,) = findings(extension_abi, Facts(messages=(line,), packages=installed(torch="1.8.0", detectron2="0.4")))
+    assert finding.subject == "detectron2"
+    assert "git+https://github.com/facebookresearch/detectron2" in finding.remedy.commands[0]

@@ -196,7 +196,7 @@ CAUSES = [
     ("requests.exceptions.SSLError: certificate verify failed", "host-limited", "certificates"),
     ("RuntimeError: Ninja is required to load C++ extensions", "package-missing", "ninja"),
     ("a.cu:4:10: fatal error: cusparse.h: No such file or directory", "nvcc-mismatch", "the CUDA toolkit"),
-    ("main.c:1:10: fatal error: Python.h: No such file or directory", "triton-mismatch", "Python's headers"),
+    ("main.c:1:10: fatal error: Python.h: No such file or directory", "triton-mismatch", "torch.compile"),
     ("/usr/bin/ld: cannot find -lcurand", "nvcc-mismatch", "libcurand"),
     ("RuntimeError: Compiler: cl is not found.", "triton-mismatch", "Visual C++"),
     (
@@ -229,7 +229,11 @@ CAUSES = [
     ("huggingface_hub.errors.GatedRepoError: 403 Client Error.", "config-mismatch", "access to the Hub"),
     ("OSError: We couldn't connect to 'https://hub.example' to load this file", "host-limited", "the Hub"),
     ("ValueError: Default process group has not been initialized, please call", "config-mismatch", "the launcher"),
-    ("ncclInvalidUsage: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device", "config-mismatch", "ranks"),
+    (
+        "ncclInvalidUsage: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device",
+        "config-mismatch",
+        "processes",
+    ),
     ("RuntimeError: Distributed package doesn't have NCCL built in", "config-mismatch", "the backend"),
     ("failed (exitcode: -9) local_rank: 0 (pid: 12) of binary: python", "host-limited", "memory"),
     ("OSError: [WinError 1455] The paging file is too small for this operation", "host-limited", "memory"),
@@ -322,3 +326,29 @@ def test_a_destructor_that_fails_after_a_build_is_not_the_cause() -> None:
         "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'\n"
     )
     assert [one.rule for one in judged(text).findings if one.severity.word == "error"] == ["torch/nvcc"]
+
+
+@pytest.mark.parametrize(
+    ("line", "subject", "word"),
+    [
+        (
+            "size mismatch for a.lora_B.weight: copying a param with shape torch.Size([0]) from checkpoint, the shape "
+            "in current model is torch.Size([64, 8]).",
+            "the checkpoint",
+            "ZeRO-3",
+        ),
+        (
+            "size mismatch for a.lora_B.weight: copying a param with shape torch.Size([64, 8]) from checkpoint, the "
+            "shape in current model is torch.Size([64, 16]).",
+            "the checkpoint",
+            "another model",
+        ),
+        ("AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'", "accelerate", "prepare"),
+        ("ImportError: cannot import name 'LlavaConfig' from 'llava.model'", "llava", "swallows"),
+        ("AttributeError: 'FieldInfo' object has no attribute 'required'", "pydantic", "pydantic 1"),
+    ],
+)
+def test_what_a_model_of_another_time_or_place_says(line: str, subject: str, word: str) -> None:
+    errors = [one for one in judged(line).findings if one.severity.word == "error"]
+    assert [one.subject for one in errors] == [subject]
+    assert word in errors[0].message
