@@ -257,20 +257,33 @@ def _launches() -> Callable[[], float]:
 
 
 def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
-    """The mean step, what the machine gives to just such work, and the seconds it took."""
-    every = cell.work
-    mean = statistics.fmean
+    """The mean step, what the machine gives to just such work, and the seconds it took.
+
+    Every probe is held against the step of its own round, and the middle of the rounds is taken: what the machine does
+    to a whole round cancels out.
+    """
+    every, mean = cell.work, statistics.fmean
+    seconds = [mean(times[number] for times in cell.steps) for number in range(len(cell.launch))]
+    usual = statistics.median(seconds)
+
+    def at_usual_pace(spent: Sequence[float]) -> float:
+        return usual * statistics.median(one / step for one, step in zip(spent, seconds))
+
+    rounds = range(len(seconds))
     flops = {form: mean(one.products[form] for one in every) for form in set().union(*(set(o.products) for o in every))}
-    spent = dict.fromkeys(flops, 0.0)
-    for shape, times in cell.products.items():
-        spent[shape[1]] += statistics.median(times) * mean(one.shapes[shape] for one in every)
+    counts = {shape: mean(one.shapes[shape] for one in every) for shape in cell.products}
+    products = {
+        form: at_usual_pace(
+            [math.fsum(t[n] * counts[s] for s, t in cell.products.items() if s[1] == form) for n in rounds]
+        )
+        for form in flops
+    }
     attention = mean(one.attention for one in every)
-    attending = mean(statistics.median(times) for times in cell.attention)
-    seconds_a_byte = {size: statistics.median(times) for size, times in cell.passes.items()}
-    largest = max(seconds_a_byte)
-    moving = mean(
-        math.fsum(count * seconds_a_byte.get(size, seconds_a_byte[largest]) for size, count in one.sizes.items())
-        for one in every
+    attending = at_usual_pace([mean(times[n] for times in cell.attention) for n in rounds])
+    sizes = {size: mean(one.sizes[size] for one in every) for size in set().union(*(set(o.sizes) for o in every))}
+    largest = max(cell.passes)
+    moving = at_usual_pace(
+        [math.fsum(count * cell.passes.get(s, cell.passes[largest])[n] for s, count in sizes.items()) for n in rounds]
     )
     total = mean(one.bytes for one in every)
     work = Work(
@@ -278,11 +291,11 @@ def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
         optimizer_bytes=mean(one.optimizer_bytes for one in every), launches=mean(one.launches for one in every),
     )  # fmt: skip
     rates = Rates(
-        products={form: flops[form] / spent[form] for form in flops}, attention=attention / attending,
-        bandwidth=total / moving, launch=statistics.median(cell.launch), beside=False,
+        products={form: flops[form] / products[form] for form in flops}, attention=attention / attending,
+        bandwidth=total / moving, launch=at_usual_pace(cell.launch), beside=False,
         efficiency=Efficiency(products=1.0, attention=1.0, memory=1.0, log_sd=0.15),
     )  # fmt: skip
-    return work, rates, mean(statistics.median(times) for times in cell.steps)
+    return work, rates, usual
 
 
 Known = list[tuple[Work, Rates, float]]
