@@ -70,7 +70,7 @@ def trial(slow: float, minutes: float, record: Path) -> str:
 
 
 def _plain(report: Report) -> list[list[float]]:
-    return [[round(w.seconds, 5), w.tokens.get("trained", float(w.steps))] for w in report.windows]
+    return [[round(w.seconds, 5), w.tokens.get("real", float(w.steps))] for w in report.windows]
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
@@ -79,8 +79,8 @@ def recorded(path: Path) -> list[dict[str, Any]]:
 
 
 def report_of(rows: Sequence[Sequence[float]]) -> Report:
-    """A report with these windows: seconds, trained tokens."""
-    windows = tuple(Window(steps=1, seconds=seconds, tokens={"trained": trained}) for seconds, trained in rows)
+    """A report with these windows: seconds, real tokens."""
+    windows = tuple(Window(steps=1, seconds=seconds, tokens={"real": real}) for seconds, real in rows)
     return cpu_report(windows=windows)
 
 
@@ -99,7 +99,7 @@ def ratios_of(rows: Sequence[dict[str, Any]], *, together: bool = True) -> list[
 
 
 def _middle(rows: Sequence[Sequence[float]]) -> float:
-    return statistics.median(trained / seconds for seconds, trained in rows)
+    return statistics.median(real / seconds for seconds, real in rows)
 
 
 def resampled(ratios: Sequence[float], effect: float, trials: int, seed: int) -> list[tuple[str, int]]:
