@@ -239,26 +239,6 @@ def verify_against(
     )  # fmt: skip
 
 
-def earlier_arm(environment: Environment) -> Other:
-    """The state that the last fix replaced and that undo would bring back, as an arm of its own.
-
-    Raises `Trouble` (exit code 3) where there is none, or none with a folder of its own.
-    """
-    from envdoctor.change.earlier import earlier_folder
-    from envdoctor.speed.ablation.against import Other
-
-    folder = earlier_folder(environment.path)
-    if folder is None or not folder.is_dir():
-        raise Trouble(
-            "nothing is kept of what this environment was before, or it was changed file by file",
-            file=environment.path,
-            where="--against before",
-            remedy="Hold it against its lock: envdoctor verify --against locked",
-            exit_code=3,
-        )
-    return Other(name="before the fix", environment=locate(folder).require(), before=True)
-
-
 def locked_arm(environment: Environment, known: Case, options: CheckOptions, dialogue: Dialogue) -> Other:
     """An environment with exactly what the target's lock says, in a folder that is kept and used again.
 

@@ -114,11 +114,30 @@ def _against(
 ) -> Verdict:
     other = None
     if against == BEFORE:
-        other = doctor.earlier_arm(environment)
+        other = _earlier_arm(environment)
     elif against != LOCKED:
         other = Other(name=against, environment=locate(Path(against)).require())
     with TerminalDialogue(yes=yes).shown() as dialogue:
         return doctor.verify_against(environment, other, options, timing, pairs, dialogue)
+
+
+def _earlier_arm(environment: Environment) -> Other:
+    """The state that the last fix replaced and that undo would bring back, as an arm of its own.
+
+    Raises `Trouble` (exit code 3) where there is none, or none with a folder of its own.
+    """
+    from envdoctor.change.earlier import earlier_folder
+
+    folder = earlier_folder(environment.path)
+    if folder is None or not folder.is_dir():
+        raise Trouble(
+            "nothing is kept of what this environment was before, or it was changed file by file",
+            file=environment.path,
+            where="--against before",
+            remedy="Hold it against its lock: envdoctor verify --against locked",
+            exit_code=3,
+        )
+    return Other(name="before the fix", environment=locate(folder).require(), before=True)
 
 
 def exit_code(verdict: Verdict) -> int:
