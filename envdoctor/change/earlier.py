@@ -21,6 +21,22 @@ def earlier(journal: Journal) -> Generation | None:
     return max(older, key=lambda state: state.number, default=None)
 
 
+def earlier_folder(environment: Path) -> Path | None:
+    """Where the state is kept that `undo` would bring back; None where there is none, or none with a folder of its own.
+
+    Raises `Trouble` for a journal that cannot be read.
+    """
+    where = places(environment)
+    if not where.control.is_dir():
+        return None
+    from envdoctor.change.journal import location, read
+
+    state = earlier(read(where))
+    if state is None or state.side is not None or state.slot is None:
+        return None
+    return location(where, state)
+
+
 def can_go_back(environment: Path) -> bool | None:
     """Has `undo` a state to bring back? None where envdoctor has changed nothing, or its journal cannot be read."""
     try:

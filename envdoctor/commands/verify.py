@@ -16,7 +16,7 @@ from envdoctor.facts.environment import Environment, locate
 from envdoctor.render.speed import document, render
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.ablation import side_by_side
-from envdoctor.speed.ablation.against import LOCKED, Other, Pairs
+from envdoctor.speed.ablation.against import BEFORE, LOCKED, Other, Pairs
 from envdoctor.speed.ablation.pairs import LOOKS
 from envdoctor.speed.ablation.suspect_ablation import ROUNDS, Suspects
 from envdoctor.speed.cost import Price
@@ -41,7 +41,7 @@ EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparab
 @click.option("--rounds", type=click.IntRange(2, 20), default=ROUNDS, show_default=True, help="Of --why.")
 @click.option("--clean", type=click.Path(path_type=Path), help="With --why: an environment with the locked versions.")
 @click.option(
-    "--against", metavar="locked|PATH", help="Another environment instead of a baseline: in turns until decided."
+    "--against", metavar="locked|before|PATH", help="Another environment instead of a baseline, in turns until decided."
 )
 @click.option(
     "--pairs",
@@ -83,6 +83,7 @@ def command(
       envdoctor verify --why --clean ./fresh      # versions too: against an environment made by fix
       envdoctor verify --against ./clean          # how fast is this one, relative to that one?
       envdoctor verify --against locked --yes     # relative to the target's lock, made and kept
+      envdoctor verify --against before           # what has the last fix made of it?
       envdoctor verify --price 2.49/h --steps 3558
 
     Exit codes: 0 as expected or faster, 1 slower, 3 unstable or not comparable.
@@ -112,10 +113,31 @@ def _against(
     environment: Environment, against: str, options: CheckOptions, timing: Timing, pairs: Pairs, yes: bool
 ) -> Verdict:
     other = None
-    if against != LOCKED:
+    if against == BEFORE:
+        other = _earlier_arm(environment)
+    elif against != LOCKED:
         other = Other(name=against, environment=locate(Path(against)).require())
     with TerminalDialogue(yes=yes).shown() as dialogue:
         return doctor.verify_against(environment, other, options, timing, pairs, dialogue)
+
+
+def _earlier_arm(environment: Environment) -> Other:
+    """The state that the last fix replaced and that undo would bring back, as an arm of its own.
+
+    Raises `Trouble` (exit code 3) where there is none, or none with a folder of its own.
+    """
+    from envdoctor.change.earlier import earlier_folder
+
+    folder = earlier_folder(environment.path)
+    if folder is None or not folder.is_dir():
+        raise Trouble(
+            "nothing is kept of what this environment was before, or it was changed file by file",
+            file=environment.path,
+            where="--against before",
+            remedy="Hold it against its lock: envdoctor verify --against locked",
+            exit_code=3,
+        )
+    return Other(name="before the fix", environment=locate(folder).require(), before=True)
 
 
 def exit_code(verdict: Verdict) -> int:

@@ -14,6 +14,7 @@ from envdoctor.speed.evidence.run import Context, Run
 from envdoctor.speed.finding import Finding
 
 AGAINST = "Hold it against an environment made from the lock: envdoctor verify --against locked"
+USUAL = "Leave precision, attention and packing to the trainer (auto), or try each by itself: envdoctor verify --why"
 RECORD = "Record it where all is well: envdoctor baseline record --output mine.toml"
 
 
@@ -64,6 +65,7 @@ def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Finding:
             cause=step.cause,
             reasons=(step.misses, *reasons),
             because=step.misses,
+            instead=USUAL if step.cause == "settings" else "",
             headline=f"{step.loss:.0%} slower than this card allows: {step.misses}",
             evidence="modelled",
         )

@@ -42,7 +42,7 @@ SIZES = {
     "12m": (384, 8, 6, 2, 1024, 2048),
     "30m": (512, 9, 8, 4, 1408, 2048),
 }
-ROW = 2048  # tokens; as chat-5m has
+ROW = 768  # tokens; longer chats are left out
 BATCHES = 1
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 CLASSES = [1 << power for power in range(12, 29)]  # bytes of the largest tensor of an operator
@@ -65,9 +65,10 @@ class Cell:
 
 
 def timed(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
+    """CPU seconds of this process. It has one thread, so that neighbours that take its core away do not count."""
+    start = time.process_time()
     call()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def measure(size: str, task: str, precision: str, rounds: int, folder: Path) -> Cell:
@@ -141,8 +142,8 @@ def _settings(size: str, task: str, precision: str, folder: Path) -> dict[str, A
     }
     extra: dict[str, Any] = {"pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8}}.get(task, {})
     return {
-        "workload": name, "data": data[task], "tokenizer": str(workloads.DATA / "tokenizer"), "tokens_per_row": ROW,
-        "precision": precision, "device": "cpu", "recompute": "none", "compile": "off", "learning_rate": 1e-5,
+        "workload": name, "data": data[task], "tokens_per_row": ROW, "over_long": "skip", "precision": precision,
+        "device": "cpu", "threads": 1, "recompute": "none", "compile": "off", "learning_rate": 1e-5,
         "output": str(folder / f"{name}-{task}-{precision}"), "cache": str(folder / "cache"), **extra,
     }  # fmt: skip
 
@@ -256,20 +257,33 @@ def _launches() -> Callable[[], float]:
 
 
 def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
-    """The mean step, what the machine gives to just such work, and the seconds it took."""
-    every = cell.work
-    mean = statistics.fmean
+    """The mean step, what the machine gives to just such work, and the seconds it took.
+
+    Every probe is held against the step of its own round, and the middle of the rounds is taken: what the machine does
+    to a whole round cancels out.
+    """
+    every, mean = cell.work, statistics.fmean
+    seconds = [mean(times[number] for times in cell.steps) for number in range(len(cell.launch))]
+    usual = statistics.median(seconds)
+
+    def at_usual_pace(spent: Sequence[float]) -> float:
+        return usual * statistics.median(one / step for one, step in zip(spent, seconds))
+
+    rounds = range(len(seconds))
     flops = {form: mean(one.products[form] for one in every) for form in set().union(*(set(o.products) for o in every))}
-    spent = dict.fromkeys(flops, 0.0)
-    for shape, times in cell.products.items():
-        spent[shape[1]] += statistics.median(times) * mean(one.shapes[shape] for one in every)
+    counts = {shape: mean(one.shapes[shape] for one in every) for shape in cell.products}
+    products = {
+        form: at_usual_pace(
+            [math.fsum(t[n] * counts[s] for s, t in cell.products.items() if s[1] == form) for n in rounds]
+        )
+        for form in flops
+    }
     attention = mean(one.attention for one in every)
-    attending = mean(statistics.median(times) for times in cell.attention)
-    seconds_a_byte = {size: statistics.median(times) for size, times in cell.passes.items()}
-    largest = max(seconds_a_byte)
-    moving = mean(
-        math.fsum(count * seconds_a_byte.get(size, seconds_a_byte[largest]) for size, count in one.sizes.items())
-        for one in every
+    attending = at_usual_pace([mean(times[n] for times in cell.attention) for n in rounds])
+    sizes = {size: mean(one.sizes[size] for one in every) for size in set().union(*(set(o.sizes) for o in every))}
+    largest = max(cell.passes)
+    moving = at_usual_pace(
+        [math.fsum(count * cell.passes.get(s, cell.passes[largest])[n] for s, count in sizes.items()) for n in rounds]
     )
     total = mean(one.bytes for one in every)
     work = Work(
@@ -277,11 +291,11 @@ def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
         optimizer_bytes=mean(one.optimizer_bytes for one in every), launches=mean(one.launches for one in every),
     )  # fmt: skip
     rates = Rates(
-        products={form: flops[form] / spent[form] for form in flops}, attention=attention / attending,
-        bandwidth=total / moving, launch=statistics.median(cell.launch), beside=False,
+        products={form: flops[form] / products[form] for form in flops}, attention=attention / attending,
+        bandwidth=total / moving, launch=at_usual_pace(cell.launch), beside=False,
         efficiency=Efficiency(products=1.0, attention=1.0, memory=1.0, log_sd=0.15),
     )  # fmt: skip
-    return work, rates, mean(statistics.median(times) for times in cell.steps)
+    return work, rates, usual
 
 
 Known = list[tuple[Work, Rates, float]]
@@ -405,6 +419,7 @@ def main() -> None:
     if given.replay:
         print(table(from_json(json.loads(given.output.read_text("utf-8"))["cells"])))
         return
+    torch.set_num_threads(1)
     formats = ["float32", *(["bfloat16"] if bfloat16_units() else [])]
     cells: list[Cell] = []
     with tempfile.TemporaryDirectory() as name:

@@ -10,8 +10,11 @@ import pytest
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.gpus import Model
 from envdoctor.knowledge.work import Work, work_of
+from envdoctor.launch.trainer import Measure
 from envdoctor.speed.dense import Decoder, step_work
+from envdoctor.speed.evidence.modelled_step import usual_format
 from envdoctor.speed.modelled import expected_step, rates_of_chip, rates_of_probes
+from envdoctor.speed.timing import FEWER_WINDOWS
 
 H100 = gpus.board("H100")
 assert H100 is not None
@@ -93,3 +96,23 @@ def test_work_by_shape_is_what_counting_operators_finds(name: str) -> None:
     assert math.isclose(found.bytes, counted.bytes, rel_tol=0.10)
     assert math.isclose(found.parameters, counted.parameters, rel_tol=0.01)
     assert math.isclose(found.launches, counted.launches, rel_tol=0.25)
+
+
+CHECK, START, PROFILE = 4.0, 12.0, 2.0
+"""Seconds of a check with torch, of the trainer until its first step, and of the profile for the card's idle share."""
+PROBES = 2 * (9 * 0.25 + 1.5)  # before and after: nine short ones and the training's own products (trainer/measure)
+WARM_UP = 12  # steps: ten alike after the first
+TARGETS = {
+    "h100": "H100", "h200": "H200", "a100": "A100", "b200": "B200", "l40s": "L40S", "rtx4090": "RTX 4090",
+    "rtx3090": "RTX 3090", "rtx5090": "RTX 5090", "v100": "V100", "l4": "L4", "t4": "T4",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_preflight_has_looked_at_card_and_step_within_a_minute(name: str) -> None:
+    """By count, for nobody has timed it: one process decides without a baseline."""
+    measure, model = Measure(windows=FEWER_WINDOWS), chip(TARGETS[name])
+    step = expected_step(work("chat-135m", usual_format(model)), model).seconds
+    windows = measure.windows * max(measure.window_seconds, step)
+    total = CHECK + START + PROBES + min(WARM_UP * step, measure.max_warmup_seconds) + windows + PROFILE
+    assert total < 60.0, f"{total:.0f} s, a step is {step:.2f} s"

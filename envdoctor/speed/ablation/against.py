@@ -30,6 +30,8 @@ from envdoctor.values.frozen import dataclass
 
 LOCKED = "locked"
 """The word for an environment made from the target's lock."""
+BEFORE = "before"
+"""The word for the state that the last fix replaced."""
 SAID: Mapping[Word, str] = {"as-expected": "as expected", "unstable": "cannot tell"}
 SHORT = Measure(windows=10, probes=False)
 """Half of a run against a baseline: more processes say more than longer ones, and neighbours replace the probes."""
@@ -37,11 +39,13 @@ SHORT = Measure(windows=10, probes=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """The other arm. ``name``: as it was typed. ``lock``: digest of what it was made from, where that is known."""
+    """The other arm. ``name``: as it was typed. ``lock``: digest of what it was made from, where that is known.
+    ``before``: it is what a fix has replaced."""
 
     name: str
     environment: Environment
     lock: str = ""
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +155,9 @@ def judged(
             f"tasks waited for a CPU core in up to {waited:.0%} of a run: both arms had to be timed more often"
         )
     low, high = found.interval
-    ratio = f"this environment is {found.ratio:.2f}x as fast as {other.name} [{low:.2f}, {high:.2f}]"
+    said = f"{found.ratio:.2f}x as fast"
+    what = f"fix made it {said}" if other.before else f"this environment is {said} as {other.name}"
+    ratio = f"{what} [{low:.2f}, {high:.2f}]"
     return Verdict(
         word=word,
         workload=run.reports[0].workload or "",

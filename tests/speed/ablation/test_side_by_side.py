@@ -19,7 +19,12 @@ from tests.speed.making import cpu_report
 
 
 def arm(seconds: list[float]) -> Report:
-    return cpu_report(windows=tuple(Window(steps=4, seconds=one, tokens={"trained": 400.0}) for one in seconds))
+    return cpu_report(
+        windows=tuple(
+            Window(steps=4, seconds=one, tokens={"trained": 100.0 + 50.0 * place, "real": 400.0})
+            for place, one in enumerate(seconds)
+        )
+    )
 
 
 class Shared:
