@@ -45,7 +45,7 @@ def locked(shelf: Path, shelved: Sources, tmp_path: Path) -> Stack:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
 def test_beside_the_lock_itself(locked: Stack, shelved: Sources, shelf: Path) -> None:
