@@ -43,7 +43,7 @@ class Trial:
 def preview(change: Change) -> Strategy:
     """The strategy that `apply` would use now, and why. Writes nothing but a temporary directory beside it."""
     where = places(change.environment)
-    return outline(change, where) or decide(change, where, ask(where.environment))
+    return outline(change, where) or decide(change, where, ask(where.environment), count=False)
 
 
 def outline(change: Change, where: Places) -> Strategy | None:

@@ -48,6 +48,8 @@ def command(
 ) -> None:
     """Write one self-contained HTML file: findings, speed, breakdown, conditions; light and dark, no network.
 
+    It trains a short workload first: one to three times, about a minute each. --no-speed takes seconds.
+
     \b
     Examples:
       envdoctor report --target cpu --env ./env

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,15 +21,23 @@ from tests.commands.test_check import envdoctor
         (("fix", "tests"), 2, "Did you mean --env tests?"),
         (("explain", "precision", "more"), 2, "unexpected extra argument"),
         (("check", "--no-torhc"), 2, "Did you mean '--no-torch'?"),
-        (("check", "--no-torch", "--select", "packges"), 2, "Did you mean packages?"),
-        (("check", "--no-torch", "--ignore", "torch/import-fial"), 2, "Did you mean torch/import-fails?"),
-        (("check", "--no-torch", "--ignore", "import-fials"), 2, "Did you mean torch/import-fails?"),
+        (("check", "--no-torch", "--env", sys.prefix, "--select", "packges"), 2, "Did you mean packages?"),
+        (
+            ("check", "--no-torch", "--env", sys.prefix, "--ignore", "torch/import-fial"),
+            2,
+            "Did you mean torch/import-fails?",
+        ),
+        (
+            ("check", "--no-torch", "--env", sys.prefix, "--ignore", "import-fials"),
+            2,
+            "Did you mean torch/import-fails?",
+        ),
         (("explain", "packges"), 2, "Did you mean"),
-        (("run", "--", "pythn", "train.py"), 127, "Did you mean python"),
-        (("run", "--", "no-such-command-at-all"), 127, "command not found"),
-        (("run", "--", "./README.md"), 126, "Permission denied"),
+        (("run", "--env", sys.prefix, "--", "pythn", "train.py"), 127, "Did you mean python"),
+        (("run", "--env", sys.prefix, "--", "no-such-command-at-all"), 127, "command not found"),
+        (("run", "--env", sys.prefix, "--", "./README.md"), 126, "Permission denied"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+    ids=lambda value: " ".join(value).replace(sys.prefix, "ENV") if isinstance(value, tuple) else None,
 )
 def test_a_mistake_is_named(words: tuple[str, ...], code: int, said: str) -> None:
     outcome = envdoctor(*words)

@@ -92,9 +92,12 @@ def test_a_user_who_may_not_write(target: Path, world: World) -> None:
         shutil.copytree(target.parent.parent, locks)
         home.mkdir()
         os.chown(home, 65534, 65534)
-        site = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
-        argv: list[str | Path] = [SYSTEM, "-m", "envdoctor"]
-        env = {**BARE, "HOME": str(home), "PYTHONPATH": f"{ROOT}:{site}", "PIP_CONFIG_FILE": os.devnull}
+        process.run([*uv(), "venv", "-q", "--no-config", "--python", SYSTEM, place / "doctor"], deadline=60)
+        ours = next(Path(sys.prefix, "lib").glob("python3*/site-packages"))
+        site = next((place / "doctor" / "lib").glob("python3*/site-packages"))
+        (site / "doctor.pth").write_text(f"{ROOT}\n{ours}\n")
+        argv: list[str | Path] = [place / "doctor" / "bin" / "python", "-m", "envdoctor"]
+        env = {**BARE, "HOME": str(home), "PYTHONPATH": "", "PIP_CONFIG_FILE": os.devnull}
 
         def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
             return subprocess.run(

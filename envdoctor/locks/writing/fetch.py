@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +118,7 @@ def _download(
 ) -> None:
     progress(f"asking where {len(missing)} wheels are")
     addresses = _addresses(missing, interpreter, sources)
-    remote, done = Remote(sources), list[str]()
+    remote, done = Remote(sources), itertools.count(1)
 
     def one(pin: Locked) -> None:
         part = wheels / f".{pin.wheel}.part"
@@ -140,8 +141,7 @@ def _download(
             raise Trouble(error.strerror or str(error), file=part, exit_code=3) from error
         finally:
             part.unlink(missing_ok=True)
-        done.append(pin.wheel)
-        progress(f"{len(done)} of {len(missing)}: {pin.wheel}")
+        progress(f"{next(done)} of {len(missing)}: {pin.wheel}")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, missing))
