@@ -17,12 +17,14 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Facts, Interpreter, Packages, Unavailable
+from envdoctor.knowledge.with_extensions import Extension, named
 from envdoctor.locks import library, own, target
 from envdoctor.locks.choice import choose_target
 from envdoctor.locks.key import of_target
 from envdoctor.locks.lint import lint
 from envdoctor.locks.writing import adopt, inputs
 from envdoctor.locks.writing.drift import Drift, check_stack
+from envdoctor.locks.writing.extensions import write_extended
 from envdoctor.locks.writing.lock import Written, write_stack
 from envdoctor.locks.writing.new_target import write_target
 from envdoctor.rules.checkup import CheckOptions
@@ -38,6 +40,13 @@ from envdoctor.sources.sources import Sources
 @click.option("--share", is_flag=True, help="Print the address with which others take this lock; write nothing.")
 @click.option("--force", is_flag=True, help="Lock an environment although it is broken.")
 @click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
+@click.option(
+    "--with",
+    "extensions",
+    multiple=True,
+    metavar="NAMES",
+    help="Lock the stack with these extensions, as a stack and target of your own. Repeatable.",
+)
 @click.option("--output", "-o", "name_out", metavar="NAME", help="Name of that stack and target.")
 @click.option(
     "--folder",
@@ -54,6 +63,7 @@ def command(
     share: bool,
     force: bool,
     source: str | None,
+    extensions: tuple[str, ...],
     name_out: str | None,
     folder: Path | None,
     keep: bool,
@@ -70,6 +80,7 @@ def command(
       envdoctor lock cu130 --check
       envdoctor lock --from uv.lock --output team            # or requirements.txt, or environment; into ./locks
       envdoctor check --target team                          # found by its name in ./locks
+      envdoctor lock cu130 --with liger-kernel,bitsandbytes --output mine   # the same torch, and these
       envdoctor lock team --share                            # by its address and hash on other machines
 
     Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has, or the environment is too broken to
@@ -79,6 +90,8 @@ def command(
         return _adopt(source, name_out or name, folder or Path(own.FOLDER), like, env, force=force)
     if share:
         return _share(name, folder)
+    if extensions:
+        return _extend(name, named(extensions), name_out, folder or Path(own.FOLDER), like)
     folder = folder or bundle.lockfiles()
     if name is None:
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
@@ -156,6 +169,28 @@ def _adopt(source: str, name: str | None, folder: Path, like: str, env: Path | N
     paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(name if by_name else str(path))}")
     elsewhere = "" if by_name else f" --folder {quoted(str(folder))}"
     paste(stderr(), "  Share it: ", f"envdoctor lock {quoted(name)} --share{elsewhere}")
+    return code
+
+
+def _extend(name: str | None, wanted: tuple[Extension, ...], output: str | None, folder: Path, like: str) -> int:
+    """A stack of one's own: the requirements of a bundled one with extensions beside them, resolved together."""
+    if name is None or output is None:
+        where, example = ("NAME", "cu130") if name is None else ("--output", "mine")
+        raise Trouble("which stack, and how is the new one called?", where=where, remedy=f"For example: {example}")
+    bundled = bundle.lockfiles()
+    _require_inputs(name, bundled)
+    lock, requirements = library.sound(bundled / f"pylock.{name}.toml"), inputs.read(bundled / "inputs" / f"{name}.in")
+    found = sources.read(folder, variables=os.environ, folder=Path.cwd())
+    with steps(stderr()) as progress:
+        progress(f"resolving {name} with {', '.join(one.name for one in wanted)}")
+        written = write_extended(output, requirements, lock, wanted, folder=folder, sources=found)
+        targets = library.load_targets()
+        stacked = (one for one in targets.values() if name in one.stacks)
+        model = targets[like] if like in targets else next(stacked, targets["cpu"])
+        path = write_target(output, folder=folder, like=model, origin=f"{name} with extensions")
+    code = _show_written(written)
+    by_name = folder.absolute() == Path.cwd() / own.FOLDER
+    paste(stderr(), "  Use it: ", f"envdoctor fix --target {quoted(output if by_name else str(path))}")
     return code
 
 
