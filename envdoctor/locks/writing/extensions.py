@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -131,19 +132,23 @@ def write_extended(
 ) -> Written:
     """A stack of one's own: the requirements of a stack with extensions beside them, resolved together.
 
-    What the stack locks is preferred, and its torch is pinned by its requirements. It serves Linux only, where extensions
-    have wheels; x86-64 alone where they have none for aarch64. Raises `Trouble` (exit code 3).
+    What the stack locks is preferred, and its torch is pinned by its requirements. It serves Linux only, where
+    extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others. Raises
+    `Trouble` (exit code 3).
     """
     more = tuple(one.requirement(lock.torch or "") for one in wanted)
     linux = tuple(machine for machine in inputs.machines if machine in MACHINES)
     path = path_of(output, folder)
-    for machines in dict.fromkeys((linux, linux[:1])):
-        larger = replace(inputs, requirements=(*inputs.requirements, *more), machines=machines)
+    mine = tuple(one for one in inputs.pythons if one == f"{sys.version_info[0]}.{sys.version_info[1]}")
+    last = (linux[:1], mine or inputs.pythons)
+    for machines, pythons in dict.fromkeys(((linux, inputs.pythons), (linux[:1], inputs.pythons), last)):
+        requirements = (*inputs.requirements, *more)
+        larger = replace(inputs, requirements=requirements, machines=machines, pythons=pythons)
         try:
             answer = resolve(larger, sources, keep=lock)
             before = load(path) if path.exists() else None
             return write_answer(output, answer, larger, folder=folder, sources=sources, before=before)
         except Trouble as trouble:
-            if trouble.exit_code != 3 or machines == linux[:1]:
+            if trouble.exit_code != 3 or (machines, pythons) == last:
                 raise
     raise Trouble("the stack serves no Linux", file=lock.path, exit_code=3)
