@@ -59,14 +59,14 @@ _CUDA_OF = (
 def framework_needs(facts: Facts) -> str:
     """What is known of the driver that another framework needs: by the CUDA packages beside it, "" where none tells.
 
-    Both run on any driver from the floor of their CUDA's major version on; JAX without a plugin runs on the CPU.
+    Both run on any driver from the floor of their CUDA's major version on; JAX without a plugin uses no GPU of NVIDIA.
     Source: https://docs.jax.dev/en/latest/installation.html https://www.tensorflow.org/install/pip
     """
     packages = known(facts.packages)
     found = next(((name, cuda) for name, cuda in _CUDA_OF if packages is not None and packages.version(name)), None)
     if found is None:
         jax = packages is not None and packages.version("jax") is not None
-        return "; no CUDA plugin of JAX is here, without which it runs on the CPU" if jax else ""
+        return "; no CUDA plugin of JAX is here, without which it uses no NVIDIA GPU" if jax else ""
     name, cuda = found
     return f"; {name} is for CUDA {cuda}, which needs driver {minimum_driver(f'{cuda}.0')} or later on Linux"
 

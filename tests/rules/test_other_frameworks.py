@@ -14,7 +14,7 @@ from tests.rules.judging import installed
 @pytest.mark.parametrize(
     ("packages", "said"),
     [
-        ({"jax": "0.10.0", "jaxlib": "0.10.0"}, "JAX could not be judged: .* without which it runs on the CPU"),
+        ({"jax": "0.10.0", "jaxlib": "0.10.0"}, "JAX could not be judged: .* without which it uses no NVIDIA GPU"),
         ({"jax": "0.10.0", "jax-cuda12-plugin": "0.10.0"}, "CUDA 12, which needs driver 525.60.13 or later"),
         ({"jax": "0.10.0", "jax-cuda13-plugin": "0.10.0"}, "CUDA 13, which needs driver 580 or later"),
         ({"tensorflow": "2.22.0"}, "TensorFlow could not be judged: there is no torch here, and only that is judged$"),
