@@ -126,11 +126,11 @@ def builds(facts: Facts) -> Mapping[str, Built]:
         other = found.get(extension.name, Built())
         wheel = packages.find(extension.name) if packages else None
         torch, bound = _of_wheel(wheel) if wheel else (None, False)
-        # A wheel that asks for a range of torch, or is made for Python's stable ABI, says so itself: what it happened to
+        # A wheel that asks for a range of torch, or is made for any Python, says so itself: what it happened to
         # be compiled with binds it to nothing.
         free = bound and torch is None
         torch = torch if bound else _release_of_torch(extension.name, extension.version or "")
-        stable = wheel is not None and any("-abi3-" in tag for tag in wheel.tags)
+        stable = wheel is not None and any("-abi3-" in tag or "-none-" in tag for tag in wheel.tags)
         found[extension.name] = Built(
             None if free else _minor(extension.torch) or other.torch or torch,
             extension.cuda if extension.cuda is not None else other.cuda,

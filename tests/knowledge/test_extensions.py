@@ -84,9 +84,9 @@ def test_a_wheel_says_itself_which_torch_it_is_bound_to() -> None:
 
 
 def test_a_wheel_for_a_range_of_torch_is_bound_to_none_whatever_it_was_compiled_with() -> None:
-    """xformers 0.0.35: compiled with torch 2.10 and Python 3.10, it asks for torch>=2.10 and has Python's stable ABI."""
+    """xformers 0.0.35: compiled with torch 2.10 and Python 3.10, its wheel is for torch>=2.10, py39-none."""
     wheel = Distribution(
-        name="xformers", version="0.0.35", requires=("torch>=2.10",), tags=("cp39-abi3-manylinux_2_28_x86_64",)
+        name="xformers", version="0.0.35", requires=("torch>=2.10",), tags=("py39-none-manylinux_2_28_x86_64",)
     )
     compiled = Extension(name="xformers", version="0.0.35", torch="2.10.0", cuda="12.8", python="3.10.19")
     facts = Facts(packages=Packages(distributions=(wheel,)), extensions=(compiled,))
