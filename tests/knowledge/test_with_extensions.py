@@ -21,7 +21,7 @@ def test_an_unknown_name_is_one_clear_error(word: str, near: str) -> None:
     with pytest.raises(Trouble) as caught:
         named((f"liger-kernel,{word}",))
     assert repr(word) in str(caught.value)
-    assert near in str(caught.value)
+    assert near in caught.value.remedy
 
 
 @pytest.mark.parametrize(
