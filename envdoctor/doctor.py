@@ -101,13 +101,12 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
 
 
 def examine_images(options: CheckOptions, machine: Facts | None = None) -> Checkup:
-    """Judge image files for ``machine``, else this one; nothing is built. Raises `Trouble` for an unreadable file."""
+    """Judge image files for ``machine``, else this one. Raises `Trouble` for an unreadable file."""
     from envdoctor.facts.images.files import load
     from envdoctor.rules.imaging import facts_of, on_target
     from envdoctor.rules.selection import selected
 
-    started = time.monotonic()
-    images = load(options.images)
+    started, images = time.monotonic(), load(options.images)
     if machine is None and options.driver is None:
         machine = collect.begin(locate(Path(sys.executable)), torch=False).finish()
     facts = facts_of(images, machine, options.driver)
@@ -156,8 +155,8 @@ def fix(
 ) -> Repaired:
     """Repair an environment, or create it: examine, propose, ask, change, examine again.
 
-    ``before``: its checkup where it was just made; ``extend`` adds to what the checkup would change. Raises `Trouble` where nothing could be compared,
-    where the change is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
+    ``before``: its checkup where it was just made; ``extend`` adds to its plan. Raises `Trouble` where nothing could be
+    compared, where it is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
     """
     from envdoctor.change.proposal import propose, require_comparison
     from envdoctor.change.repair import carry_out
@@ -263,8 +262,7 @@ def verify_against(
 def locked_arm(environment: Environment, known: Case, options: CheckOptions, dialogue: Dialogue) -> Other:
     """An environment with exactly what the target's lock says, in a folder that is kept and used again.
 
-    Made with a yes, or repaired where somebody changed it. Raises `Trouble` (exit code 3) where no stack fits, or
-    without a yes.
+    Made with a yes, or repaired. Raises `Trouble` (exit code 3) where no stack fits, or without a yes.
     """
     from envdoctor.change.proposal import ChangeOptions
     from envdoctor.facts.model import Unavailable
@@ -339,10 +337,8 @@ def preflight(
 
 
 def base_for(environment: Environment, options: CheckOptions, python: str | None) -> tuple[Environment, Case]:
-    """The environment to create with its base interpreter, and what was chosen for that interpreter.
-
-    Without ``python``: our own, or else the newest one on PATH that the stack is for. Raises `Trouble` when none is.
-    """
+    """The environment to create with its base interpreter (without ``python`` our own, or else the newest one on PATH
+    that the stack is for), and what was chosen for it. Raises `Trouble` when there is none."""
     from envdoctor.change.creation import candidates
 
     first: Case | None = None

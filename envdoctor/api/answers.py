@@ -60,7 +60,7 @@ class ExaminedEnvironment:
     """The environment that was examined; paths begin with ``~`` inside the home of the user."""
 
     path: str | None
-    origin: Literal["probe", "recorded", "pasted"]
+    origin: Literal["probe", "recorded", "pasted", "image"]
     python: str | None  # version of its interpreter, "3.12.3"
     executable: str | None = None
     unavailable: str | None = None  # why its interpreter told nothing

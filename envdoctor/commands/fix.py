@@ -85,9 +85,8 @@ def command(
         installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=named(extensions)
     )
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
-        repaired = doctor.fix(
-            environment_of(env), options, how, dialogue, python=python, extend=extending(how.extensions)
-        )
+        extend = extending(how.extensions)
+        repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python, extend=extend)
     show_repaired(repaired)
     if not dry_run:
         _show_remaining(repaired.checkup)

@@ -18,12 +18,14 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Facts, Interpreter, Packages, Unavailable
+from envdoctor.knowledge.with_extensions import Extension, named
 from envdoctor.locks import library, own, target
 from envdoctor.locks.choice import choose_target
 from envdoctor.locks.key import of_target
 from envdoctor.locks.lint import lint
 from envdoctor.locks.writing import adopt, inputs
 from envdoctor.locks.writing.drift import Drift, check_stack
+from envdoctor.locks.writing.extensions import write_extended
 from envdoctor.locks.writing.lock import Written, write_stack
 from envdoctor.locks.writing.new_target import write_target
 from envdoctor.rules.checkup import CheckOptions
@@ -39,6 +41,14 @@ from envdoctor.sources.sources import Sources
 @click.option("--share", is_flag=True, help="Print the address with which others take this lock; write nothing.")
 @_options.force("the environment is broken")
 @click.option("--from", "source", metavar="FILE|environment", help="Make a stack and a target of your own from this.")
+@click.option(
+    "--with",
+    "extensions",
+    multiple=True,
+    metavar="NAMES",
+    help="Lock the stack with these extensions, as a stack and target of your own. Repeatable.",
+)
+@click.option("--as", "own_name", metavar="NAME", help="Name of the stack and target that --with makes.")
 @_options.folder("Default: the bundled ones; your own: ./locks")
 @click.option("--keep", is_flag=True, help="Keep the versions of the present lock where the requirements allow it.")
 @click.option("--like", metavar="TARGET", default="auto", help="Whose GPU and flags a target of your own takes over.")
@@ -51,6 +61,8 @@ def command(
     share: bool,
     force: bool,
     source: str | None,
+    extensions: tuple[str, ...],
+    own_name: str | None,
     folder: Path | None,
     keep: bool,
     like: str,
@@ -67,6 +79,7 @@ def command(
       envdoctor lock cu130 --check
       envdoctor lock team --from uv.lock                     # or requirements.txt, or environment; into ./locks
       envdoctor check --target team                          # found by its name in ./locks
+      envdoctor lock cu130 --with liger-kernel,bitsandbytes --as mine   # the same torch, and these
       envdoctor lock team --share                            # by its address and hash on other machines
 
     Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has, or the environment is too broken to
@@ -77,6 +90,8 @@ def command(
         return _adopt(source, name, place, like, env, force=force, format_=format_)
     if share:
         return _share(name, folder, format_)
+    if extensions:
+        return _extend(name, named(extensions), own_name, folder or Path(own.FOLDER), like, format_=format_)
     folder = folder or bundle.lockfiles()
     if name is None:
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")
@@ -163,6 +178,30 @@ def _adopt(
     paste(stderr(), "  Use it: ", f"envdoctor check --target {quoted(name if by_name else str(path))}")
     elsewhere = "" if by_name else f" --folder {quoted(str(folder))}"
     paste(stderr(), "  Share it: ", f"envdoctor lock {quoted(name)} --share{elsewhere}")
+    return code
+
+
+def _extend(
+    name: str | None, wanted: tuple[Extension, ...], own_name: str | None, folder: Path, like: str, *, format_: str
+) -> int:
+    """A stack of one's own: the requirements of a bundled one with extensions beside them, resolved together."""
+    if name is None or own_name is None:
+        where, example = ("NAME", "cu130") if name is None else ("--as", "mine")
+        raise Trouble("which stack, and how is the new one called?", where=where, remedy=f"For example: {example}")
+    bundled = bundle.lockfiles()
+    _require_inputs(name, bundled)
+    lock, requirements = library.sound(bundled / f"pylock.{name}.toml"), inputs.read(bundled / "inputs" / f"{name}.in")
+    found = sources.read(folder, variables=os.environ, folder=Path.cwd())
+    with steps(stderr()) as progress:
+        progress(f"resolving {name} with {', '.join(one.name for one in wanted)}")
+        written = write_extended(own_name, requirements, lock, wanted, folder=folder, sources=found)
+        targets = library.load_targets()
+        stacked = (one for one in targets.values() if name in one.stacks)
+        model = targets[like] if like in targets else next(stacked, targets["cpu"])
+        path = write_target(own_name, folder=folder, like=model, origin=f"{name} with extensions")
+    code = _show_written(written, format_)
+    by_name = folder.absolute() == Path.cwd() / own.FOLDER
+    paste(stderr(), "  Use it: ", f"envdoctor fix --target {quoted(own_name if by_name else str(path))}")
     return code
 
 

@@ -126,11 +126,15 @@ def builds(facts: Facts) -> Mapping[str, Built]:
         other = found.get(extension.name, Built())
         wheel = packages.find(extension.name) if packages else None
         torch, bound = _of_wheel(wheel) if wheel else (None, False)
+        # A wheel that asks for a range of torch, or is made for any Python, says so itself: what it happened to
+        # be compiled with binds it to nothing.
+        free = bound and torch is None
         torch = torch if bound else _release_of_torch(extension.name, extension.version or "")
+        stable = wheel is not None and any("-abi3-" in tag or "-none-" in tag for tag in wheel.tags)
         found[extension.name] = Built(
-            _minor(extension.torch) or other.torch or torch,
+            None if free else _minor(extension.torch) or other.torch or torch,
             extension.cuda if extension.cuda is not None else other.cuda,
-            extension.python,
+            None if stable else extension.python,
             extension.cxx11_abi if extension.cxx11_abi is not None else other.cxx11_abi,
         )
     return found

@@ -25,6 +25,8 @@ class Extension:
     needs: str
     instead: str
     source: str
+    first: str = ""  # older releases are not meant: what wheels there are of them are relics
+    elsewhere: bool = False  # the registry's project of this name is another one
 
     def requirement(self, torch: str) -> str:
         """What to ask the index for beside this torch: the wheels' own requirements decide, where they say anything."""
@@ -32,7 +34,7 @@ class Extension:
             return "torchao>=0.17" if line == "0.17" else f"torchao=={line}.*"
         if self.name == "xformers" and versions.release(torch) and (made := pairs.xformers_for(torch)) is not None:
             return f"xformers>={made}" if made == "0.0.35" else f"xformers=={made}"
-        return self.name
+        return f"{self.name}>={self.first}" if self.first else self.name
 
     def without_wheel(self, torch: str, python: str) -> str:
         """What to do where no wheel fits, in sentences."""

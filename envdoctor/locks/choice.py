@@ -73,6 +73,8 @@ def _without_gpu(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, s
         return no_target("unknown-gpu", title), "an NVIDIA GPU is here, but neither NVML nor the PCI bus names it"
     if facts.origin.kind == "pasted":
         return no_target(), "the report names no GPU"
+    if facts.origin.kind == "image":
+        return no_target(), "no GPU is here, and none was named"
     hosts = on_bus(driver.pci) if driver and driver.pci else ()
     if hosts and torch_cuda(facts):
         # A CUDA build says what was meant; `driver/devices` says what is missing.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from envdoctor.facts.model import Facts
 from envdoctor.facts.need import known
+from envdoctor.knowledge.cuda_lines import minimum_driver
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.numbers import capability
 from envdoctor.locks.target import Target
@@ -43,6 +44,31 @@ def other_framework(facts: Facts) -> str | None:
     if packages is None or packages.version("torch") is not None or "pytorch" in packages.conda:
         return None
     return next((FRAMEWORKS[each.name] for each in packages.distributions if each.name in FRAMEWORKS), None)
+
+
+_CUDA_OF = (
+    ("jax-cuda13-plugin", "13"),
+    ("jax-cuda12-plugin", "12"),
+    ("jax-cuda11-plugin", "11"),
+    ("nvidia-cuda-runtime", "13"),  # without a suffix from CUDA 13 on
+    ("nvidia-cuda-runtime-cu12", "12"),
+    ("nvidia-cuda-runtime-cu11", "11"),
+)
+
+
+def framework_needs(facts: Facts) -> str:
+    """What is known of the driver that another framework needs: by the CUDA packages beside it, "" where none tells.
+
+    Both run on any driver from the floor of their CUDA's major version on; JAX without a plugin uses no GPU of NVIDIA.
+    Source: https://docs.jax.dev/en/latest/installation.html https://www.tensorflow.org/install/pip
+    """
+    packages = known(facts.packages)
+    found = next(((name, cuda) for name, cuda in _CUDA_OF if packages is not None and packages.version(name)), None)
+    if found is None:
+        jax = packages is not None and packages.version("jax") is not None
+        return "; no CUDA plugin of JAX is here, without which it uses no NVIDIA GPU" if jax else ""
+    name, cuda = found
+    return f"; {name} is for CUDA {cuda}, which needs driver {minimum_driver(f'{cuda}.0')} or later on Linux"
 
 
 def on_cpu(target: Target) -> bool:

@@ -9,7 +9,7 @@ from envdoctor.facts.model import Facts, Unavailable
 from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import other_framework
+from envdoctor.rules.hardware import framework_needs, other_framework
 from envdoctor.values.frozen import dataclass
 from envdoctor.values.pattern import Pattern
 
@@ -72,7 +72,8 @@ def _beyond(facts: Facts, target: Target) -> Iterator[Unseen]:
     if target.asked:
         return
     if (framework := other_framework(facts)) is not None:
-        yield Unseen(section=framework, reason="there is no torch here, and only that is judged", word="judged")
+        reason = f"there is no torch here, and only that is judged{framework_needs(facts)}"
+        yield Unseen(section=framework, reason=reason, word="judged")
     elif target.name != "none" and target.choice is None and (target.stacks or not target.is_cpu) and not _blind(facts):
         yield Unseen(section="the packages", reason=target.no_choice or "no lock is for this machine", word="compared")
 

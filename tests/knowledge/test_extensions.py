@@ -81,3 +81,15 @@ def test_a_wheel_says_itself_which_torch_it_is_bound_to() -> None:
     assert built("0.0.35", "torch>=2.10") is None
     assert built("0.0.99", "torch==2.17.0") == "2.17"
     assert built("0.0.34") == "2.10"  # the table, where the wheel is not there to be asked
+
+
+def test_a_wheel_for_a_range_of_torch_is_bound_to_none_whatever_it_was_compiled_with() -> None:
+    """xformers 0.0.35: compiled with torch 2.10 and Python 3.10, its wheel is for torch>=2.10, py39-none."""
+    wheel = Distribution(
+        name="xformers", version="0.0.35", requires=("torch>=2.10",), tags=("py39-none-manylinux_2_28_x86_64",)
+    )
+    compiled = Extension(name="xformers", version="0.0.35", torch="2.10.0", cuda="12.8", python="3.10.19")
+    facts = Facts(packages=Packages(distributions=(wheel,)), extensions=(compiled,))
+    assert builds(facts)["xformers"] == Built(None, "12.8", None, None)
+    assert difference(builds(facts)["xformers"], Built("2.13", "12.6", "3.11", True)) is None
+    assert difference(builds(facts)["xformers"], Built("2.13", "13.0", "3.11", True)) is not None

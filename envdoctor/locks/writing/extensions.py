@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import parse_wheel_filename
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
+from envdoctor.knowledge import pairs
 from envdoctor.knowledge.with_extensions import Extension
 from envdoctor.locks.platforms import MACHINES, PYTHONS, place
-from envdoctor.locks.stack import Locked, tags
+from envdoctor.locks.stack import Locked, Stack, load, tags
 from envdoctor.locks.writing import trim
 from envdoctor.locks.writing.inputs import Inputs
+from envdoctor.locks.writing.lock import Written, path_of, write_answer
 from envdoctor.locks.writing.resolver import resolve
 from envdoctor.locks.writing.trim import Resolved
 from envdoctor.sources.sources import Sources
@@ -26,7 +30,8 @@ def fitting(
     """The wheels to add, extensions and what they need beyond ``held`` (version by name), by hash.
 
     Everything that is held is a constraint: an extension that needs another torch has no solution here. Raises
-    `Trouble` (exit code 3) that says of each extension for which no wheel fits what a build takes, or what does its work.
+    `Trouble` (exit code 3) that says of each extension without a fitting wheel what a build takes, or what does its
+    work.
     """
     python, machine = place(interpreter)
     if python not in PYTHONS or machine not in MACHINES or interpreter.markers.get("sys_platform") != "linux":
@@ -37,10 +42,15 @@ def fitting(
             "there is no torch to extend", where="--with", remedy="Install it first: envdoctor fix", exit_code=3
         )
 
+    homeless = [one for one in wanted if one.elsewhere]
+    if homeless:
+        says = " ".join(one.without_wheel(torch, python) for one in homeless)
+        raise Trouble(says, where="--with", remedy=_leave_out(homeless), exit_code=3)
+
     def ask(some: Sequence[Extension]) -> tuple[Locked, ...]:
         inputs = Inputs(
             requirements=(*(one.requirement(torch) for one in some), f"torch=={torch}"),
-            constraints=tuple(_constraints(held)),
+            constraints=(*_constraints(held), *_triton(torch, held)),
             pythons=(python,),
             machines=(machine,),
         )
@@ -57,8 +67,12 @@ def fitting(
         alone = [one for one in wanted if one.name in failing] or list(wanted)
         says = " ".join(one.without_wheel(torch, python) for one in alone)
         words = all_of_them if len(wanted) == 1 else next(iter(failing.values()), all_of_them)
-        remedy = f"Leave out {', '.join(one.name for one in alone)}; nothing was changed."
-        raise Trouble(f"{says}\n{_last_words(words)}", where="--with", remedy=remedy, exit_code=3) from all_of_them
+        problem = f"{says}\n{_last_words(words)}"
+        raise Trouble(problem, where="--with", remedy=_leave_out(alone), exit_code=3) from all_of_them
+
+
+def _leave_out(some: Sequence[Extension]) -> str:
+    return f"Leave out {', '.join(one.name for one in some)}; nothing was changed."
 
 
 def _why_not(ask: object, one: Extension) -> Trouble | None:
@@ -86,6 +100,12 @@ def _constraints(held: Mapping[str, str]) -> list[str]:
     return [line for line in lines if not line.startswith(("pip==", "setuptools==", "wheel=="))]
 
 
+def _triton(torch: str, held: Mapping[str, str]) -> list[str]:
+    """A build of torch without CUDA requires no triton: what comes with an extension has to be this torch's own."""
+    line = pairs.triton_for(torch)
+    return [] if line is None or "triton" in held else [f"triton=={line}.*"]
+
+
 def _held(package: Resolved, held: Mapping[str, str]) -> bool:
     return held.get(package.name, "").partition("+")[0] == package.version.partition("+")[0]
 
@@ -107,8 +127,28 @@ def _locked(package: Resolved, interpreter: Interpreter) -> Locked:
     )
 
 
-def extended(inputs: Inputs, wanted: Sequence[Extension]) -> Inputs:
-    """The requirements of a stack with extensions beside them: resolved together, under the stack's own torch."""
-    torch = next((one.partition("==")[2] for one in inputs.requirements if one.startswith("torch==")), "")
-    more = tuple(one.requirement(torch.split(";")[0].split("#")[0].strip()) for one in wanted)
-    return replace(inputs, requirements=(*inputs.requirements, *more))
+def write_extended(
+    output: str, inputs: Inputs, lock: Stack, wanted: Sequence[Extension], *, folder: Path, sources: Sources
+) -> Written:
+    """A stack of one's own: the requirements of a stack with extensions beside them, resolved together.
+
+    What the stack locks is preferred, and its torch is pinned by its requirements. It serves Linux only, where
+    extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others. Raises
+    `Trouble` (exit code 3).
+    """
+    more = tuple(one.requirement(lock.torch or "") for one in wanted)
+    linux = tuple(machine for machine in inputs.machines if machine in MACHINES)
+    path = path_of(output, folder)
+    mine = tuple(one for one in inputs.pythons if one == f"{sys.version_info[0]}.{sys.version_info[1]}")
+    last = (linux[:1], mine or inputs.pythons)
+    for machines, pythons in dict.fromkeys(((linux, inputs.pythons), (linux[:1], inputs.pythons), last)):
+        requirements = (*inputs.requirements, *more)
+        larger = replace(inputs, requirements=requirements, machines=machines, pythons=pythons)
+        try:
+            answer = resolve(larger, sources, keep=lock)
+            before = load(path) if path.exists() else None
+            return write_answer(output, answer, larger, folder=folder, sources=sources, before=before)
+        except Trouble as trouble:
+            if trouble.exit_code != 3 or (machines, pythons) == last:
+                raise
+    raise Trouble("the stack serves no Linux", file=lock.path, exit_code=3)

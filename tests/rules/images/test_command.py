@@ -51,11 +51,9 @@ def dockerfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_findings_are_exit_1_and_name_line_and_correction(dockerfile: Path) -> None:
     result = check("--dockerfile", "Dockerfile", "--target", "none")
     assert result.exit_code == 1
-    assert (
-        "Dockerfile:1  FROM nvidia/cuda:12.1-devel-ubuntu22.04 → FROM nvidia/cuda:12.1.N-devel-ubuntu22.04"
-        in result.output
-    )
-    assert "Dockerfile:2" in result.output
+    words = " ".join(result.output.split())
+    assert "Dockerfile:1 FROM nvidia/cuda:12.1-devel-ubuntu22.04 → FROM nvidia/cuda:12.1.N-devel-ubuntu22.04" in words
+    assert "Dockerfile:2" in words
 
 
 def test_sarif_and_annotations_point_into_the_file(dockerfile: Path) -> None:

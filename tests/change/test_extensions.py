@@ -1,0 +1,91 @@
+"""`fix --with` for real, on a CPU: three extensions installed, undone, installed again; torch stays what it was."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from envdoctor import process
+from tests.commands.test_check import envdoctor
+
+pytestmark = pytest.mark.install
+
+TRY = "import torch, liger_kernel, bitsandbytes, torchao, einops; print(torch.__version__)"
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real environment with torch for the CPU, and nothing else."""
+    path = tmp_path_factory.mktemp("extended") / "env"
+    assert process.run([sys.executable, "-m", "venv", str(path)], deadline=120).ok
+    made = process.run([str(path / "bin" / "python"), "-m", "pip", "install", "-q", "torch==2.13.0"], deadline=500)
+    assert made.ok, made.err
+    return path
+
+
+def tried(environment: Path) -> process.Outcome:
+    return process.run([str(environment / "bin" / "python"), "-c", TRY], deadline=120)
+
+
+def fix(environment: Path, *words: str) -> process.Outcome:
+    return envdoctor("fix", "--env", environment, "--target", "cpu", "--yes", *words)
+
+
+def test_three_extensions_installed_undone_and_installed_again(environment: Path) -> None:
+    words = ("--with", "liger-kernel,bitsandbytes,torchao", "--with", "einops")
+    first = fix(environment, *words)
+    assert "importing bitsandbytes in the new environment" in first.err
+    assert first.code in (0, 1), first.err
+    assert tried(environment).out.startswith("2.13.0")
+    assert envdoctor("undo", "--env", environment, "--yes").code == 0
+    assert "No module named 'liger_kernel'" in tried(environment).err
+    assert fix(environment, *words).code in (0, 1)
+    assert tried(environment).out.startswith("2.13.0")
+    again = fix(environment, *words)
+    assert "Nothing to change" in again.err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("flash-attn", "about two hours without ninja"),
+        ("vllm", "it pins torch exactly"),
+        ("apex", "the registry's `apex` is another project"),
+        ("deepspeed", "--no-build-isolation"),
+    ],
+)
+def test_without_a_fitting_wheel_it_is_said_what_to_do_and_nothing_changes(
+    environment: Path, name: str, said: str
+) -> None:
+    before = sorted(str(path) for path in environment.rglob("*.dist-info"))
+    outcome = fix(environment, "--with", f"einops,{name}")
+    assert outcome.code == 3
+    assert said in " ".join(outcome.err.split())
+    assert f"Leave out {name}; nothing was changed" in " ".join(outcome.err.split())
+    assert sorted(str(path) for path in environment.rglob("*.dist-info")) == before
+
+
+def test_an_extension_that_cannot_be_imported_changes_nothing(environment: Path, tmp_path: Path) -> None:
+    """The clone is tried, not believed: here einops is hidden by a broken module of its name in a `.pth` folder."""
+    (tmp_path / "einops.py").write_text("raise ImportError('broken on purpose')\n")
+    library = next((environment / "lib").glob("python*/site-packages"))
+    first = library / "aaa_first.pth"
+    first.write_text(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n")
+    try:
+        present = "einops" in tried(environment).err
+        outcome = fix(environment, "--with", "einops,cut-cross-entropy")
+        assert present or outcome.code == 3
+        assert "broken on purpose" in outcome.err
+    finally:
+        first.unlink()
+
+
+def test_a_stack_with_extensions_keeps_the_torch_of_the_stack(tmp_path: Path) -> None:
+    outcome = envdoctor("lock", "cpu", "--with", "einops", "--as", "mine", cwd=tmp_path)
+    assert outcome.code == 0, outcome.err
+    text = (tmp_path / "locks" / "pylock.mine.toml").read_text()
+    assert 'name = "einops"' in text
+    assert "https://" not in text
+    assert envdoctor("targets", cwd=tmp_path).code == 0
