@@ -35,7 +35,7 @@ def job_of(run: dict[str, Any], document: int | None = None) -> tuple[Job, str]:
     rows = settings.get("examples_per_batch", 1) if run["task"] == "pretrain" else 1
     job = Job(
         task=run["task"],
-        tokens=settings["tokens_per_row"] * rows,
+        tokens=run.get("micro_batch", settings["tokens_per_row"] * rows),
         rank=settings.get("lora_rank", 0),
         accumulate=settings.get("accumulate", 1),
         trained=run["trained_share"],
