@@ -122,11 +122,12 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
 
 def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
     """Bytes kept per token within all layers, around them, and as their inputs."""
-    rows = kept()["families"].get(shape.family)
-    key = f"{device} {precision}" + (" lora" if job.rank else "")
-    row = None if rows is None or shape.experts else rows.get(key)
-    if row is None:
-        known = ", ".join(sorted(kept()["families"]))
+    table, key = kept(), f"{device} {precision}" + (" lora" if job.rank else "")
+    # Families whose layers keep the same to the byte: llama's code, with other biases or without.
+    names = (shape.family, table["alike"].get(shape.family, ""))
+    row = next((found for name in names if (found := table["families"].get(name, {}).get(key))), None)
+    if row is None or shape.experts:
+        known = ", ".join(sorted({*table["families"], *table["alike"]}))
         raise NotKnown(
             f"what a layer of {shape.family} keeps for its backward pass was not counted ({key})",
             remedy=f"Counted are: {known}.",
