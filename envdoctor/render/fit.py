@@ -16,7 +16,7 @@ from envdoctor.speed.cost import Price, duration
 WIDTH = 80
 # Parts of the trainer's formula (`trainer/model/peak.py`) in words, in the order in which people ask for them.
 PARTS = {
-    "weights": "weights (the float32 masters)",
+    "weights": "weights (masters in float32, frozen ones narrow)",
     "casts": "weights, cast for the pass",
     "gradients": "gradients",
     "optimizer": "optimizer (AdamW's two moments)",
