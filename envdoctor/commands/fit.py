@@ -46,7 +46,7 @@ def command(**given: Any) -> int:
     Examples:
       envdoctor fit --model ./llama --target h100
       envdoctor fit --model Qwen/Qwen2.5-0.5B --tokens 16384
-      envdoctor fit --model config.json --target rtx4090 --lora-rank 16 --tokens 8192
+      envdoctor fit -m config.json -t rtx4090 --lora-rank 16 --tokens 8192
       envdoctor fit --model ./llama --steps 1000 --prices prices.toml
 
     Exit codes: 0 it fits the target (without one: any); 1 it does not; 2 wrong usage or a broken file; 3 it

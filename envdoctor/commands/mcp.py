@@ -22,7 +22,7 @@ from envdoctor.errors import Trouble
 )
 @click.option("--allow-changes", is_flag=True, help="Offer `fix` too, which has to name the plan that was agreed to.")
 def command(environments: tuple[Path, ...], allow_changes: bool) -> None:
-    """Serve check, diagnose, explain, plan and verify to an assistant (Model Context Protocol, stdio).
+    """Serve check, diagnose, explain, plan, fit and verify to an assistant (Model Context Protocol, stdio).
 
     Started by the assistant, not by hand. Nothing is changed without --allow-changes.
 

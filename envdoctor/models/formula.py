@@ -24,8 +24,8 @@ class Footprint(Protocol):
     gradients: float
     moments: float
 
-    def worst(
-        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    def process(
+        self, device: str, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
     ) -> tuple[str, Mapping[str, float]]: ...
 
     def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float: ...
@@ -36,8 +36,6 @@ class Formula(Protocol):
 
     RUNGS: tuple[str, ...]
     MARGIN: float
-    CONTEXT: Mapping[str, float]
-    SLACK: Mapping[str, float]
 
     def Footprint(self, **fields: Any) -> Footprint: ...  # noqa: N802 - a class
 

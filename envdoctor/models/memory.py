@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from envdoctor.models.architecture import Architecture, NotKnown
-from envdoctor.models.formula import Footprint, Formula, formula, kept
+from envdoctor.models.formula import Footprint, formula, kept
 from envdoctor.models.source import Source
 from envdoctor.values.frozen import dataclass
 
@@ -50,24 +50,23 @@ def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room
 
     Raises `NotKnown` for a family whose activations were not counted.
     """
-    need, known = footprint(shape, job, device=device, precision=precision), formula()
-    return tuple(_rung(need, known, rung, job, device, room) for rung in known.RUNGS)
+    need = footprint(shape, job, device=device, precision=precision)
+    return tuple(_rung(need, rung, job, device, room) for rung in formula().RUNGS)
 
 
-def _rung(need: Footprint, known: Formula, rung: str, job: Job, device: str, room: float | None) -> Memory:
+def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> Memory:
+    def worst(tokens: int) -> tuple[str, Mapping[str, float]]:
+        return need.process(device, rung, tokens, tokens * job.trained, accumulate=job.accumulate)
+
     def total(tokens: int) -> float:
-        return known.CONTEXT[device] + known.SLACK[device] * need.peak(
-            rung, tokens, tokens * job.trained, accumulate=job.accumulate
-        )
+        return sum(worst(tokens)[1].values())
 
-    moment, parts = need.worst(rung, job.tokens, job.tokens * job.trained, accumulate=job.accumulate)
-    slack = (known.SLACK[device] - 1.0) * sum(parts.values())
-    largest = MOST_TOKENS if room is None else _most(total, room)
+    moment, parts = worst(job.tokens)
     return Memory(
         rung=rung,
         moment=moment,
-        parts={**parts, "buffers": slack, "context": known.CONTEXT[device]},
-        largest=largest,
+        parts=parts,
+        largest=MOST_TOKENS if room is None else _most(total, room),
         fits=room is None or total(job.tokens) <= room,
     )
 
@@ -123,11 +122,12 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
 
 def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
     """Bytes kept per token within all layers, around them, and as their inputs."""
-    rows = kept()["families"].get(shape.family)
-    key = f"{device} {precision}" + (" lora" if job.rank else "")
-    row = None if rows is None or shape.experts else rows.get(key)
-    if row is None:
-        known = ", ".join(sorted(kept()["families"]))
+    table, key = kept(), f"{device} {precision}" + (" lora" if job.rank else "")
+    # Families whose layers keep the same to the byte: llama's code, with other biases or without.
+    names = (shape.family, table["alike"].get(shape.family, ""))
+    row = next((found for name in names if (found := table["families"].get(name, {}).get(key))), None)
+    if row is None or shape.experts:
+        known = ", ".join(sorted({*table["families"], *table["alike"]}))
         raise NotKnown(
             f"what a layer of {shape.family} keeps for its backward pass was not counted ({key})",
             remedy=f"Counted are: {known}.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,14 +43,14 @@ class Source:
 def read(name: str) -> Source:
     """The model called so. Raises `Trouble` (exit code 2) for a wrong name or a broken file, `NotKnown` (3) where
     neither a config nor headers tell enough."""
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(name))
+    if os.path.isdir(path):
         return _of(name, path / "config.json", headers.of_folder(path))
-    if path.is_file():
+    if os.path.isfile(path):  # which answers no, too, for a name that no system can have
         if path.suffix != ".json":
             raise Trouble("is no config.json", file=path, remedy=EXAMPLE)
         return _of(name, path, None)
-    if HUB_NAME.fullmatch(name) and not name.endswith(".json") and not path.parent.is_dir():
+    if HUB_NAME.fullmatch(name) and not name.endswith(".json") and not os.path.isdir(path.parent):
         return _of(name, _downloaded(name), None)
     raise Trouble("there is no such file or folder", file=name, remedy=EXAMPLE)
 

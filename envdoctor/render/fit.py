@@ -16,13 +16,13 @@ from envdoctor.speed.cost import Price, duration
 WIDTH = 80
 # Parts of the trainer's formula (`trainer/model/peak.py`) in words, in the order in which people ask for them.
 PARTS = {
-    "weights": "weights (the float32 masters)",
-    "frozen": "frozen weights",
+    "weights": "weights (masters in float32, frozen ones narrow)",
     "casts": "weights, cast for the pass",
     "gradients": "gradients",
     "optimizer": "optimizer (AdamW's two moments)",
     "activations": "activations",
     "loss": "logits and loss",
+    "copies": "copies for a checkpoint",
     "buffers": "fragments and buffers",
     "context": "context of the process",
 }

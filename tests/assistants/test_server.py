@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ anyio = pytest.importorskip("anyio")
 from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client  # noqa: E402
 
 from tests.change.conftest import make_world, write_target  # noqa: E402
+from tests.models.test_architecture import PUBLISHED  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -108,6 +110,43 @@ def test_a_conversation(tmp_path: Path, empty: Path) -> None:
             assert (change["changed"], change["dry_run"], len(change["plan"])) == (False, True, 32)
             again = await session.call_tool("plan", {"target": "cpu", "env": str(empty)})
             assert again.structured_content["change"]["plan"] == change["plan"]
+
+    talk(conversation)
+
+
+def test_will_it_fit(tmp_path: Path, empty: Path) -> None:
+    family, config, count = PUBLISHED["Qwen2.5 0.5B"]
+    for folder in (empty, tmp_path / "elsewhere"):
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps({"model_type": family, **config}))
+
+    async def conversation() -> None:
+        async with client(tmp_path, "--env", empty) as session:
+            told = await session.call_tool(
+                "fit", {"model": str(empty), "target": "rtx4090", "steps": 1000, "price": "$0.35/h", "lora_rank": 16}
+            )
+            assert not told.is_error, text(told)
+            assert told.structured_content["outcome"] == "fits"
+            assert told.structured_content["model"]["parameters"] == count
+            assert told.structured_content["cheapest"] == ["rtx4090"]
+            assert "largest micro-batch" in text(told)
+            big = await session.call_tool(
+                "fit", {"model": str(empty / "config.json"), "target": "t4", "tokens": 1 << 24}
+            )
+            assert big.structured_content["outcome"] == "does-not-fit"  # an answer, not an error
+            for given in (
+                {"model": str(tmp_path / "elsewhere")},
+                {"model": str(tmp_path / "elsewhere" / "config.json")},
+                {"model": f"{empty}/../elsewhere"},
+                {"model": "/etc/passwd"},
+                {"model": "--help"},
+                {"model": str(empty), "target": "h1000"},
+                {"model": str(empty), "price": "$1/h"},
+            ):
+                refused = await session.call_tool("fit", given)
+                assert refused.is_error, given
+                assert refused.structured_content is None
+                assert 0 < len(text(refused)) < 2000
 
     talk(conversation)
 

@@ -151,8 +151,8 @@ def main(families: list[str]) -> None:
     kinds = [f"{precision}{lora}" for precision in ("float32", "bfloat16", "float16") for lora in ("", " lora")]
     table = json.loads(TABLE.read_text("utf-8")) if TABLE.exists() else {"families": {}}
     for python, variables, device in (
-        (sys.executable, {**os.environ, "PYTHONPATH": str(ROOT)}, "cpu"),
         (str(kept.python), kept.variables(ROOT), "cuda"),
+        (sys.executable, {**os.environ, "PYTHONPATH": str(ROOT)}, "cpu"),
     ):
         keys = [f"{device} {kind}" for kind in kinds if device == "cuda" or not kind.startswith("float16")]
         command = [python, "-W", "ignore", "-m", "tests.cuda.kept", "--child", ",".join(keys), *families]

@@ -13,9 +13,16 @@ from typing import NamedTuple
 RUNGS = ("none", "alternate", "full")
 CHUNK_BYTES = 256 << 20  # float32 logits; above this the loss is computed in chunks of so many (`trainer.model.losses`)
 MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
-# Bytes that a process takes before it has a tensor, and what an allocator takes for each byte that a tensor needs.
-CONTEXT: dict[str, float] = {"cuda": 0.6e9, "cpu": 0.35e9}
-SLACK: dict[str, float] = {"cuda": 1.03, "cpu": 1.03}
+# Bytes that a process takes before it has a tensor: the device's context and its libraries' workspaces; on a CPU torch,
+# transformers and what they load (0.36 GB), and what oneDNN keeps for products in 16 bits.
+CONTEXT: dict[str, float] = {"cuda": 0.6e9, "cpu": 0.40e9}
+NARROW_ON_CPU = 0.09e9
+# What an allocator takes for each byte of a tensor. On a CPU blocks below 32 MiB lie in malloc's heap, whose holes stay
+# the process's own, unless layers are computed again (`trainer.compute.hostmemory`). By the runs of
+# tests/benchmarks/recorded/memory.json.
+SLACK: dict[str, float] = {"cuda": 1.015, "cpu": 1.02}
+HEAP = {"none": 1.32, "alternate": 1.05, "full": 1.05}
+HOLES = 0.075e9  # of the heap, bytes, that are left beside the copies for a checkpoint
 # Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
 IN_FLIGHT = 0.3
 
@@ -112,16 +119,36 @@ class Footprint(NamedTuple):
             "optimizer": _parts(self, 0.0, self.gradients, 0.0, 0.0),
         }  # fmt: skip
 
-    def worst(
-        self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
+    def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float:
+        """Bytes of tensors at the worst moment of a step."""
+        return max(sum(parts.values()) for parts in self.at(rung, slots, trained, chunk, accumulate).values())
+
+    def process(
+        self, device: str, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
     ) -> tuple[str, Mapping[str, float]]:
-        """The moment of a step that takes most, and its bytes by part."""
-        moments = self.at(rung, slots, trained, chunk, accumulate)
+        """The moment at which a run takes most of the memory of its `device`, "cuda" or "cpu", and its bytes by part:
+        those of tensors, and "buffers" and "context" besides. On a CPU the copies for a checkpoint lie there, too.
+        """
+        moments = {
+            name: {**parts, **_besides(device, rung, parts, self.narrow)}
+            for name, parts in self.at(rung, slots, trained, chunk, accumulate).items()
+        }
+        if device == "cpu":
+            copied = _parts(self, 0.0, 0.0, 0.0, 0.0)
+            moments["checkpoint"] = {
+                **copied, "copies": self.gradients + self.moments,
+                **_besides(device, rung, {"loss": self.weights + self.gradients + 2 * self.moments}, self.narrow),
+            }  # fmt: skip
+            moments["checkpoint"]["buffers"] += HOLES
         return max(moments.items(), key=lambda item: sum(item[1].values()))
 
-    def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float:
-        """Bytes at the worst moment of a step."""
-        return sum(self.worst(rung, slots, trained, chunk, accumulate)[1].values())
+
+def _besides(device: str, rung: str, parts: Mapping[str, float], narrow: bool) -> dict[str, float]:
+    """What a process has besides its tensors."""
+    buffers = (SLACK[device] - 1.0) * sum(parts.values())
+    if device == "cpu":
+        buffers += (HEAP[rung] - SLACK[device]) * parts.get("activations", 0.0)
+    return {"buffers": buffers, "context": CONTEXT[device] + (NARROW_ON_CPU if narrow and device == "cpu" else 0.0)}
 
 
 def _parts(need: Footprint, casts: float, gradients: float, activations: float, loss: float) -> Mapping[str, float]:

@@ -1,0 +1,109 @@
+"""Peaks counted on a device that is not there, for the doctor's estimate: python -m tests.cuda.fitted [NAME ...]
+
+Whole runs of the trainer, as in `test_steps.py`, of models as wide as real ones and a few layers deep. The record,
+`goldens/fit.json`, is what `tests/models/test_memory.py` holds `envdoctor fit` against.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.cuda.setups import SHAPES, SetUp
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RECORD = Path(__file__).parent / "goldens" / "fit.json"
+DEEP = {"135m": 10, "1b": 4, "8b": 4}  # layers
+RUNS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "135m": ("135m", "sft", {"tokens_per_row": 8192}),
+    "135m, short rows": ("135m", "sft", {"tokens_per_row": 1024}),
+    "135m, every layer": ("135m", "sft", {"tokens_per_row": 16384, "recompute": "full"}),
+    "135m, every other layer": ("135m", "sft", {"tokens_per_row": 8192, "recompute": "alternate"}),
+    "135m, float32": ("135m", "sft", {"tokens_per_row": 4096, "precision": "float32", "attention": "documents"}),
+    "135m, adapters": ("135m", "sft", {"tokens_per_row": 8192, "lora_rank": 16}),
+    "135m, accumulated": ("135m", "sft", {"tokens_per_row": 2048, "accumulate": 3}),
+    "135m, pretrain": ("135m", "pretrain", {"tokens_per_row": 4096, "examples_per_batch": 2}),
+    "1b": ("1b", "sft", {"tokens_per_row": 8192}),
+    "1b, every layer": ("1b", "sft", {"tokens_per_row": 16384, "recompute": "full"}),
+    "1b, every other layer": ("1b", "sft", {"tokens_per_row": 16384, "recompute": "alternate"}),
+    "1b, adapters": ("1b", "sft", {"tokens_per_row": 8192, "lora_rank": 8}),
+    "8b, adapters": ("8b", "sft", {"tokens_per_row": 8192, "lora_rank": 16}),
+    "8b, adapters, every layer": ("8b", "sft", {"tokens_per_row": 16384, "lora_rank": 64, "recompute": "full"}),
+    "8b": ("8b", "sft", {"tokens_per_row": 2048}),
+}
+
+
+def child(names: list[str]) -> None:
+    """Run here, and answer with JSON lines."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    from tests.cuda.device import Device  # before the trainer is imported
+
+    device = Device(lambda what: None)
+    from tests.cuda import adapter, steps
+
+    made = steps.settings_of
+
+    def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
+        values = {**made(set_up, folder), "max_steps": 2}
+        return {name: value for name, value in values.items() if name != "pairs_per_batch"}
+
+    steps.settings_of = settings_of
+    shapes: list[tuple[int, int]] = []
+    peak = adapter.memory.Footprint.peak
+
+    def noted(need: Any, rung: str, slots: int, trained: int, *more: Any) -> float:
+        shapes.append((int(slots), int(trained)))
+        return float(peak(need, rung, slots, trained, *more))
+
+    adapter.memory.Footprint.peak = noted
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            shape, task, values = RUNS[name]
+            SHAPES[f"{shape} of few"] = config = {**SHAPES[shape], "num_hidden_layers": DEEP[shape]}
+            values = {"precision": "bfloat16", "attention": "varlen", "recompute": "none", **values}
+            shapes.clear()
+            found = steps.answered(SetUp(task, values, f"{shape} of few"), device, Path(folder))
+            if found["error"]:
+                print(name, found["error"]["at"], file=sys.stderr, flush=True)
+                continue
+            place = max(range(len(found["steps"])), key=lambda step: found["steps"][step]["peak"])
+            slots, trained = shapes[place]
+            run = {
+                "name": name, "task": task, "config": config, "settings": values,
+                "peak": found["steps"][place]["peak"], "micro_batch": slots, "trained_share": round(trained / slots, 4),
+                "trainers_estimate": round(found["estimates"][place]),
+            }  # fmt: skip
+            answers.write(json.dumps(run) + "\n")
+            answers.flush()
+
+
+def main(names: list[str]) -> None:
+    """In the kept environment; what is counted goes into the record as it comes."""
+    from tests.cuda import environment
+
+    kept = environment.ensure(environment.default_folder(), sys.executable)
+    command = [str(kept.python), "-W", "ignore", "-m", "tests.cuda.fitted", "--child", *names]
+    done = subprocess.Popen(command, cwd=ROOT, env=kept.variables(ROOT), stdout=subprocess.PIPE, text=True)
+    assert done.stdout is not None
+    for line in done.stdout:
+        run = json.loads(line)
+        record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"runs": []}
+        record["made_by"] = "python -m tests.cuda.fitted"
+        record["runs"] = [*(one for one in record["runs"] if one["name"] != run["name"]), run]
+        RECORD.parent.mkdir(exist_ok=True)
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        print(f"{run['name']:<32}{run['peak'] / 1e9:>8.2f} GB", flush=True)
+    done.wait()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2:])
+    else:
+        main(sys.argv[1:] or list(RUNS))
