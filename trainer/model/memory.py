@@ -118,9 +118,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     # What is frozen is held in the compute precision already (`trainer.model.lora`).
     casts = sum(2.0 * p.numel() for p in model.parameters() if p.dtype != trainee.dtype)
-    if (
-        shards > 1
-    ):  # weights are gathered when their layer comes, of two at a time, and the embedding for the whole pass
+    if casts and shards > 1:  # gathered with their layer, two at a time, and the embedding for the whole pass
         around = trainee.head.numel()
         casts = 2.0 * (2 * max(0.0, casts / 2 - around) / max(1, len(model.get_decoder().layers)) + around)
     inside, outside, entry = _kept(trainee)
