@@ -16,8 +16,8 @@ def test_each_recorded_line_is_the_sum_of_its_series() -> None:
         found = json.loads(line)
         told = sums.setdefault(found["series"], Counter())
         told.update({"trials": found["trials"], "bad": found["bad"]})
-        told.update({f"{name}, trials": found["beside"].get(f"{name}, trials", 0) for name in ("pip", "uv")})
-        told.update({name: found["beside"].get(f"{name}, bad", 0) for name in ("pip", "uv")})
+        told.update({f"{name}, trials": found.get("beside", {}).get(f"{name}, trials", 0) for name in ("pip", "uv")})
+        told.update({name: found.get("beside", {}).get(f"{name}, bad", 0) for name in ("pip", "uv")})
     rows = re.findall(
         r"^\| [^|]+ \| (\d+) \| (\d+) \| ([^|]*)\| ([^|]*)\| `python -m tests\.change\.safety (\w+) \d+` \|$",
         (TESTS / "SAFETY.md").read_text("utf-8"),
