@@ -12,7 +12,6 @@ import pytest
 import trainer
 from tests.trainer.running import gradients, prepare_run
 from tests.trainer.test_equivalence import close
-from trainer.model import memory
 from trainer.model.memory import footprint, plan
 from trainer.model.peak import RUNGS, Footprint
 
