@@ -22,11 +22,13 @@ LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.
 
 MAIN = "pip install . && envdoctor preflight --fix --yes --target cpu --env ./env"
 TRAIN = "envdoctor train --env ./env sft --model Qwen/Qwen2.5-0.5B --data chats.jsonl --lora_rank 16 --output ./mine"
+FIT = "envdoctor fit --model Qwen/Qwen2.5-0.5B --target h100 --lora-rank 16"
 TESTS = "pip install '.[test]' && pytest"
 INSTALL = "pip install ."
 QUICK = {
     "envdoctor": (0, 1),
     "envdoctor check --target h100 --env ./env": (0, 1, 3),
+    "envdoctor check --dockerfile Dockerfile --target h100": (0, 1),
     "envdoctor fix --dry-run": (0, 3),
     "envdoctor init": (2,),  # nobody to ask
     "envdoctor undo --env ./env": (2, 3),
@@ -45,6 +47,10 @@ WITH_NETWORK = {
     "envdoctor baseline record --target cpu --env ./env --output mine.toml": (0, 3),
     "envdoctor lock mine --from environment --env ./env --folder ./locks": (0,),
 }
+QWEN = {  # as published
+    "model_type": "qwen2", "vocab_size": 151936, "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+    "num_attention_heads": 14, "num_key_value_heads": 2, "tie_word_embeddings": True,
+}  # fmt: skip
 MARKERS = ("slow", "install", "faults", "bench", "cuda")
 BENCHMARKS = {
     line.partition("  #")[0].strip()
@@ -56,7 +62,7 @@ BENCHMARKS = {
 
 
 def test_every_command_is_accounted_for() -> None:
-    assert set(LINES) == {INSTALL, MAIN, TRAIN, TESTS, *QUICK, *WITH_NETWORK}
+    assert set(LINES) == {INSTALL, MAIN, TRAIN, FIT, TESTS, *QUICK, *WITH_NETWORK}
 
 
 def test_the_first_minute_is_a_look_at_ones_own_environment() -> None:
@@ -90,6 +96,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     make_environment(folder / "env")
     (folder / "train.py").write_text("print('trained')\n")
+    (folder / "Dockerfile").write_text("FROM nvidia/cuda:12.8.1-devel-ubuntu24.04\nRUN pip install torch==2.10.0\n")
     shutil.copyfile(ROOT / "tests" / "cases" / "b58.txt", folder / "report.txt")
     return folder
 
@@ -115,6 +122,14 @@ def test_every_word_of_the_training_line_is_an_option_of_the_trainer(place: Path
     assert outcome.code == 0, outcome.err
     for line in ('model: "Qwen/Qwen2.5-0.5B"', 'data: ["chats.jsonl"]', "lora_rank: 16", 'output: "./mine"'):
         assert line in outcome.out, outcome.out
+
+
+def test_the_question_whether_it_fits_is_answered_of_a_folder_too(place: Path) -> None:
+    """The line itself would ask a Hub for the configuration."""
+    (place / "config.json").write_text(json.dumps(QWEN))
+    outcome = shell(FIT.replace("Qwen/Qwen2.5-0.5B", "config.json"), place, 60)
+    assert outcome.code == 0, outcome.err
+    assert "494" in outcome.out
 
 
 def test_an_assistants_line_starts_the_server(place: Path) -> None:

@@ -60,7 +60,7 @@ def test_wrong_input(name: str, tmp_path: Path) -> None:
     assert error["remedy"], "what to do about it"
 
 
-@pytest.mark.parametrize("name", [*WRONG, *LISTS])
+@pytest.mark.parametrize("name", [*WRONG, *sorted(LISTS)])
 def test_wrong_usage(name: str, tmp_path: Path) -> None:
     outcome = envdoctor(*name.split(), "--nonsense", "--format=json", cwd=tmp_path)
     found = json.loads(outcome.out)
