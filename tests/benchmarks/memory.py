@@ -7,6 +7,7 @@ its peak is the kernel's count of resident memory. The record, `recorded/memory.
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import shutil
@@ -134,4 +135,6 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", metavar="NAME", help=f"Default: all of {', '.join(RUNS)}")
+    main(parser.parse_args().runs)
