@@ -155,7 +155,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
-        return _out_of_memory() if _starved(error) else _bug(error, words)
+        return _out_of_memory() if _is_out_of_memory(error) else _bug(error, words)
 
 
 def _misused(error: click.ClickException, words: Sequence[str]) -> int:
@@ -199,7 +199,7 @@ def _out_of_memory() -> int:
     return 2
 
 
-def _starved(error: BaseException | None) -> bool:
+def _is_out_of_memory(error: BaseException | None) -> bool:
     """Whether want of memory is behind an error: Python says so in several ways, and libraries pass it on."""
     while error is not None:
         words = str(error)

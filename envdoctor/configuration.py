@@ -29,15 +29,15 @@ def read(folder: Path) -> dict[str, Any]:
     """Defaults by parameter name; empty without a configuration. Raises `Trouble` with the line of a mistake."""
     own, project = folder / FILE, folder / "pyproject.toml"
     if own.is_file():
-        return _checked(_parsed(own), own)
-    return _checked(in_project(project), project)
+        return _validate(_parse(own), own)
+    return _validate(in_project(project), project)
 
 
 def in_project(project: Path) -> Any:
     """The table ``[tool.envdoctor]`` of a ``pyproject.toml``; empty where there is none."""
     if not project.is_file() or not _mentions_us(project):
         return {}
-    tool = _parsed(project).get("tool", {})
+    tool = _parse(project).get("tool", {})
     return tool.get("envdoctor", {}) if isinstance(tool, dict) else {}
 
 
@@ -49,13 +49,13 @@ def _mentions_us(project: Path) -> bool:
         return False
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse(path: Path) -> dict[str, Any]:
     from envdoctor.values.document import read_toml  # with it comes the TOML parser, while nothing else has started yet
 
     return read_toml(path)
 
 
-def _checked(data: Any, path: Path) -> dict[str, Any]:
+def _validate(data: Any, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Trouble("expected a table", file=path, where="tool.envdoctor")
     from envdoctor.values.document import line_of

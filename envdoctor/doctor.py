@@ -18,7 +18,7 @@ from envdoctor import bundle
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment, locate
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 if TYPE_CHECKING:
     from envdoctor.change.proposal import ChangeOptions, Proposal
@@ -53,7 +53,7 @@ class Dialogue(Protocol):
         """While this lasts, Ctrl-C is answered by ``text``: clearing away takes a moment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Repaired:
     """What became of a proposal. ``applied`` is None where nothing was to be changed, or was not agreed to."""
 
@@ -63,7 +63,7 @@ class Repaired:
     seconds: float = 0.0  # of work: the time that somebody took to answer is left out
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verified:
     """The speed of an environment, and what trying the suspects said where they were tried."""
 
@@ -72,7 +72,7 @@ class Verified:
     ablation: SuspectAblation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Preflight:
     """The whole story's end: the environment as it is now, what was done to it, and its speed unless it is too sick."""
 
@@ -93,33 +93,33 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
         torch_deadline=options.torch_deadline,
     ) as collection:
         from envdoctor.locks import library
-        from envdoctor.rules.selection import selected
+        from envdoctor.rules.selection import select_rules
 
-        rules, targets = selected(options), library.load_targets()
+        rules, targets = select_rules(options), library.load_targets()
         facts = _with_history(collection.finish(), environment)
-    return _judged(case(facts, options, targets), rules, started)
+    return _checkup(case(facts, options, targets), rules, started)
 
 
 def examine_images(options: CheckOptions, machine: Facts | None = None) -> Checkup:
     """Judge image files for ``machine``, else this one. Raises `Trouble` for an unreadable file."""
     from envdoctor.facts.images.files import load
     from envdoctor.rules.imaging import facts_of, on_target
-    from envdoctor.rules.selection import selected
+    from envdoctor.rules.selection import select_rules
 
     started, images = time.monotonic(), load(options.images)
     if machine is None and options.driver is None:
         machine = collect.begin(locate(Path(sys.executable)), torch=False).finish()
     facts = facts_of(images, machine, options.driver)
     facts = on_target(facts, case(facts, options).target)
-    return _judged(case(facts, options), selected(options), started)
+    return _checkup(case(facts, options), select_rules(options), started)
 
 
 def judge(facts: Facts, options: CheckOptions) -> Checkup:
     """Judge facts that are already there: recorded in a file, or read from a pasted report."""
-    from envdoctor.rules.selection import selected
+    from envdoctor.rules.selection import select_rules
 
     started = time.monotonic()
-    return _judged(case(facts, options), selected(options), started)
+    return _checkup(case(facts, options), select_rules(options), started)
 
 
 def target_for(environment: Environment, options: CheckOptions) -> Case:
@@ -170,7 +170,7 @@ def fix(
             before = replace(before, plan=before.plan.keeping_newer())
     else:
         environment, base = base_for(environment, options, python)
-        before = _judged(base, (), started)
+        before = _checkup(base, (), started)
     require_comparison(environment, before)
     if extend is not None:
         dialogue.step("looking for releases that fit")
@@ -214,7 +214,7 @@ def verify(
     if suspects is None or not verdict.reports or verdict.word in ("as-expected", "faster"):
         return Verified(checkup=checkup, verdict=verdict)
     from envdoctor.speed.ablation.suspect_ablation import ablate_suspects
-    from envdoctor.speed.timing import unwatched
+    from envdoctor.speed.timing import ignore_progress
 
     verdict, ablation = ablate_suspects(
         environment,
@@ -225,7 +225,7 @@ def verify(
         clean=suspects.clean,
         rounds=suspects.rounds,
         progress=dialogue.step,
-        on_line=unwatched,
+        on_line=ignore_progress,
     )
     return Verified(checkup=checkup, verdict=verdict, ablation=ablation)
 
@@ -243,7 +243,7 @@ def verify_against(
     Raises `Trouble` (exit code 3) where the other one cannot be made, or a training fails.
     """
     from envdoctor.speed.ablation.against import time_against
-    from envdoctor.speed.timing import unwatched, workload_of
+    from envdoctor.speed.timing import ignore_progress, workload_of
     from envdoctor.speed.without_timing import without_training
 
     dialogue.step("examining the environment")
@@ -255,7 +255,7 @@ def verify_against(
         other = locked_arm(environment, known, options, dialogue)
     return time_against(
         environment, other, known.target, timing, pairs,
-        facts=known.facts, progress=dialogue.step, on_line=unwatched,
+        facts=known.facts, progress=dialogue.step, on_line=ignore_progress,
     )  # fmt: skip
 
 
@@ -289,14 +289,14 @@ def locked_arm(environment: Environment, known: Case, options: CheckOptions, dia
 def speed_of(environment: Environment, checkup: Checkup, timing: Timing, dialogue: Dialogue) -> Verdict:
     """Train a workload in fresh processes, and judge its speed against the target's baseline."""
     from envdoctor.speed.memory_needed import too_little_memory
-    from envdoctor.speed.timing import judged_without_timing, time_and_judge, unwatched, workload_of
+    from envdoctor.speed.timing import ignore_progress, judged_without_timing, time_and_judge, workload_of
 
     if (verdict := judged_without_timing(checkup.target, timing, checkup.facts)) is not None:
         return verdict
     if (short := too_little_memory(workload_of(checkup.target, timing.workload), checkup.facts)) is not None:
         raise Trouble(short[0], where="memory", remedy=short[1], exit_code=3)
     return time_and_judge(
-        environment, checkup.target, timing, facts=checkup.facts, progress=dialogue.step, on_line=unwatched
+        environment, checkup.target, timing, facts=checkup.facts, progress=dialogue.step, on_line=ignore_progress
     )
 
 
@@ -387,7 +387,7 @@ def _with_history(facts: Facts, environment: Environment) -> Facts:
     return replace(facts, interpreter=replace(facts.interpreter, can_go_back=can_go_back(environment.path)))
 
 
-def _judged(found: Case, rules: tuple[Rule, ...], started: float) -> Checkup:
+def _checkup(found: Case, rules: tuple[Rule, ...], started: float) -> Checkup:
     from envdoctor.rules.checkup import Checkup
     from envdoctor.rules.diagnose import diagnose
     from envdoctor.rules.plan import plan

@@ -21,14 +21,14 @@ from types import FrameType
 from typing import IO
 
 from envdoctor.errors import Trouble
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 OUTPUT_LIMIT = 4 * 1024 * 1024  # bytes kept of each stream; a child that prints more is read on, but not remembered
 SAVE_SECONDS = 10.0  # for a training that is told to end to write its checkpoint; Slurm gives 30 s, Kubernetes too
 REAP_SECONDS = 1.0  # how long a killed child may take to disappear before it is abandoned
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """How a child ended: ``code`` is None when it was killed at its deadline or could not be started."""
 
@@ -288,7 +288,7 @@ def _not_started(name: str, error: OSError, path: str) -> Trouble:
     return Trouble(problem, where=name, remedy="Is it a program? Scripts are run as: python FILE", exit_code=126)
 
 
-def attached(
+def run_attached(
     argv: Sequence[str | os.PathLike[str]],
     *,
     deadline: float,

@@ -210,7 +210,7 @@ def test_variables_and_directory(tmp_path: Path) -> None:
 
 def test_attached_returns_the_code() -> None:
     def code(text: str, deadline: float = 30.0) -> int:
-        return process.attached([sys.executable, "-c", text], deadline=deadline)
+        return process.run_attached([sys.executable, "-c", text], deadline=deadline)
 
     assert code("") == 0
     assert code("raise SystemExit(7)") == 7
@@ -219,7 +219,7 @@ def test_attached_returns_the_code() -> None:
 
 
 def test_attached_can_keep_our_own_output_for_data(capfd: pytest.CaptureFixture[str]) -> None:
-    process.attached([sys.executable, "-c", "print('theirs')"], deadline=30, stdout_to_stderr=True)
+    process.run_attached([sys.executable, "-c", "print('theirs')"], deadline=30, stdout_to_stderr=True)
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "theirs\n")
 

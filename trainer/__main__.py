@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         report.outcome = "interrupted"
     except Exception as error:  # noqa: BLE001 - the last resort: the report and the exit code must still tell
-        report.error = _unexpected(error)
+        report.error = _unexpected_failure(error)
     return closing.finish(report, report_path, given.format)
 
 
@@ -79,30 +79,30 @@ def _prepare(given: argparse.Namespace) -> int:
     if not settings.output:
         example = f"{program()} prepare {command_line.PREPARE}"
         raise TrainerError("bad-setting", "prepare needs the folder to write to", "For example: " + example)
-    from trainer.data.located import located
+    from trainer.data.located import locate
     from trainer.data.prepare import prepare
 
-    settings, _ = located(settings, "prepare", say)
+    settings, _ = locate(settings, "prepare", say)
     print(json.dumps({**prepare(settings, say), "output": settings.output}))
     return 0
 
 
 def _show(given: argparse.Namespace) -> int:
-    from trainer.data.located import located
-    from trainer.data.show import shown
+    from trainer.data.located import locate
+    from trainer.data.show import show_examples
     from trainer.data.tokenizer import load_tokenizer
 
-    settings, _ = located(command_line.settings_of(given), given.task, say)
+    settings, _ = locate(command_line.settings_of(given), given.task, say)
     workload = workloads.find(settings.workload) if settings.workload else None
     files = [Path(name) for name in settings.data] or ([workload.data] if workload else [])
     if given.task == "pretrain":
         raise TrainerError("bad-setting", "--show shows rows, and pretrain reads tokens", "Show them with sft.")
-    for line in shown(files, load_tokenizer(settings, workload), settings, given.show, sys.stdout.isatty()):
+    for line in show_examples(files, load_tokenizer(settings, workload), settings, given.show, sys.stdout.isatty()):
         print(line)
     return 0
 
 
-def _unexpected(error: Exception) -> Failure:
+def _unexpected_failure(error: Exception) -> Failure:
     kind = type(error).__name__
     if kind == "OutOfMemoryError" or "can't allocate memory" in str(error):
         text = "Lower tokens_per_row (accumulate more instead), or set recompute=full."

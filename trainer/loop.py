@@ -91,7 +91,7 @@ def gradients(
     for micro, batch in enumerate(batches):
         if micro < position.micro:
             continue  # already in the restored gradients
-        pieces = oom.cut(batch, run.slots_limit)
+        pieces = oom.cut_batch(batch, run.slots_limit)
         for number, piece in enumerate(pieces, 1):
             # A pass that embeds reaches a weight as often as it has rows: its gradients are exchanged after it.
             last = micro + 1 == len(batches) and number == len(pieces) and isinstance(piece, Batch)

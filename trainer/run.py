@@ -22,7 +22,7 @@ from trainer.compute.hardware import describe
 from trainer.compute.optimizer import Stepper
 from trainer.data import hub, whole, workloads
 from trainer.data.counts import Counts
-from trainer.data.located import located
+from trainer.data.located import locate
 from trainer.data.source import Prepared, Share
 from trainer.errors import TrainerError, disk_remedy
 from trainer.loop import train, train_more
@@ -57,11 +57,11 @@ def execute(
     if settings.upload and not protocol:
         upload.check(settings.upload, settings.upload_compression)
 
-    with parallel.joined(settings) as group, ExitStack() as held:
+    with parallel.join_group(settings) as group, ExitStack() as held:
         report.processes = group.as_reported()
         tell = say if group.first else _silent
         report.named_output = bool(settings.output)
-        settings = replace(settings, output=group.gathered(run_folder.named(settings, task_name))[0])
+        settings = replace(settings, output=group.gathered(run_folder.run_folder(settings, task_name))[0])
         report.settings, folder = settings, Path(settings.output)
         known: run_folder.Record = {}
         places: list[Settings] = []  # the settings with files and folders in place of Hub names and patterns
@@ -93,7 +93,7 @@ def execute(
             trainee.through = group.compute
             if sharded:
                 check(trainee)
-            settings, steps = settled(settings, trainee, prepared, tell)
+            settings, steps = settle(settings, trainee, prepared, tell)
             fresh = protocol or settings.resume == "never"
             checkpoints = {} if fresh else save.glance(folder / "checkpoints")
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
@@ -132,13 +132,13 @@ def execute(
 
 
 def _locate(settings: Settings, task: str, places: list[Settings], say: Callable[[str], None]) -> dict[str, Any]:
-    found, fetched = located(settings, task, say)
+    found, fetched = locate(settings, task, say)
     places.append(found)
     return fetched
 
 
 def _claim(settings: Settings, task: str, held: ExitStack, say: Callable[[str], None]) -> run_folder.Record:
-    held.enter_context(run_folder.claimed(Path(settings.output), say))
+    held.enter_context(run_folder.claim_folder(Path(settings.output), say))
     return run_folder.begin(settings, task, say)
 
 
@@ -170,7 +170,7 @@ def _already_done(
     return bool(done)
 
 
-def settled(
+def settle(
     settings: Settings, trainee: Trainee, prepared: Prepared, say: Callable[[str], None]
 ) -> tuple[Settings, int]:
     """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
@@ -226,7 +226,9 @@ def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
         run.saver = save.Saver(folder, settings.keep_checkpoints, settings.checkpoint_blocking, announce)
         with ExitStack() as shown:
             watched: list[Evaluation] = []
-            log = shown.enter_context(progress.shown(run, work, lambda now: any(one.due(now) for one in watched)))
+            log = shown.enter_context(
+                progress.show_progress(run, work, lambda now: any(one.due(now) for one in watched))
+            )
             if len(run.prepared.validation) or run.prepared.scores or settings.sample_prompts:
                 watched.append(Evaluation(run, log.note))
             begun = time.perf_counter()
@@ -285,7 +287,7 @@ def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, repor
     every = total(report.timing.windows)
     pace = run.group.gathered(every.seconds / every.steps if every.steps else None)[0]
     if pace and not run.interrupted:
-        report.timing.gpu_idle = idle.profiled(lambda steps: train_more(run, steps), pace, device)
+        report.timing.gpu_idle = idle.profile_steps(lambda steps: train_more(run, steps), pace, device)
     _per_step(report, Counts(**every.tokens, squares=every.squares), every.steps, work)
     if not every.steps and not run.interrupted:
         raise TrainerError(

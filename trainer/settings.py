@@ -44,48 +44,48 @@ class Settings(
         for item in dataclasses.fields(self):
             value, least, choices = getattr(self, item.name), item.metadata["least"], item.metadata["choices"]
             if least is not None and value < least:
-                raise _refused(f"{item.name} must be at least {least}, not {value!r}", item.name)
+                raise _refusal(f"{item.name} must be at least {least}, not {value!r}", item.name)
             if item.metadata["most"] is not None and value > item.metadata["most"]:
-                raise _refused(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
+                raise _refusal(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
             if choices and value not in choices:
-                raise _refused(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name)
+                raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name)
         if self.eval_data and self.eval_share:
-            raise _refused("eval_data and eval_share are two ways to the same", "eval_share", "Give one of them.")
+            raise _refusal("eval_data and eval_share are two ways to the same", "eval_share", "Give one of them.")
         if self.early_stopping and not (self.eval_data or self.eval_share):
-            raise _refused(
+            raise _refusal(
                 "early_stopping needs a validation loss", "early_stopping", "Give eval_data or eval_share as well."
             )
         if self.streaming:
             self._check_streaming()
         if self.learning_rate < 0 and self.learning_rate != -1:
-            raise _refused(f"learning_rate must be at least 0, not {self.learning_rate!r}", "learning_rate")
+            raise _refusal(f"learning_rate must be at least 0, not {self.learning_rate!r}", "learning_rate")
         if self.packing and self.attention == "model":
-            raise _refused(
+            raise _refusal(
                 "attention=model lets packed documents see each other", "attention", "Use it with packing=false only."
             )
         if self.lora_dropout > 0 and self.recompute != "none" and not self.recompute_rng:
-            raise _refused(
+            raise _refusal(
                 "recompute_rng=false with lora_dropout gives wrong gradients: the recomputation would draw other masks",
                 "recompute_rng", "Leave recompute_rng on, or set lora_dropout=0.",
             )  # fmt: skip
         if not self.packing and self.attention not in ("auto", "model"):
-            raise _refused(
+            raise _refusal(
                 f"attention={self.attention} is for packed rows", "attention", "Use it with packing=true only."
             )
         if self.packing and not self.pretokenize:
-            raise _refused(
+            raise _refusal(
                 "packing needs the lengths, so pretokenize must be on", "pretokenize", "Set packing=false as well."
             )
 
     def _check_streaming(self) -> None:
         if not self.max_steps:
-            raise _refused("streaming needs max_steps: nobody knows how long the data is", "max_steps", "Give it.")
+            raise _refusal("streaming needs max_steps: nobody knows how long the data is", "max_steps", "Give it.")
         if self.data_weights:
-            raise _refused(
+            raise _refusal(
                 "streaming knows no data_weights: the data has no known end", "data_weights", "Leave it out."
             )
         if self.eval_share:
-            raise _refused(
+            raise _refusal(
                 "streaming cannot hold out a share of what it has not read", "eval_share", "Give eval_data instead."
             )
 
@@ -124,7 +124,7 @@ TASK_PRESETS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def _refused(message: str, name: str, remedy: str = "") -> TrainerError:
+def _refusal(message: str, name: str, remedy: str = "") -> TrainerError:
     return TrainerError(
         "bad-setting", f"setting {message}", remedy or f"Change {name} in the configuration or on the command line."
     )
@@ -149,19 +149,19 @@ def convert(name: str, kind: Any, value: Any) -> Any:
         items: list[Any] = [value] if isinstance(value, str) else value
         if isinstance(items, (list, tuple)) and all(isinstance(item, str) for item in items):
             return tuple(items)
-        raise _refused(f"{name}: {value!r} is not a list of texts", name)
+        raise _refusal(f"{name}: {value!r} is not a list of texts", name)
     if kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
     if isinstance(value, str) and kind in (int, float):
         try:
             return kind(value)
         except ValueError:
-            raise _refused(f"{name}: {value!r} is not a number", name) from None
+            raise _refusal(f"{name}: {value!r} is not a number", name) from None
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, bool) != (kind is bool) or not isinstance(value, kind):
         wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[kind]
-        raise _refused(f"{name}: {value!r} is not {wanted}", name)
+        raise _refusal(f"{name}: {value!r} is not {wanted}", name)
     return value
 
 

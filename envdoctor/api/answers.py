@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeVar
 
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Number = float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Error:
     """What stands in place of an answer: what is wrong, where, and what to do about it."""
 
@@ -31,7 +31,7 @@ class Error:
     remedy: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failure:
     """What any command prints under ``--format json`` when it fails."""
 
@@ -39,7 +39,7 @@ class Failure:
     error: Error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tool:
     """Who wrote the document."""
 
@@ -47,7 +47,7 @@ class Tool:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NotImported:
     """Why nothing is known of torch."""
 
@@ -55,7 +55,7 @@ class NotImported:
     why: str  # absent, crashed, timed-out, failed, not-asked, not-reported
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExaminedEnvironment:
     """The environment that was examined; paths begin with ``~`` inside the home of the user."""
 
@@ -70,7 +70,7 @@ class ExaminedEnvironment:
     gpus: tuple[str, ...] | None = None  # names; None when not known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChosenTarget:
     """What the environment was held against, and why."""
 
@@ -82,7 +82,7 @@ class ChosenTarget:
     evidence: Literal["measured", "derived", "modelled", "claimed", "none"]  # how well its speed is known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RootCause:
     """What to mend first; symptoms of it are expected to go with it."""
 
@@ -91,7 +91,7 @@ class RootCause:
     subject: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remedy:
     """What to do about a finding."""
 
@@ -99,7 +99,7 @@ class Remedy:
     commands: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """One line of a finding about many things alike."""
 
@@ -108,7 +108,7 @@ class Row:
     expected: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """Something wrong, by one rule."""
 
@@ -127,7 +127,7 @@ class Finding:
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Skipped:
     """A rule that had nothing to judge, and why."""
 
@@ -135,7 +135,7 @@ class Skipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Crashed:
     """A rule that failed: nothing is known of what it looks for."""
 
@@ -143,7 +143,7 @@ class Crashed:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unseen:
     """A section of facts that a clean bill of health needs, and why it is missing."""
 
@@ -152,7 +152,7 @@ class Unseen:
     word: str = "seen"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unexplained:
     """An error line that nothing known explains, and what would help to explain it."""
 
@@ -160,7 +160,7 @@ class Unexplained:
     help: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Report:
     """``envdoctor check``. ``healthy`` means that everything a clean bill needs was seen, and nothing was found."""
 
@@ -194,7 +194,7 @@ class Report:
         return inline.report(dataclasses.asdict(self), getattr(self, "notices", ()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChangedPackage:
     """A package, before and after; None where it was not there."""
 
@@ -203,7 +203,7 @@ class ChangedPackage:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Change:
     """``envdoctor fix``: what was changed, or (``changed`` False) what would be."""
 
@@ -229,7 +229,7 @@ class Change:
         return inline.change(dataclasses.asdict(self), getattr(self, "notices", ()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Amount:
     """Time and money; None where no price was given."""
 
@@ -238,7 +238,7 @@ class Amount:
     currency: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Spent:
     """Time and money of the run that was asked about."""
 
@@ -248,7 +248,7 @@ class Spent:
     fixed: Amount | None = None  # the same once the findings are mended
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """``envdoctor verify``: the speed of a short training against the target's baseline. Ratios above 1 are faster."""
 
@@ -274,7 +274,7 @@ class Verdict:
     why: Mapping[str, Any] | None = None  # what trying the suspects said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gate:
     """``envdoctor preflight``: a check, what was changed, and the speed unless the environment was too sick."""
 
@@ -291,7 +291,7 @@ def value(kind: type[T], document: Mapping[str, Any]) -> T:
     """The value of a document. Fields that a newer schema added are left out; the document itself has them."""
     from envdoctor.facts import wire
 
-    return wire.from_json(kind, _known(kind, document))
+    return wire.from_json(kind, _without_unknown_fields(kind, document))
 
 
 @functools.cache
@@ -299,15 +299,15 @@ def _hints(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def _known(hint: Any, data: Any) -> Any:
+def _without_unknown_fields(hint: Any, data: Any) -> Any:
     """``data`` without the fields that its type does not have."""
     if dataclasses.is_dataclass(hint) and isinstance(data, dict):
         hints = _hints(typing.cast(type, hint))
-        return {name: _known(hints[name], member) for name, member in data.items() if name in hints}
+        return {name: _without_unknown_fields(hints[name], member) for name, member in data.items() if name in hints}
     members = typing.get_args(hint)
     if typing.get_origin(hint) is tuple and isinstance(data, (list, tuple)):
-        return [_known(members[0], member) for member in data]
+        return [_without_unknown_fields(members[0], member) for member in data]
     if typing.get_origin(hint) in (typing.Union, types.UnionType) and data is not None:
         (first, *_) = (member for member in members if member is not type(None))
-        return _known(first, data)
+        return _without_unknown_fields(first, data)
     return data

@@ -67,7 +67,7 @@ def check(
         recorded=facts is not None,
     )
     if facts is None:
-        checkup = doctor.examine(_located(env), options)
+        checkup = doctor.examine(_environment(env), options)
     else:
         from envdoctor.facts import collect
 
@@ -105,7 +105,7 @@ def fix(
 
     dialogue = _Silent(yes=yes, progress=progress)
     how = ChangeOptions(strict=exact, force=force)
-    repaired = doctor.fix(_located(env), _options(target=target, stack=stack), how, dialogue, python=python)
+    repaired = doctor.fix(_environment(env), _options(target=target, stack=stack), how, dialogue, python=python)
     found = document(repaired.proposal, repaired.applied, repaired.seconds, dry_run=not yes)
     return notebook.change(found, env)
 
@@ -134,7 +134,7 @@ def verify(
 
     timing = Timing(workload=workload, processes=MOST_PROCESSES if processes is None else processes)
     dialogue = _Silent(yes=False, progress=progress)
-    told = doctor.verify(_located(env), _options(target=target, stack=stack), timing, dialogue)
+    told = doctor.verify(_environment(env), _options(target=target, stack=stack), timing, dialogue)
     return value(Verdict, document(told.verdict, told.ablation))
 
 
@@ -208,7 +208,7 @@ def _options(**given: Any) -> CheckOptions:
     return CheckOptions(**given)
 
 
-def _located(env: PathLike | None) -> Environment:
+def _environment(env: PathLike | None) -> Environment:
     from envdoctor.facts.environment import locate
 
     return locate(notebook.kernel() if env is None else Path(env))

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from envdoctor.api.answers import Tool
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Weights:
     """The model: numbers of weights, and of those in its files where these are there."""
 
@@ -21,7 +21,7 @@ class Weights:
     in_files: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Training:
     """What is trained, and how much of it at once."""
 
@@ -32,7 +32,7 @@ class Training:
     trained_share: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rung:
     """One rung of recomputation: bytes at the worst moment of a step, by part, and the largest micro-batch, tokens."""
 
@@ -44,7 +44,7 @@ class Rung:
     parts: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Offer:
     """The training on one target. ``seconds`` and ``cost`` are those of all steps; None is not known, or not asked."""
 
@@ -64,7 +64,7 @@ class Offer:
     cost: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fitting:
     """``envdoctor fit``: does a training fit, how long does it take, and where is it cheapest?"""
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.api.answers import Change, Report, value
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 # Loaded by a training notebook, and changed by `fix`. Their modules hold their version.
 LOADED = ("torch", "torchvision", "triton", "numpy", "transformers", "tokenizers", "accelerate", "datasets", "peft",
           "trl", "safetensors")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NotebookReport(Report):
     """A report for the kernel that asked; ``notices`` say what holds for the kernel itself."""
 
@@ -27,7 +27,7 @@ class NotebookReport(Report):
     __repr__ = Report.__repr__
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NotebookChange(Change):
     """A change, as seen by the kernel that asked for it."""
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from envdoctor.assistants.bounds import fitted, fitted_text
-from envdoctor.assistants.tools import Tool
+from envdoctor.assistants.bounds import fit_to_size, fitted_text
+from envdoctor.assistants.tools import AssistantTool
 from envdoctor.process import Outcome
 from envdoctor.render import brief, fit
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 CUT = "\n[long lists were cut to fit; `envdoctor check` in a terminal shows all]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+@frozen
+class ToolAnswer:
     """``document`` is None for an answer in text, and for an error."""
 
     text: str
@@ -23,27 +23,27 @@ class Answer:
     error: bool = False
 
 
-def answer(tool: Tool, outcome: Outcome, *, changes: bool) -> Answer:
+def answer(tool: AssistantTool, outcome: Outcome, *, changes: bool) -> ToolAnswer:
     """What a finished child comes to. Findings are an answer, not an error, whatever the exit code."""
     if tool.schema is None:
-        return Answer(text=fitted_text(outcome.out)) if outcome.ok else refusal(outcome)
+        return ToolAnswer(text=fitted_text(outcome.out)) if outcome.ok else refusal(outcome)
     try:
         found = json.loads(outcome.out)
     except ValueError:
         return refusal(outcome)
-    document, was_cut = fitted(found)
+    document, was_cut = fit_to_size(found)
     text = _text(tool, document, changes=changes)
-    return Answer(text=fitted_text(text) + (CUT if was_cut else ""), document=document)
+    return ToolAnswer(text=fitted_text(text) + (CUT if was_cut else ""), document=document)
 
 
-def refusal(outcome: Outcome) -> Answer:
+def refusal(outcome: Outcome) -> ToolAnswer:
     """Why there is no answer, in the words of the command; its progress is left out."""
     lines = [line for line in outcome.err.splitlines() if not line.startswith("... ")]
     text = "\n".join(lines[-40:]).strip()
-    return Answer(text=fitted_text(text or f"envdoctor: {outcome.ending}"), error=True)
+    return ToolAnswer(text=fitted_text(text or f"envdoctor: {outcome.ending}"), error=True)
 
 
-def _text(tool: Tool, document: dict[str, Any], *, changes: bool) -> str:
+def _text(tool: AssistantTool, document: dict[str, Any], *, changes: bool) -> str:
     if tool.schema == "check":
         return brief.report(document)
     if tool.schema == "fit":
@@ -53,7 +53,7 @@ def _text(tool: Tool, document: dict[str, Any], *, changes: bool) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-def _plan(tool: Tool, change: dict[str, Any], *, changes: bool) -> str:
+def _plan(tool: AssistantTool, change: dict[str, Any], *, changes: bool) -> str:
     told = brief.change({"packages": [], "flags": {}, "variables": {}, **change})
     if tool.changes or change.get("plan") is None:
         return told

@@ -44,13 +44,13 @@ def require_place(env: str, allowed: Iterable[Path]) -> None:
         )
 
 
-def fitted(document: Any) -> tuple[Any, bool]:
+def fit_to_size(document: Any) -> tuple[Any, bool]:
     """The document without secrets, its long lists and texts cut until it fits; and whether anything was cut."""
-    whole = _cut(document, sys.maxsize)
+    whole = _shorten(document, sys.maxsize)
     if len(json.dumps(whole)) <= LIMIT:
         return whole, False
     for most in _LISTS:
-        cut = _cut(whole, most)
+        cut = _shorten(whole, most)
         if len(json.dumps(cut)) <= LIMIT:
             break
     return cut, True
@@ -62,12 +62,12 @@ def fitted_text(text: str) -> str:
     return safe if len(safe) <= LIMIT else f"{safe[:LIMIT]}\n[cut after {LIMIT} characters]"
 
 
-def _cut(value: Any, most: int) -> Any:
+def _shorten(value: Any, most: int) -> Any:
     if isinstance(value, str):
         text = scrub.without_secrets(scrub.printable(value, keep_lines=True), opaque=False)
         return text[: most * 20] if most < sys.maxsize else text
     if isinstance(value, list):
-        return [_cut(member, most) for member in value[:most]]
+        return [_shorten(member, most) for member in value[:most]]
     if isinstance(value, dict):
-        return {name: _cut(member, most) for name, member in list(value.items())[: max(most, _FIELDS)]}
+        return {name: _shorten(member, most) for name, member in list(value.items())[: max(most, _FIELDS)]}
     return value

@@ -18,9 +18,9 @@ from mcp.server.stdio import stdio_server
 
 from envdoctor import __version__
 from envdoctor.assistants import child
-from envdoctor.assistants.answers import Answer, answer
+from envdoctor.assistants.answers import ToolAnswer, answer
 from envdoctor.assistants.bounds import fitted_text, places, require_place
-from envdoctor.assistants.tools import Tool, offered
+from envdoctor.assistants.tools import AssistantTool, tools_by_name
 from envdoctor.errors import Trouble
 
 AT_ONCE = 4  # children; further calls wait
@@ -37,14 +37,14 @@ class Doctor:
 
     def __init__(self, *, changes: bool, environments: Sequence[Path]) -> None:
         """``environments``: those that may be examined, the first is meant where none is named."""
-        self._changes, self._tools = changes, offered(changes=changes)
+        self._changes, self._tools = changes, tools_by_name(changes=changes)
         self._default = str(environments[0]) if environments else None
         self._places = places(environments, os.environ, Path.cwd())
         self._room, self._alone = anyio.Semaphore(AT_ONCE), anyio.Lock()
 
     async def tools(self, _: Any, __: Any) -> types.ListToolsResult:
         """What the client may call."""
-        return types.ListToolsResult(tools=[_described(tool) for tool in self._tools.values()])
+        return types.ListToolsResult(tools=[_description(tool) for tool in self._tools.values()])
 
     async def call(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
@@ -53,14 +53,14 @@ class Doctor:
         try:
             told = await self._answer(context, params.name, dict(params.arguments or {}))
         except Trouble as trouble:
-            told = Answer(text=fitted_text("\n".join(filter(None, (str(trouble), trouble.remedy)))), error=True)
+            told = ToolAnswer(text=fitted_text("\n".join(filter(None, (str(trouble), trouble.remedy)))), error=True)
         except (OSError, ValueError) as error:  # a path or a text that the system cannot take
-            told = Answer(text=fitted_text(f"{params.name[:60]}: {error}"[:500]), error=True)
+            told = ToolAnswer(text=fitted_text(f"{params.name[:60]}: {error}"[:500]), error=True)
         return types.CallToolResult(
             content=[types.TextContent(text=told.text)], structured_content=told.document, is_error=told.error
         )
 
-    async def _answer(self, context: ServerRequestContext[Any], name: str, given: dict[str, Any]) -> Answer:
+    async def _answer(self, context: ServerRequestContext[Any], name: str, given: dict[str, Any]) -> ToolAnswer:
         tool = self._tools.get(name)
         if tool is None:
             raise Trouble(f"there is no tool {name[:60]!r}", remedy=f"There are: {', '.join(self._tools)}")
@@ -96,7 +96,7 @@ class _Progress:
             await self._context.session.report_progress(self._count, message=fitted_text(text)[:500])
 
 
-def _described(tool: Tool) -> types.Tool:
+def _description(tool: AssistantTool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         description=tool.description,
@@ -108,7 +108,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-def _require_valid(tool: Tool, given: Mapping[str, Any]) -> None:
+def _require_valid(tool: AssistantTool, given: Mapping[str, Any]) -> None:
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(tool.input_schema).iter_errors(given))
     if error is not None:
         where = ".".join(map(str, error.absolute_path))
@@ -116,7 +116,7 @@ def _require_valid(tool: Tool, given: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _as_file(tool: Tool, given: Mapping[str, Any]) -> Any:
+def _as_file(tool: AssistantTool, given: Mapping[str, Any]) -> Any:
     """The pasted text as a file that nobody else can read, gone after the call."""
     if tool.text is None:
         yield ()

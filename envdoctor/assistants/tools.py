@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 TEXT_LIMIT = 1_000_000  # characters of a pasted report
@@ -30,8 +30,8 @@ _STACK = {**_NAME, "description": "A stack of the target's instead of the first 
 _PLACE = {"env": _ENV, "target": _TARGET, "stack": _STACK}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tool:
+@frozen
+class AssistantTool:
     """One tool. ``words`` makes the command line of its arguments; ``text`` names the argument that is handed over as
     a file, whose path is appended."""
 
@@ -75,7 +75,7 @@ def _fix(given: Mapping[str, Any], *more: str) -> tuple[str, ...]:
 _EXACT = {"exact": {"type": "boolean", "description": "Remove packages that are not in the lock. Default: keep."}}
 
 TOOLS = (
-    Tool(
+    AssistantTool(
         name="check",
         description="Examine a Python environment for GPU training and judge it against the known-fast lockfile of its "
         "GPU: versions, torch build, driver, settings, variables, limits. Names the root cause and what to do. Changes "
@@ -90,7 +90,7 @@ TOOLS = (
         ),
         schema="check",
     ),
-    Tool(
+    AssistantTool(
         name="diagnose",
         description="Read a report or error text that somebody pasted (collect_env, accelerate env, ds_report, "
         "nvidia-smi, pip list, a traceback) and name its root cause. Nothing of this machine is looked at.",
@@ -104,7 +104,7 @@ TOOLS = (
         deadline=60.0,
         text="text",
     ),
-    Tool(
+    AssistantTool(
         name="explain",
         description="What a rule looks for, what it costs when it is broken, how to mend it and how that is known. "
         "Rules are named in findings.",
@@ -113,7 +113,7 @@ TOOLS = (
         words=lambda given: ("explain", "--", given["rule"]),
         deadline=60.0,
     ),
-    Tool(
+    AssistantTool(
         name="plan",
         description="What `fix` would change in an environment, package by package, and the plan's name. A dry run: "
         "nothing is changed.",
@@ -122,7 +122,7 @@ TOOLS = (
         schema="fix",
         deadline=600.0,
     ),
-    Tool(
+    AssistantTool(
         name="fit",
         description="Estimate whether training a language model fits a GPU: memory of a step by part, the largest "
         "micro-batch at each rung of recomputation, the expected time with its spread, and one row for each GPU. Reads "
@@ -157,7 +157,7 @@ TOOLS = (
         schema="fit",
         deadline=120.0,
     ),
-    Tool(
+    AssistantTool(
         name="verify",
         description="Train a short workload in fresh processes (minutes of full load) and judge its speed against the "
         "target's baseline. `limit_seconds` ends it; progress is reported on the way.",
@@ -172,7 +172,7 @@ TOOLS = (
         deadline=SECONDS_LIMIT,
         alone=True,
     ),
-    Tool(
+    AssistantTool(
         name="fix",
         description="Carry out a plan in one atomic step that can be undone (envdoctor undo). `plan` is the name that "
         "the tool `plan` gave, after the user has agreed to it; if the plan is another by now, nothing is changed.",
@@ -191,6 +191,6 @@ TOOLS = (
 )
 
 
-def offered(*, changes: bool) -> dict[str, Tool]:
+def tools_by_name(*, changes: bool) -> dict[str, AssistantTool]:
     """The tools of a server, by name."""
     return {tool.name: tool for tool in TOOLS if changes or not tool.changes}

@@ -15,16 +15,16 @@ from envdoctor.change.exchange import flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
 from envdoctor.change.layout import ask, python_of
-from envdoctor.change.lock import locked
+from envdoctor.change.lock import hold_lock
 from envdoctor.change.log import Log
 from envdoctor.change.meanwhile import Watch
 from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import clear, prune, recover, recover_locked
-from envdoctor.change.signals import undisturbed
+from envdoctor.change.signals import hold_signals
 from envdoctor.change.strategy import decide, foreign_entries, outline, preview
 from envdoctor.change.swap import overwrite, record_finished, swap
-from envdoctor.change.tree import shown, walk
+from envdoctor.change.tree import abbreviate, walk
 from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
@@ -54,7 +54,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         strategy = decide(change, where, layout)
         _refuse(strategy)
         return _beside(change, strategy, verify, progress)
-    with stoppable(), locked(where.control) as lock:
+    with stoppable(), hold_lock(where.control) as lock:
         for action in recover_locked(where):
             progress(action)
         if not change.force:
@@ -117,7 +117,7 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         where.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Trouble(f"cannot be made: {error.strerror}", file=where.parent, remedy="Name another path.") from error
-    with stoppable(), locked(where.control) as lock:
+    with stoppable(), hold_lock(where.control) as lock:
         for action in recover_locked(where):
             progress(action)
         task = _begin(change, where, lock, progress, new=True)
@@ -126,7 +126,7 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
             _check(task, verify)
             progress("putting it into place")
             flush_file_system(task.slot)
-            with undisturbed():
+            with hold_signals():
                 if where.real.is_dir() and not os.listdir(where.real):
                     task.slot.rename(where.real)  # rename(2) replaces an empty directory
                 else:
@@ -135,11 +135,11 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
 
 
-def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built, watch: Watch) -> Journal:
+def _put_in_place(task: build.Task, strategy: Strategy, built: build.BuiltClone, watch: Watch) -> Journal:
     where = task.where
     if strategy.kind != "file-by-file":
         watch.settle(task.slot, built.going, built.done)
-        journal = _recorded(task, watch)
+        journal = _write_journal(task, watch)
         flush_file_system(task.slot)
         return swap(
             where,
@@ -156,7 +156,7 @@ def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built, watc
     clash = watch.altered(task.slot, built.going, built.done, linked=True) & changed
     if clash:
         raise Trouble(
-            f"was changed by somebody else meanwhile: {shown(tuple(clash))}",
+            f"was changed by somebody else meanwhile: {abbreviate(tuple(clash))}",
             file=where.environment,
             remedy="Run it again when that has ended.",
             exit_code=3,
@@ -166,7 +166,7 @@ def _put_in_place(task: build.Task, strategy: Strategy, built: build.Built, watc
     return clear(where, journal)
 
 
-def _recorded(task: build.Task, watch: Watch) -> Journal:
+def _write_journal(task: build.Task, watch: Watch) -> Journal:
     """Write down what is in both states; the one that is left is kept for good where it alone holds others' work."""
     where, current = task.where, task.journal.current
     done = inventory.since(where, current.number, watch.seen)
@@ -249,7 +249,7 @@ def _all_or_nothing(task: build.Task) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        with undisturbed():
+        with hold_signals():
             try:
                 recover_locked(task.where)
             except (Trouble, OSError) as second:

@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from envdoctor.change import genuine, paths
 from envdoctor.change.clone import Cloned, clone
-from envdoctor.change.distributions import Going, Installed, going, scan
+from envdoctor.change.distributions import Going, Installed, files_of, scan
 from envdoctor.change.installers import Installer, install, local_folders, new_environment
 from envdoctor.change.journal import Generation, Journal
 from envdoctor.change.layout import Layout, ask
@@ -45,7 +45,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Built:
+class BuiltClone:
     """A finished clone. ``kept`` are the packages that no pin asked for, "name version" each."""
 
     kept: tuple[str, ...]
@@ -54,15 +54,15 @@ class Built:
     left_out: frozenset[str]  # entries of the environment that are not its own
 
 
-def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool) -> Built:
+def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool) -> BuiltClone:
     """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind."""
     change = task.change
     task.progress(f"cloning {task.where.environment}")
     installed = scan(layout.libraries)
     names = {pin.name for pin in change.install}
     if change.strict:
-        names |= _unasked(installed, change)
-    replaced = going(names, installed, layout.libraries, layout.prefix)
+        names |= _unlisted(installed, change)
+    replaced = files_of(names, installed, layout.libraries, layout.prefix)
     done = clone(
         task.where.real,
         task.slot,
@@ -82,7 +82,7 @@ def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: 
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return Built(kept=kept, done=done, going=replaced, left_out=foreign)
+    return BuiltClone(kept=kept, done=done, going=replaced, left_out=foreign)
 
 
 def new_clone(task: Task) -> None:
@@ -98,7 +98,7 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
     known = {seen.inode for seen in walk(task.slot).values()} if pins else set()
     install(task.installer, pins, inside.python, task.where.control)
     _require_genuine(task, pins, inside, known)
-    if (why := genuine.taken(pins, inside)) is not None:
+    if (why := genuine.foreign_path(pins, inside)) is not None:
         raise Trouble(
             f"{why}; nothing was changed",
             file=task.where.environment,
@@ -121,7 +121,7 @@ def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: 
     """Install past uv's cache what it does not hold as it came. pip unpacks each time what it has just hashed."""
     if task.installer.name != "uv" or not pins:
         return
-    altered = genuine.altered(pins, inside.libraries, local_folders(task.installer))
+    altered = genuine.altered_packages(pins, inside.libraries, local_folders(task.installer))
     planted = genuine.strangers(pins, inside, known)
     for name, why in altered.items():
         task.log.line(f"from the cache of uv: {name}: {why}")
@@ -155,7 +155,7 @@ def _write_hook(task: Task, inside: Layout) -> None:
             task.log.line("the startup hook could not be compiled; it will be at the first start")
 
 
-def _unasked(installed: Sequence[Installed], change: Change) -> set[str]:
+def _unlisted(installed: Sequence[Installed], change: Change) -> set[str]:
     asked = {pin.name for pin in change.wanted} | _INSTALLERS
     unasked = {one.name for one in installed} - asked
     if os.path.realpath(sys.prefix) == os.path.realpath(change.environment):

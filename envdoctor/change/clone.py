@@ -98,7 +98,7 @@ def _link(old: str, new: str, path: str, run: _Run) -> None:
 
 
 def _file(entry: os.DirEntry[str], new: str, path: str, run: _Run) -> None:
-    if run.links and not _copied(path, entry):
+    if run.links and not _copy_entry(path, entry):
         try:
             os.link(entry.path, new, follow_symlinks=False)
             run.done.linked += 1
@@ -112,7 +112,7 @@ def _file(entry: os.DirEntry[str], new: str, path: str, run: _Run) -> None:
     run.done.bytes_copied += copy.st_size
 
 
-def _copied(path: str, entry: os.DirEntry[str]) -> bool:
+def _copy_entry(path: str, entry: os.DirEntry[str]) -> bool:
     top, below, _ = path.partition("/")
     small = not below or top in _COPIED_FOLDERS or path.endswith(_COPIED_SUFFIXES)
     return small and entry.stat(follow_symlinks=False).st_size <= _COPY_LIMIT

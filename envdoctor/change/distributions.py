@@ -38,7 +38,7 @@ class Installed:
         else:
             rows = [row[0] for row in self.record() if row]
             base = self.library
-        paths = tuple(_joined(base, row) for row in rows if row and "\0" not in row)
+        paths = tuple(_join(base, row) for row in rows if row and "\0" not in row)
         return paths or None
 
     def record(self) -> list[list[str]]:
@@ -50,7 +50,7 @@ class Installed:
             return []
 
 
-def _joined(base: str, row: str) -> str:
+def _join(base: str, row: str) -> str:
     path = f"{base}/{row}" if not row.startswith("/") else row
     return os.path.normpath(path) if "./" in path or "//" in path else path
 
@@ -119,7 +119,7 @@ class Going:
         return sorted((folder[1:] for folder in above if "/" in folder[1:]), key=len, reverse=True)
 
 
-def going(names: Iterable[str], installed: Sequence[Installed], libraries: Sequence[Path], root: Path) -> Going:
+def files_of(names: Iterable[str], installed: Sequence[Installed], libraries: Sequence[Path], root: Path) -> Going:
     """Everything that belongs to the distributions ``names`` of the environment ``root``, and nothing else.
 
     Theirs are the files of their RECORD with the bytecode beside them, all of their ``.dist-info``, whatever an

@@ -51,7 +51,7 @@ def understand(text: str, pins: Sequence[Locked]) -> Failure:
     cause: Cause = next((cause for cause, phrase in _PHRASES if re.search(phrase, words)), "unknown")
     if cause == "not-found" and (broken := _BROKEN.findall(text)):
         return Failure(cause="network", pin=_about(text, pins), said=broken[-1])
-    return Failure(cause=cause, pin=_about(text, pins), said=_said(text))
+    return Failure(cause=cause, pin=_about(text, pins), said=_sentence(text))
 
 
 def trouble(failure: Failure, *, installer: str, ending: str, log: str) -> Trouble:
@@ -89,7 +89,7 @@ def _last_mention(pin: Locked, text: str) -> int:
     return max((match.start() for match in re.finditer(names, text)), default=-1)
 
 
-def _said(text: str) -> str:
+def _sentence(text: str) -> str:
     sentence = re.sub(r"\b(error|ERROR):\s*", "", _error(text))
     return sentence if len(sentence) <= 400 else sentence[:397] + "..."
 

@@ -39,7 +39,7 @@ _NOBODY_IMPORTS = (
 )
 
 
-def altered(pins: Sequence[Locked], libraries: Sequence[Path], folders: Iterable[Path]) -> dict[str, str]:
+def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders: Iterable[Path]) -> dict[str, str]:
     """Name of a package -> what is wrong with its files: other contents than RECORD says, or another RECORD than that
     of the locked wheel, where a folder has the file itself. Everything of it is read: 1.5 GB/s a core.
     """
@@ -50,7 +50,7 @@ def altered(pins: Sequence[Locked], libraries: Sequence[Path], folders: Iterable
         if one.name not in names:
             continue
         record = [row for row in one.record() if len(row) == 3 and row[1]]
-        for path, _ in hashes.differing([(f"{one.library}/{row[0]}", row[1], None) for row in record]):
+        for path, _ in hashes.differing_files([(f"{one.library}/{row[0]}", row[1], None) for row in record]):
             found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
         stated = _rows_of_wheel(names[one.name], archives)
         installed = {row[0]: row[1] for row in record}
@@ -89,7 +89,7 @@ def _files(library: Path, tops: set[str]) -> Iterator[str]:
                 yield from (f"{folder}/{name}" for name in names)
 
 
-def taken(pins: Sequence[Locked], inside: Layout) -> str | None:
+def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     """Why a fresh package may not stay: it puts a file where the environment or another package has its own."""
     names = {pin.name for pin in pins}
     rows: dict[str, dict[str, str]] = {}
@@ -98,17 +98,17 @@ def taken(pins: Sequence[Locked], inside: Layout) -> str | None:
         for path, digest in stated.items():
             file = os.path.normpath(f"{one.library}/{path}")
             rows.setdefault(file, {})[one.name] = digest
-            if one.name in names and (why := _reserved(file, inside)):
+            if one.name in names and (why := _is_reserved(file, inside)):
                 return f"{one.name} {one.version} would put its own {why} into the environment"
     for file, owners in rows.items():
         fresh = sorted(names & owners.keys())
-        if fresh and len(set(owners.values())) > 1 and _imported(file, inside):
+        if fresh and len(set(owners.values())) > 1 and _is_importable(file, inside):
             other = next(name for name in sorted(owners) if name != fresh[0])
             return f"{fresh[0]} would overwrite {os.path.relpath(file, inside.prefix)} of {other} with other contents"
     return None
 
 
-def _reserved(file: str, inside: Layout) -> str | None:
+def _is_reserved(file: str, inside: Layout) -> str | None:
     if not file.startswith(f"{inside.prefix}/"):
         return f"{file} beside it"
     path = os.path.relpath(file, inside.prefix)
@@ -116,7 +116,7 @@ def _reserved(file: str, inside: Layout) -> str | None:
     return path if _RESERVED.fullmatch(path) or in_library in hook.FILES else None
 
 
-def _imported(file: str, inside: Layout) -> bool:
+def _is_importable(file: str, inside: Layout) -> bool:
     for library in inside.libraries:
         if file.startswith(f"{library}/"):
             top = file.removeprefix(f"{library}/").partition("/")[0]

@@ -15,7 +15,7 @@ from pathlib import Path
 from envdoctor.change.distributions import scan
 from envdoctor.change.journal import Journal
 from envdoctor.change.places import Places
-from envdoctor.change.tree import Difference, Seen, Tree, difference, shown, walk
+from envdoctor.change.tree import Seen, Tree, TreeDifference, abbreviate, difference, walk
 
 _PREFIX, _SUFFIX = "state-", ".json"
 
@@ -37,7 +37,7 @@ def record(where: Places, number: int, tree: Tree) -> None:
     fresh.replace(path)
 
 
-def recorded(where: Places, number: int) -> dict[str, Seen] | None:
+def read_inventory(where: Places, number: int) -> dict[str, Seen] | None:
     """What was in state ``number``; None where nothing (readable) was recorded."""
     try:
         data = json.loads(_path(where, number).read_text(encoding="ascii"))
@@ -56,13 +56,13 @@ def forget(where: Places, journal: Journal) -> None:
                 (where.control / name).unlink()
 
 
-def since(where: Places, number: int, tree: Tree) -> Difference | None:
+def since(where: Places, number: int, tree: Tree) -> TreeDifference | None:
     """What was done to state ``number`` since its record; None where there is none."""
-    before = recorded(where, number)
+    before = read_inventory(where, number)
     return None if before is None else difference(before, tree)
 
 
-def only_here(done: Difference, tree: Tree, other: Path) -> tuple[str, ...]:
+def only_here(done: TreeDifference, tree: Tree, other: Path) -> tuple[str, ...]:
     """Those changed paths that the state at ``other`` does not have alike: as another name of the same file, or as a
     copy with its size and time. What is gone counts while the other state has it."""
     return tuple(
@@ -84,7 +84,7 @@ def _alike(seen: Seen, path: Path) -> bool:
     return seen.kind == "dir" and path.is_dir()
 
 
-def in_words(root: Path, paths: Iterable[str], done: Difference) -> tuple[str, ...]:
+def in_words(root: Path, paths: Iterable[str], done: TreeDifference) -> tuple[str, ...]:
     """Packages first, by name and version; then what belongs to none of them."""
     left = set(paths)
     words = []
@@ -94,7 +94,7 @@ def in_words(root: Path, paths: Iterable[str], done: Difference) -> tuple[str, .
         left = {path for path in left if path != info and not path.startswith(info + "/")}
         left -= set(_files(root, info))
     left = {path for path in left if not (path in done.new and _empty(root / path, left, path))}
-    return (*words, shown(tuple(left))) if left else tuple(words)
+    return (*words, abbreviate(tuple(left))) if left else tuple(words)
 
 
 def _files(root: Path, info: str) -> Iterator[str]:

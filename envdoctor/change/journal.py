@@ -110,7 +110,7 @@ def read(places: Places) -> Journal:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return Journal(current=_unknown(places, 0))
+        return Journal(current=_unknown_generation(places, 0))
     except OSError as error:
         raise Trouble(
             f"cannot be read: {error.strerror}", file=path, remedy="Run as its owner.", exit_code=3
@@ -126,7 +126,7 @@ def read(places: Places) -> Journal:
         ) from error
     if journal.pending is None and mark_of(places.real) != journal.current.mark:
         # Somebody made the environment anew by other means.
-        journal = replace(journal, current=_unknown(places, journal.last + 1), last=journal.last + 1)
+        journal = replace(journal, current=_unknown_generation(places, journal.last + 1), last=journal.last + 1)
     return journal
 
 
@@ -144,7 +144,7 @@ def write(places: Places, journal: Journal) -> None:
         ) from error
 
 
-def _unknown(places: Places, number: int) -> Generation:
+def _unknown_generation(places: Places, number: int) -> Generation:
     try:
         made = places.real.stat().st_mtime
     except OSError:

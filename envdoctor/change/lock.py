@@ -22,7 +22,7 @@ _ORPHAN_SECONDS = 10.0  # how long a killed orphan may take to disappear
 
 
 @contextlib.contextmanager
-def locked(control: Path) -> Iterator[int]:
+def hold_lock(control: Path) -> Iterator[int]:
     """Hold the lock of an environment; yields the descriptor to hand to children.
 
     Raises `Trouble` (exit code 3) when another envdoctor holds it, or when its folder cannot be written.
@@ -47,7 +47,7 @@ def _sign(descriptor: int, path: Path) -> None:
     """Write down who holds the lock, for the one who finds it taken."""
     try:
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()} {_started(os.getpid())}\n".encode(), 0)
+        os.pwrite(descriptor, f"{os.getpid()} {_start_time(os.getpid())}\n".encode(), 0)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise Trouble(
@@ -157,7 +157,7 @@ def _owner(descriptor: int) -> tuple[int, str] | None:
     return int(words[0]), words[1].decode()
 
 
-def _started(process: int) -> str:
+def _start_time(process: int) -> str:
     """Start time of a process in clock ticks (field 22 of /proc/PID/stat): with it, a process id is unique."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -170,7 +170,7 @@ def _alive(process: int, started: str) -> bool:
     if process == os.getpid():
         return False
     if started != "gone":
-        return _started(process) == started
+        return _start_time(process) == started
     try:  # written where there is no /proc
         os.kill(process, 0)
     except OSError as error:

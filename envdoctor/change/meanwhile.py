@@ -16,7 +16,7 @@ from pathlib import Path
 from envdoctor.change.clone import Cloned, copy_file
 from envdoctor.change.distributions import Going
 from envdoctor.change.exchange import rename_new
-from envdoctor.change.tree import Difference, Seen, Tree, difference, shown, walk
+from envdoctor.change.tree import Seen, Tree, TreeDifference, abbreviate, difference, walk
 from envdoctor.errors import Trouble
 
 _MOST_PATHS, _MOST_BYTES = 2000, 64 * 2**20  # carried over at once; more is not a log but somebody's work under way
@@ -51,7 +51,7 @@ class Watch:
             if not todo:
                 return
         raise Trouble(
-            f"is written to without a pause: {shown(tuple(todo))}",
+            f"is written to without a pause: {abbreviate(tuple(todo))}",
             file=self._root,
             remedy="Stop what writes there, then run it again.",
             exit_code=3,
@@ -78,7 +78,7 @@ class Watch:
         self.seen = now
         return tuple(missed)
 
-    def _look(self, slot: Path, done: Cloned, *, linked: bool = False) -> tuple[Tree, Difference, list[str]]:
+    def _look(self, slot: Path, done: Cloned, *, linked: bool = False) -> tuple[Tree, TreeDifference, list[str]]:
         now = walk(self._root, self._leave_out)
         found = difference(self.seen, now)
         # Nobody else makes links of what was copied, so its time of change tells of every write.
@@ -105,7 +105,7 @@ class Watch:
     def _refuse(
         self,
         slot: Path,
-        found: Difference,
+        found: TreeDifference,
         todo: list[str],
         now: Tree,
         going: Going,
@@ -117,7 +117,7 @@ class Watch:
         clashing = clashing or tuple(path for path in found.paths if _of_package(path))
         if clashing:
             raise Trouble(
-                f"was changed by somebody else meanwhile: {shown(clashing)}",
+                f"was changed by somebody else meanwhile: {abbreviate(clashing)}",
                 file=self._root,
                 remedy="Run it again when that has ended.",
                 exit_code=3,
@@ -125,7 +125,7 @@ class Watch:
         size = sum(now[path].size for path in todo if path in now)
         if carried and (len(todo) > _MOST_PATHS or size > _MOST_BYTES):
             raise Trouble(
-                f"much was written to it meanwhile ({len(todo)} paths, {size / 1e6:.0f} MB): {shown(tuple(todo))}",
+                f"much was written to it meanwhile ({len(todo)} paths, {size / 1e6:.0f} MB): {abbreviate(tuple(todo))}",
                 file=self._root,
                 remedy="Run it again when that has ended.",
                 exit_code=3,

@@ -2,8 +2,8 @@
 
 For environments in a lower layer of a container image, at a mount point, or in a folder that holds somebody's project
 as well. A folder inside the environment, on its own file system, keeps both versions of every path that differs
-(``old/`` and ``new/``, hard links where possible). `put` makes the environment agree with one of the two sides; it can
-be repeated from any half-way point, so an interrupted change is taken back by putting the old side.
+(``old/`` and ``new/``, hard links where possible). `put_side` makes the environment agree with one of the two sides; it
+can be repeated from any half-way point, so an interrupted change is taken back by putting the old side.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TEMPORARY = ".envdoctor-put"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class SideDifference:
     """Relative path -> "file", "link" or "dir", for the paths that differ only, as they are on each side."""
 
     old: Mapping[str, str]
@@ -36,7 +36,7 @@ class Difference:
 
 def compare(
     environment: Path, clone: Path, done: Cloned, leave_out: frozenset[str], others: Set[str] = frozenset()
-) -> Difference:
+) -> SideDifference:
     """What the finished clone changes. ``done`` tells the clone's untouched copies from files that are new.
 
     A copy is untouched while it has the inode and the change time it was made with: neither installers nor archives can
@@ -53,7 +53,7 @@ def compare(
             old[path] = one
         if two is not None:
             new[path] = two
-    return Difference(old=old, new=new)
+    return SideDifference(old=old, new=new)
 
 
 def _same(environment: Path, clone: Path, path: str, one: str, two: str, done: Cloned) -> bool:
@@ -90,7 +90,7 @@ def _listing(root: Path, leave_out: frozenset[str]) -> dict[str, str]:
     return found
 
 
-def keep(environment: Path, clone: Path, kept: Path, difference: Difference) -> None:
+def keep(environment: Path, clone: Path, kept: Path, difference: SideDifference) -> None:
     """Store both sides in ``kept``, on disk. Everything that takes room happens here, before the first real change."""
     kept.mkdir(mode=0o700)
     for side, root, paths in (("old", environment, difference.old), ("new", clone, difference.new)):
@@ -104,7 +104,7 @@ def keep(environment: Path, clone: Path, kept: Path, difference: Difference) -> 
     flush_file_system(kept)
 
 
-def replaced(environment: Path, kept: Path, side: Side) -> tuple[str, ...]:
+def replaced_files(environment: Path, kept: Path, side: Side) -> tuple[str, ...]:
     """Files of the present ``side`` that others have put anew since: putting the other side takes them away."""
     there = _read(kept).old if side == "old" else _read(kept).new
     return tuple(
@@ -135,7 +135,7 @@ def _alike(kept: Path, present: Path) -> bool:
     return os.path.samestat(one, other) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
 
 
-def put(environment: Path, kept: Path, side: Side) -> None:
+def put_side(environment: Path, kept: Path, side: Side) -> None:
     """Make the environment agree with one side of ``kept``. Repeatable after an interruption."""
     difference = _read(kept)
     wanted, other = (difference.old, difference.new) if side == "old" else (difference.new, difference.old)
@@ -177,7 +177,7 @@ def _drop_compiled(environment: Path, changed: Iterable[str], wanted: Mapping[st
                     file.unlink(missing_ok=True)
 
 
-def _read(kept: Path) -> Difference:
+def _read(kept: Path) -> SideDifference:
     path = kept / "paths.json"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -191,7 +191,7 @@ def _read(kept: Path) -> Difference:
             raise Trouble(
                 f"names a path outside: {name!r}", file=path, remedy="Make the environment anew.", exit_code=3
             )
-    return Difference(old=sides[0], new=sides[1])
+    return SideDifference(old=sides[0], new=sides[1])
 
 
 def _equal(source: Path, target: Path, kind: str) -> bool:

@@ -31,7 +31,7 @@ def correct(clone: Path, final: Path, libraries: Sequence[Path]) -> tuple[Path, 
         if file.is_symlink() or not file.is_file() or file.stat().st_size > _LIMIT:
             continue
         old = file.read_bytes()
-        new = _corrected(old, clone, final)
+        new = _rewrite(old, clone, final)
         if new != old:
             replace_bytes(file, new)
             corrected.append(file)
@@ -52,7 +52,7 @@ def _candidates(clone: Path, libraries: Sequence[Path]) -> Iterator[Path]:
                 yield from (library / entry / name for name in ("direct_url.json", "uv_cache.json"))
 
 
-def _corrected(text: bytes, clone: Path, final: Path) -> bytes:
+def _rewrite(text: bytes, clone: Path, final: Path) -> bytes:
     slot = os.fsencode(clone.name)
     if b".envdoctor-" not in text:
         return text

@@ -15,10 +15,10 @@ from envdoctor.facts.environment import Environment
 from envdoctor.knowledge.with_extensions import Extension
 from envdoctor.locks.target import Target
 from envdoctor.rules.checkup import Checkup
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChangeOptions:
     """How a change is to be made; the user's options."""
 
@@ -29,7 +29,7 @@ class ChangeOptions:
     extensions: tuple[Extension, ...] = ()  # to be added, of the releases that fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Proposal:
     """A change that somebody may agree to: of what, why (the checkup), what, and how."""
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from envdoctor.change.clone import delete_tree
 from envdoctor.change.inventory import forget
 from envdoctor.change.journal import Generation, Journal, read, write
-from envdoctor.change.lock import locked
-from envdoctor.change.overwrite import put
+from envdoctor.change.lock import hold_lock
+from envdoctor.change.overwrite import put_side
 from envdoctor.change.places import KEPT_PREFIX, Places, places
-from envdoctor.change.swap import finished, has_happened, hide_kept, settle
+from envdoctor.change.swap import finish, has_happened, hide_kept, settle
 from envdoctor.change.users import end, users
 from envdoctor.change.values import Recovered
 
@@ -34,7 +34,7 @@ def recover(environment: Path) -> Recovered:
     journal = read(where)
     if journal.pending is None and not journal.doomed:
         return Recovered()
-    with locked(where.control):
+    with hold_lock(where.control):
         return Recovered(actions=recover_locked(where))
 
 
@@ -46,9 +46,9 @@ def recover_locked(where: Places) -> tuple[str, ...]:
     if pending is not None:
         settle(where, pending.slot)
         if pending.back is not None and where.kept(pending.slot).is_dir():  # gone with an environment that was deleted
-            put(where.real, where.kept(pending.slot), pending.back)
+            put_side(where.real, where.kept(pending.slot), pending.back)
         if has_happened(where, pending):
-            journal = finished(where, journal)
+            journal = finish(where, journal)
             actions.append(f"an interrupted change had reached its end: {journal.current.summary}")
         else:
             known = {state.slot for state in journal.states}

@@ -55,7 +55,9 @@ def _in_place(clone: Path, examined: Checkup, environment: Path) -> Checkup:
     """The clone's checkup, told of the environment: whoever reads it finds nothing at the clone's path."""
     old, new = scrub.text(str(clone)), scrub.text(str(environment))
     return replace(
-        examined, facts=scrub.moved(examined.facts, old, new), diagnosis=scrub.moved(examined.diagnosis, old, new)
+        examined,
+        facts=scrub.rename_path(examined.facts, old, new),
+        diagnosis=scrub.rename_path(examined.diagnosis, old, new),
     )
 
 

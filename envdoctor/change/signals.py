@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def hold_signals() -> Iterator[None]:
     """Hold stopping signals back; they arrive at the end."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:

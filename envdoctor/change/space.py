@@ -67,7 +67,7 @@ def need(
     """
     directories, files, allocated = cloned
     clone = directories * _BLOCK + (0 if links else allocated)
-    sizes = [_unpacked(pin, folders) for pin in pins]
+    sizes = [_unpacked_size(pin, folders) for pin in pins]
     entries = sum(count for _, _, count in sizes)
     return Need(
         certain=clone + (0 if cache_shared else sum(least for least, _, _ in sizes)),
@@ -76,7 +76,7 @@ def need(
     )
 
 
-def _unpacked(pin: Locked, folders: Sequence[str]) -> tuple[int, int, int]:
+def _unpacked_size(pin: Locked, folders: Sequence[str]) -> tuple[int, int, int]:
     """Least and likely bytes on disk and entries of a wheel: exact if its archive is in a local folder."""
     for folder in folders:
         path = Path(unquote(urlsplit(folder).path) if folder.startswith("file:") else folder) / pin.wheel

@@ -114,18 +114,18 @@ def _way(trial: Trial, foreign: Sequence[str]) -> tuple[Kind, str]:
 
 def _new(change: Change, where: Places) -> Strategy:
     strategy = Strategy(kind="create", reason="it does not exist yet", environment=where.environment)
-    if not os.access(_existing(where.parent), os.W_OK | os.X_OK):
+    if not os.access(_nearest_existing(where.parent), os.W_OK | os.X_OK):
         return replace(
             strategy,
             kind="refuse",
-            reason=f"{_existing(where.parent)} cannot be written",
+            reason=f"{_nearest_existing(where.parent)} cannot be written",
             remedy="Make that folder writable, or name another path.",
         )
     trial = Trial(exchange=True, links=True)
     return _with_room(strategy, change, where, trial, (1, 0, 0))
 
 
-def _existing(folder: Path) -> Path:
+def _nearest_existing(folder: Path) -> Path:
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder
@@ -157,7 +157,7 @@ def _with_room(
     folders = [*([os.fspath(change.wheels)] if change.wheels else []), *found.find_links]
     shared = change.installer == "uv" and space.same_file_system(space.cache_folder(found.uv), where.parent)
     needed = space.need(wanted, folders, cloned=cloned, links=trial.links or trial.reflinks, cache_shared=shared)
-    free, inodes = space.free(_existing(where.parent))
+    free, inodes = space.free(_nearest_existing(where.parent))
     strategy = replace(
         strategy, bytes_needed=needed.expected, bytes_free=free, inodes_needed=needed.inodes, inodes_free=inodes
     )
@@ -206,8 +206,10 @@ def try_out(where: Places) -> Trial:
             exchange=_can_exchange(probe / "one", probe / "other"),
             # Linking a file of a lower layer first copies it up, for good: then rather a copy that is deleted again.
             links=number != errno.EXDEV
-            and _tried(where.real, lambda file: os.link(file, probe / "link", follow_symlinks=False), otherwise=True),
-            reflinks=_tried(where.real, lambda file: reflink(file, probe / "copy"), otherwise=False),
+            and _works_here(
+                where.real, lambda file: os.link(file, probe / "link", follow_symlinks=False), otherwise=True
+            ),
+            reflinks=_works_here(where.real, lambda file: reflink(file, probe / "copy"), otherwise=False),
             refusal=_REFUSALS.get(number, f"its folder cannot be renamed ({os.strerror(number)})") if number else "",
         )
     finally:
@@ -224,7 +226,7 @@ def _can_exchange(one: Path, other: Path) -> bool:
     return True
 
 
-def _tried(environment: Path, act: Callable[[str], None], *, otherwise: bool) -> bool:
+def _works_here(environment: Path, act: Callable[[str], None], *, otherwise: bool) -> bool:
     """Try it with a file that every environment has; the folder of packages would be too deep to search."""
     for folder in (environment, environment / "bin", environment / "conda-meta"):
         for entry in os.scandir(folder) if folder.is_dir() else ():

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from envdoctor.change.exchange import UNSUPPORTED, exchange, flush_directory
 from envdoctor.change.journal import Generation, Journal, Pending, Side, mark_of, write
-from envdoctor.change.overwrite import put
+from envdoctor.change.overwrite import put_side
 from envdoctor.change.places import Places
-from envdoctor.change.signals import undisturbed
+from envdoctor.change.signals import hold_signals
 from envdoctor.change.tree import hide, reveal
 from envdoctor.errors import Trouble
 
@@ -30,7 +30,7 @@ def swap(
     """
     path = places.slot(slot)
     pending = Pending(action="swapping", slot=slot, incoming=incoming, inode=path.stat().st_ino)
-    with undisturbed():
+    with hold_signals():
         journal = replace(journal, pending=pending)
         write(places, journal)
         reveal(path)
@@ -58,18 +58,18 @@ def _three_renames(places: Places, slot: Path) -> None:
 def overwrite(places: Places, journal: Journal, kept: int, incoming: Generation, side: Side) -> Journal:
     """Change the environment file by file to one side of ``kept``. Raises OSError; then the other side is put back."""
     back: Side = "old" if side == "new" else "new"
-    with undisturbed():
+    with hold_signals():
         journal = replace(journal, pending=Pending(action="overwriting", slot=kept, incoming=incoming, back=back))
         write(places, journal)
-        put(places.real, places.kept(kept), side)
-        journal = finished(places, journal)
+        put_side(places.real, places.kept(kept), side)
+        journal = finish(places, journal)
         write(places, journal)
         return journal
 
 
 def record_finished(places: Places, journal: Journal) -> Journal:
     """Make the renames last, and record them. What cannot be recorded now, `recover` finds out from the marks."""
-    journal = finished(places, journal)
+    journal = finish(places, journal)
     with contextlib.suppress(OSError, Trouble):
         flush_directory(places.parent)
         write(places, journal)
@@ -109,7 +109,7 @@ def has_happened(places: Places, pending: Pending) -> bool:
     return False
 
 
-def finished(places: Places, journal: Journal) -> Journal:
+def finish(places: Places, journal: Journal) -> Journal:
     """The journal after the pending step: the incoming state is current, the outgoing one lies in the slot."""
     pending = journal.pending
     assert pending is not None

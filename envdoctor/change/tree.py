@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 Tree = Mapping[str, Seen]
 
 
-class Difference(NamedTuple):
+class TreeDifference(NamedTuple):
     """Relative paths, in order."""
 
     new: tuple[str, ...]
@@ -100,16 +100,16 @@ def _look(entry: os.DirEntry[str]) -> Seen | None:
     return Seen("file", status.st_size, status.st_mtime_ns, "", status.st_ino, status.st_ctime_ns)
 
 
-def difference(before: Tree, after: Tree) -> Difference:
+def difference(before: Tree, after: Tree) -> TreeDifference:
     """What was done between two looks."""
-    return Difference(
+    return TreeDifference(
         new=tuple(sorted(after.keys() - before.keys())),
         altered=tuple(sorted(path for path in before.keys() & after.keys() if not before[path].agrees(after[path]))),
         gone=tuple(sorted(before.keys() - after.keys())),
     )
 
 
-def shown(paths: tuple[str, ...], most: int = 5) -> str:
+def abbreviate(paths: tuple[str, ...], most: int = 5) -> str:
     """Some of these paths, the outermost of each branch only, and how many more there are."""
     tops = tuple(_outermost(paths))
     more = f" and {len(tops) - most} more" if len(tops) > most else ""

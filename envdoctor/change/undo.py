@@ -12,14 +12,14 @@ from envdoctor.change.earlier import earlier
 from envdoctor.change.exchange import rename_new
 from envdoctor.change.inventory import Departure
 from envdoctor.change.journal import Generation, Journal, Pending, Side, location, read, write
-from envdoctor.change.lock import locked
-from envdoctor.change.overwrite import replaced as overwritten
+from envdoctor.change.lock import hold_lock
+from envdoctor.change.overwrite import replaced_files as overwritten
 from envdoctor.change.overwrite import take_along
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import recover_locked
-from envdoctor.change.signals import undisturbed
+from envdoctor.change.signals import hold_signals
 from envdoctor.change.swap import overwrite, record_finished, swap
-from envdoctor.change.tree import Tree, shown
+from envdoctor.change.tree import Tree, abbreviate
 from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import State, Undone
 from envdoctor.errors import Trouble
@@ -61,7 +61,7 @@ def undo(
             file=where.environment,
             remedy="What `envdoctor fix` changes can be undone, and nothing else.",
         )
-    with stoppable(), locked(where.control):
+    with stoppable(), hold_lock(where.control):
         recover_locked(where)
         journal = read(where)
         goal = _goal(where, journal, to)
@@ -70,12 +70,12 @@ def undo(
             if goal.side is None and where.real.is_dir():
                 refuse_writers(where)
         before = _state(where, journal.current)
-        leaving, tree = _leaving(where, journal, goal)
+        leaving, tree = _departure(where, journal, goal)
         if leaving.behind or leaving.shared:
             asked = time.monotonic()
             agree(leaving)
             started += time.monotonic() - asked
-        journal = _go(where, _noted(where, journal, goal, leaving, tree), goal)
+        journal = _go(where, _write_departure(where, journal, goal, leaving, tree), goal)
         return Undone(
             environment=where.environment,
             before=replace(before, current=False),
@@ -86,7 +86,7 @@ def undo(
         )
 
 
-def _leaving(where: Places, journal: Journal, goal: Generation) -> tuple[Departure, Tree | None]:
+def _departure(where: Places, journal: Journal, goal: Generation) -> tuple[Departure, Tree | None]:
     """What would be left behind, and what is in the environment now; None where nothing of it is moved as a whole."""
     assert goal.slot is not None
     if not where.real.is_dir() or not location(where, goal).is_dir():
@@ -105,10 +105,12 @@ def _leaving(where: Places, journal: Journal, goal: Generation) -> tuple[Departu
             remedy="Check the permissions.",
             exit_code=3,
         ) from error
-    return Departure(behind=(shown(replaced),) if replaced else ()), None
+    return Departure(behind=(abbreviate(replaced),) if replaced else ()), None
 
 
-def _noted(where: Places, journal: Journal, goal: Generation, leaving: Departure, tree: Tree | None) -> Journal:
+def _write_departure(
+    where: Places, journal: Journal, goal: Generation, leaving: Departure, tree: Tree | None
+) -> Journal:
     """Write down what is left: it is kept for good where it alone holds what others did."""
     assert goal.slot is not None
     try:
@@ -175,7 +177,7 @@ def _go(where: Places, journal: Journal, goal: Generation) -> Journal:
 
 def _restore(where: Places, journal: Journal, goal: Generation, slot: int) -> Journal:
     """The environment was deleted by somebody: the kept state takes its name."""
-    with undisturbed():
+    with hold_signals():
         pending = Pending(action="swapping", slot=slot, incoming=goal, inode=where.slot(slot).stat().st_ino)
         journal = replace(journal, pending=pending)
         write(where, journal)

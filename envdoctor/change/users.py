@@ -38,7 +38,7 @@ def users(*folders: Path) -> tuple[User, ...]:
     So are the probes of another envdoctor: they end within moments, and what waits its turn must not stop what has it.
     Other users' processes are seen by root only.
     """
-    return tuple(user for user in _running(folders) if not _of_envdoctor(Path("/proc", str(user.process))))
+    return tuple(user for user in _running_programs(folders) if not _of_envdoctor(Path("/proc", str(user.process))))
 
 
 def end(folder: Path) -> None:
@@ -47,14 +47,14 @@ def end(folder: Path) -> None:
     Left alone, they would write bytecode into it, and so bring it back, after it has been deleted.
     """
     give_up = time.monotonic() + _END_SECONDS
-    while (found := _running((folder,))) and time.monotonic() < give_up:
+    while (found := _running_programs((folder,))) and time.monotonic() < give_up:
         for user in found:
             with contextlib.suppress(OSError):
                 os.kill(user.process, signal.SIGKILL)
         time.sleep(0.02)
 
 
-def _running(folders: Iterable[Path]) -> tuple[User, ...]:
+def _running_programs(folders: Iterable[Path]) -> tuple[User, ...]:
     folders = tuple(folders)
     roots = [os.path.realpath(folder) for folder in folders]
     named = {os.path.abspath(folder) for folder in folders} | set(roots)
@@ -95,7 +95,7 @@ def refuse_writers(where: Places) -> None:
         if not entry.name.isdigit() or int(entry.name) in ours:
             continue
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-            if (file := _written(Path(entry.path), roots)) is not None:
+            if (file := _open_for_writing(Path(entry.path), roots)) is not None:
                 raise Trouble(
                     f"{os.path.relpath(file, where.real)} is being written to by {_name(Path(entry.path))} "
                     f"(process {entry.name}), and would go on in the old state",
@@ -105,7 +105,7 @@ def refuse_writers(where: Places) -> None:
                 )
 
 
-def _written(process: Path, folders: set[str]) -> str | None:
+def _open_for_writing(process: Path, folders: set[str]) -> str | None:
     """A regular file below these folders that a process has open for writing."""
     for link in os.scandir(process / "fd"):
         path = os.readlink(link.path)

@@ -10,8 +10,8 @@ import click
 from rich.console import Console
 
 from envdoctor.change.proposal import Proposal
-from envdoctor.commands._output import counted, say, stderr
-from envdoctor.commands._progress import interrupted, steps
+from envdoctor.commands._output import count_noun, say, stderr
+from envdoctor.commands._progress import answer_interrupt, steps
 from envdoctor.doctor import Repaired
 from envdoctor.errors import Trouble
 from envdoctor.rules.checkup import Checkup
@@ -80,7 +80,7 @@ class TerminalDialogue:
         self._begin()
 
     def stopping(self, text: str) -> AbstractContextManager[None]:
-        return interrupted(self.step, text)
+        return answer_interrupt(self.step, text)
 
     def _begin(self) -> None:
         self._progress = steps(self._console)
@@ -101,7 +101,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     if new:
         size = sum(pin.size or 0 for pin in change.wanted) / 1e9
         download = f" ({size:.1f} GB of wheels)" if size >= 0.05 else ""
-        packages = counted(len(change.wanted), "package")
+        packages = count_noun(len(change.wanted), "package")
         say(console, f"Create {strategy.environment} with {packages}{download}, by exact version and hash.")
     steps = () if new else plan.install
     for step in (step for step in steps if not step.downgrade):
@@ -118,7 +118,7 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
     for name, variable in settings.variables.items():
         say(console, f"  variable {name} {'removed' if variable is None else '= ' + variable} (startup hook)")
     if others:
-        kept = counted(len(others), "package")
+        kept = count_noun(len(others), "package")
         verb = "removed (--exact)" if change.strict else "kept (--exact removes what is not locked)"
         say(console, f"  {kept} outside the lock: {verb}", style="dim")
         if change.strict:

@@ -47,7 +47,7 @@ def paste(console: Console, label: str, command: str) -> None:
 quoted = shell.word
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -33,7 +33,7 @@ def steps(console: Console) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def interrupted(progress: Callable[[str], None], text: str) -> Iterator[None]:
+def answer_interrupt(progress: Callable[[str], None], text: str) -> Iterator[None]:
     """Ctrl-C is answered at once by the step ``text``: clearing away takes seconds, and silence invites another."""
 
     def stop(_: int, __: FrameType | None) -> None:

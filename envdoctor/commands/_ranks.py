@@ -11,7 +11,7 @@ from envdoctor.facts import recorded
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.fleet import Oddity, Some
 from envdoctor.facts.scrub import printable
-from envdoctor.ranks.agreement import CLOCKS, Agreement, agreement
+from envdoctor.ranks.agreement import CLOCKS, RankAgreement, agreement
 from envdoctor.ranks.launch import Launch
 from envdoctor.ranks.meeting import SECONDS, Met, document_of, meet
 from envdoctor.render.document import document as check_document
@@ -50,7 +50,7 @@ def preflight_together(
     )
 
 
-def sentences(found: Agreement) -> Iterator[str]:
+def sentences(found: RankAgreement) -> Iterator[str]:
     """What a person reads, the worst first."""
     for number in found.missing:
         yield f"✗ rank {number} did not answer: it died, hangs, or cannot reach rank 0"
@@ -89,7 +89,7 @@ def _names(some: Some) -> str:
     return ", ".join(some.names) + (f" and {more} more" if more else "")
 
 
-def as_json(found: Agreement) -> dict[str, object]:
+def as_json(found: RankAgreement) -> dict[str, object]:
     """``preflight --format json`` of several ranks."""
 
     def rows(oddities: tuple[Oddity, ...]) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from envdoctor.commands._output import append, write
-from envdoctor.render.formats import rendered, suited
+from envdoctor.render.formats import default_format, render_checkup
 from envdoctor.render.page import laid_out, terminal
 from envdoctor.render.text import text
 from envdoctor.rules.checkup import Checkup
@@ -33,9 +33,9 @@ def show(
     def made(name: str) -> str:
         if name == "text":
             return plain(checkup, verbose=verbose)
-        return rendered(name, checkup, FAIL_ON[fail_on])
+        return render_checkup(name, checkup, FAIL_ON[fail_on])
 
-    chosen = format_ or suited(os.environ)
+    chosen = format_ or default_format(os.environ)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if format_ is None and chosen == "github" and summary:
         append(Path(summary), made("markdown"))

@@ -26,7 +26,7 @@ from envdoctor.speed.ablation import variants
 from envdoctor.speed.ablation.ablation import evaluate
 from envdoctor.speed.ablation.interleaving import Variant, interleaved_reports, ladder
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import run_variant, unwatched, workload_of
+from envdoctor.speed.timing import ignore_progress, run_variant, workload_of
 from envdoctor.values.document import read_json, write_whole
 
 KEPT = Path("claims", "cpu.json")  # below the lockfiles; written by `python -m tests.benchmarks.claims`
@@ -129,7 +129,7 @@ def _reports(
 
     def run(variant: Variant) -> Report:
         where = environment if variant.environment is None else locate(variant.environment)
-        return run_variant(where, target, workload, measure, variant, on_line=unwatched)
+        return run_variant(where, target, workload, measure, variant, on_line=ignore_progress)
 
     return interleaved_reports(chosen, rounds, run, progress)
 

@@ -30,7 +30,7 @@ from envdoctor.speed.evidence import working_gpu
 from envdoctor.speed.evidence.gpu_readings import gpu_readings
 from envdoctor.speed.limit import ClaimedSpeed, answer
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import run_once, unwatched, workload_of
+from envdoctor.speed.timing import ignore_progress, run_once, workload_of
 from envdoctor.values import shell
 
 
@@ -90,7 +90,7 @@ def record(
             progress(f"timing {chosen}, process {len(reports) + 1} of {processes}")
             folder = new_run_folder(f"baseline-{chosen}")
             with gpu_readings(checkup.facts) as during:
-                report = run_once(environment, target, chosen, Measure(), folder=folder, on_line=unwatched)
+                report = run_once(environment, target, chosen, Measure(), folder=folder, on_line=ignore_progress)
             if not noisy and again and (problem := recording.disturbance(report)):
                 again -= 1
                 progress(f"not counted, and repeated: {problem}")
@@ -107,7 +107,7 @@ def record(
         f" --processes {processes}" + (" --noisy" if noisy else ""),
         noisy=noisy,
     )
-    path = _output(output, target)
+    path = _output_file(output, target)
     recording.write(found, path)
     rate = sorted(rate for row in found.windows for rate in row)[len(found.windows[0]) * len(found.windows) // 2]
     if format_ == "json":
@@ -116,7 +116,7 @@ def record(
     console.print(f"✓ {path}: {chosen} on {found.gpu}, {processes} processes, median {rate:.4g} it/s", markup=False)
 
 
-def _output(output: Path | None, target: Target) -> Path:
+def _output_file(output: Path | None, target: Target) -> Path:
     """The file to write into: the one asked for (made from the target's own when new), else the target's."""
     if output is not None and target.path is not None and not output.exists():
         shutil.copyfile(target.path, output)
@@ -149,12 +149,12 @@ def show(target_name: str, format_: str) -> None:
     if not target.baselines:
         command = f"envdoctor baseline record --target {shell.word(target.name)}"
         console.print(f"{target.name} has no baseline. Record one: {command}", markup=False)
-    for found in (*target.baselines, *_derived(target, targets.values())):
+    for found in (*target.baselines, *_derived_baselines(target, targets.values())):
         for line in baseline_lines(found):
             console.print(line, markup=False, soft_wrap=True)
 
 
-def _derived(target: Target, known: Iterable[Target]) -> list[Baseline]:
+def _derived_baselines(target: Target, known: Iterable[Target]) -> list[Baseline]:
     """What would be expected of a GPU without a baseline of its own, from the nearest chip that was measured."""
     chip = gpus.board(target.gpu_names[0]) if target.gpu_names and not target.baselines else None
     if chip is None:

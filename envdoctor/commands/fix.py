@@ -10,13 +10,13 @@ import click
 
 from envdoctor import doctor
 from envdoctor.change.proposal import ChangeOptions
-from envdoctor.change.tree import shown
+from envdoctor.change.tree import abbreviate
 from envdoctor.change.values import Applied
 from envdoctor.commands import _options
 from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
 from envdoctor.commands._extensions import extending
-from envdoctor.commands._output import counted, paste, print_json, quoted, say, stderr
+from envdoctor.commands._output import count_noun, paste, print_json, quoted, say, stderr
 from envdoctor.commands.check import exit_code
 from envdoctor.doctor import Repaired
 from envdoctor.knowledge.with_extensions import named
@@ -111,7 +111,7 @@ def _agreement(checkup: Checkup) -> str:
         return f"target {checkup.target.name} locks no packages, and its settings are in force"
     others = unlike(checkup.facts, checkup.target.choice)
     if others:
-        return f"nothing that was judged asks for it, but {counted(len(others), 'package')} of the lock differ"
+        return f"nothing that was judged asks for it, but {count_noun(len(others), 'package')} of the lock differ"
     return "the environment holds what the lock asks for"
 
 
@@ -129,7 +129,7 @@ def _show_ending(applied: Applied, seconds: float) -> None:
         paste(console, "  Use it: ", activate)
     if applied.missed:
         where = f", and only kept in {applied.previous}" if applied.previous else ""
-        say(console, f"! written in the instant of the exchange{where}: {shown(applied.missed)}", style="yellow")
+        say(console, f"! written in the instant of the exchange{where}: {abbreviate(applied.missed)}", style="yellow")
     if applied.previous is not None:
         paste(console, "  Undo: ", f"envdoctor undo --env {quoted(str(strategy.environment))}")
 
@@ -137,7 +137,7 @@ def _show_ending(applied: Applied, seconds: float) -> None:
 def _show_remaining(checkup: Checkup) -> None:
     """Findings that no change of the environment mends: why the exit code is not 0."""
     counts = Counter(found.severity for found in checkup.diagnosis.findings)
-    found = [counted(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]
+    found = [count_noun(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]
     if found:
         console, place = stderr(), checkup.facts.origin.environment or "."
         say(console, f"! {' and '.join(found)} left, which a change of the environment does not mend", style="yellow")

@@ -15,8 +15,8 @@ from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, write
 from envdoctor.errors import Trouble
 from envdoctor.facts import cards
-from envdoctor.facts.cards import Card
-from envdoctor.facts.fleet import NAMES, Comparison, Fleet
+from envdoctor.facts.cards import SeenCard
+from envdoctor.facts.fleet import NAMES, Fleet, FleetComparison
 from envdoctor.facts.fleet_files import reports
 from envdoctor.render import fleet as render
 from envdoctor.render.page import laid_out, terminal
@@ -98,7 +98,7 @@ def _text(document: Mapping[str, object], kind: str) -> str:
     )
 
 
-def _seen_before(known: Mapping[str, Card], identities: Mapping[str, tuple[str, ...]]) -> dict[str, list[Card]]:
+def _seen_before(known: Mapping[str, SeenCard], identities: Mapping[str, tuple[str, ...]]) -> dict[str, list[SeenCard]]:
     """Machines with cards that were slow in an earlier comparison."""
     found = {
         machine: [known[name] for name in names if name in known and known[name].slow]
@@ -108,9 +108,9 @@ def _seen_before(known: Mapping[str, Card], identities: Mapping[str, tuple[str, 
 
 
 def _remember(
-    known: Mapping[str, Card], identities: Mapping[str, tuple[str, ...]], comparison: Comparison, path: Path
+    known: Mapping[str, SeenCard], identities: Mapping[str, tuple[str, ...]], comparison: FleetComparison, path: Path
 ) -> None:
     slow = {name for speed in comparison.speeds for name in speed.slow}
     day = datetime.now(timezone.utc).date().isoformat()
     if comparison.speeds:  # without a speed nobody was slow, and nobody was found to be fast
-        cards.write(cards.remembered(known, identities, slow, day), path)
+        cards.write(cards.remember(known, identities, slow, day), path)

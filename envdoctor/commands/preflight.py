@@ -22,11 +22,11 @@ from envdoctor.commands.fix import show_repaired
 from envdoctor.commands.verify import exit_code as exit_code_of_speed
 from envdoctor.doctor import Preflight, Repaired
 from envdoctor.errors import Trouble
-from envdoctor.ranks.launch import launched
+from envdoctor.ranks.launch import find_launch
 from envdoctor.ranks.meeting import SECONDS
 from envdoctor.render.change import document as change_document
 from envdoctor.render.document import document as check_document
-from envdoctor.render.formats import rendered
+from envdoctor.render.formats import render_checkup
 from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
 from envdoctor.rules.checkup import CheckOptions, Checkup
@@ -84,7 +84,7 @@ def command(
     Exit codes: 0 go; 1 findings that remain, or slower; 3 could not be examined, or (--strict) not judged.
     """
     options = CheckOptions(target=target_name, stack=stack)
-    launch = None if alone else launched(os.environ)
+    launch = None if alone else find_launch(os.environ)
     if launch is not None:
         if fix_:
             raise Trouble("many processes cannot repair one environment", where="--fix", remedy=ALONE)
@@ -131,7 +131,7 @@ def _written(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
     if name == "json":
         return as_json(_document(told))
     if name != "text":
-        return rendered(name, told.checkup, FAIL_ON[fail_on])
+        return render_checkup(name, told.checkup, FAIL_ON[fail_on])
     found = plain(told.checkup, verbose=verbose)
     if told.verdict is None:
         return found

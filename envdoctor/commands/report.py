@@ -57,17 +57,17 @@ def command(
       envdoctor report --from after.json --before before.json --ablation ablation.json
     """
     if source is not None:
-        found = _checked(source)
+        found = _read_document(source)
     else:
         found = _now(env, CheckOptions(target=target_name, stack=stack), no_speed or speed is not None)
-    earlier = _checked(before) if before is not None else {}
+    earlier = _read_document(before) if before is not None else {}
     text = page(
         found["check"],
-        speed=_checked(speed, "verdict") if speed is not None else found.get("speed"),
+        speed=_read_document(speed, "verdict") if speed is not None else found.get("speed"),
         change=found.get("change"),
         before=earlier.get("check"),
         before_speed=earlier.get("speed"),
-        ablation=_checked(ablation, "rows") if ablation is not None else None,
+        ablation=_read_document(ablation, "rows") if ablation is not None else None,
         made=time.strftime("%Y-%m-%d %H:%M"),
     )
     write(output, text)
@@ -86,7 +86,7 @@ def _now(env: Path | None, options: CheckOptions, no_speed: bool) -> dict[str, A
     return {"check": document(told.checkup), "speed": speed_document(told.verdict)}
 
 
-def _checked(path: Path, key: str = "check") -> dict[str, Any]:
+def _read_document(path: Path, key: str = "check") -> dict[str, Any]:
     """A document of ours: a preflight as it is, a check wrapped into one. Raises `Trouble` for anything else."""
     data = read_json(path, limit=16 * SIZE_LIMIT)
     if isinstance(data, dict) and data.get("schema") == 1:

@@ -84,7 +84,7 @@ def command(
             from envdoctor.speed.measured_run import launch
 
             present = launch.variables(records, present, stop_after=stop_after)
-        code = process.attached(words, deadline=math.inf, env=present)
+        code = process.run_attached(words, deadline=math.inf, env=present)
         if measure:
             slower = _tell(records, case, output, steps_, price, own)
             return code or int(slower)

@@ -37,13 +37,13 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str | N
     Exit codes: those of the trainer: 0 finished, 1 failed, 130 interrupted (and saved).
     """
     if task is None:
-        trainer.described(["--help"])  # the tasks, with an example each
+        trainer.show_help(["--help"])  # the tasks, with an example each
         return 2
     words = [task, *(word for word in options if word != "--")]
     if {"-h", "--help", "--help-all", "--print-config"} & set(words):
-        return trainer.described(words)
+        return trainer.show_help(words)
     environment = environment_of(env).require()
     case = doctor.target_for(environment, CheckOptions(target=target_name, stack=stack))
     stderr().print(f"target {case.target.name}: {case.target_reason}", style="dim", markup=False)
     flags, variables, peak = case.target.flags, case.target.variables, peak_tflops(case.facts)
-    return trainer.attached(environment, words, flags=flags, variables=variables, peak_tflops=peak)
+    return trainer.run_trainer(environment, words, flags=flags, variables=variables, peak_tflops=peak)

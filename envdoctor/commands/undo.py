@@ -11,7 +11,7 @@ import click
 
 from envdoctor.change.inventory import Departure
 from envdoctor.change.recover import recover
-from envdoctor.change.tree import shown
+from envdoctor.change.tree import abbreviate
 from envdoctor.change.undo import history, nobody, undo
 from envdoctor.change.values import State
 from envdoctor.commands import _options
@@ -63,7 +63,10 @@ def command(env: Path | None, list_: bool, to: int | None, yes: bool, force: boo
 def _agree(departure: Departure, *, yes: bool) -> None:
     console = stderr()
     if departure.shared:
-        say(console, f"! edited in place since that state was left, and so not as it was: {shown(departure.shared)}")
+        say(
+            console,
+            f"! edited in place since that state was left, and so not as it was: {abbreviate(departure.shared)}",
+        )
     if not departure.behind:
         return
     say(console, f"! done since the change, and left behind: {'; '.join(departure.behind)}")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from envdoctor import __version__
 from envdoctor.facts import scrub, wire
-from envdoctor.facts.endings import ended
+from envdoctor.facts.endings import describe_ending
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import (
     DamagedFile,
@@ -65,7 +65,7 @@ class Probe:
         """Why a section is not there: its own error, or how the process ended."""
         if section in self.errors:
             return Unavailable(reason=f"{section}: {scrub.text(self.errors[section])}")
-        return ended(f"the {self._name} probe", self.outcome)
+        return describe_ending(f"the {self._name} probe", self.outcome)
 
     def part(self, section: str) -> dict[str, Any]:
         """Fields for a section of another name; none where the answer holds no fields."""
@@ -121,7 +121,7 @@ def quick(
         seconds={**machine.seconds, **inside.seconds},
     )
     # Scripts keep their paths and lines as they are: findings point into them.
-    return dataclasses.replace(scrub.shortened(found), scripts=tuple(script(path) for path in scripts))
+    return dataclasses.replace(scrub.shorten_home(found), scripts=tuple(script(path) for path in scripts))
 
 
 def interpreter(inside: Probe) -> Known[Interpreter]:
@@ -205,7 +205,7 @@ def _graphics(
     driver["cuda"] = cuda.get("cuda") or said.get("cuda")
     driver["cuinit"] = cuda.get("cuinit")
     if not cuda:
-        driver["cuinit_error"] = ended("cuInit", outcomes["cuinit"]).reason
+        driver["cuinit_error"] = describe_ending("cuInit", outcomes["cuinit"]).reason
     elif "error" in cuda:
         driver["cuinit_error"] = cuda["error"]
     if "smi" in outcomes:
@@ -230,9 +230,9 @@ def _graphics(
         elif "lost" in line:
             notes.append(f"GPU {line['lost']['index']}: {line['lost']['error']}")
     if "count" not in said:
-        return ended("NVML", outcomes["gpu"]), driver, notes
+        return describe_ending("NVML", outcomes["gpu"]), driver, notes
     if said.get("stage") != "done":
-        notes.append(ended(f"NVML at {said.get('stage')}", outcomes["gpu"]).reason)
+        notes.append(describe_ending(f"NVML at {said.get('stage')}", outcomes["gpu"]).reason)
     gpus = Gpus(
         devices=tuple(devices),
         count=said["count"],

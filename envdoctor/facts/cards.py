@@ -14,14 +14,14 @@ from typing import Any
 from envdoctor.errors import Trouble
 from envdoctor.facts.fleet_values import cards as cards_of
 from envdoctor.values.document import read_json
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 SCHEMA = 1
 LIMIT = 64 * 1024 * 1024  # bytes: about 400,000 cards
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+@frozen
+class SeenCard:
     """What is known of a card: in how many comparisons it was, in how many it was slow, and where the last time."""
 
     seen: int = 0
@@ -30,7 +30,7 @@ class Card:
     day: str = ""  # and when, ISO 8601
 
 
-def read(path: Path) -> dict[str, Card]:
+def read(path: Path) -> dict[str, SeenCard]:
     """Cards by identity; none where there is no such file yet. Raises `Trouble` for a file of something else."""
     if not path.exists():
         return {}
@@ -41,14 +41,14 @@ def read(path: Path) -> dict[str, Card]:
     return {name: _card(row, path, name) for name, row in rows.items()}
 
 
-def _card(row: Any, path: Path, name: str) -> Card:
+def _card(row: Any, path: Path, name: str) -> SeenCard:
     kinds = {"seen": int, "slow": int, "machine": str, "day": str}
     if not isinstance(row, dict) or not all(k in kinds and isinstance(v, kinds[k]) for k, v in row.items()):
         raise Trouble("not a card", file=path, where=f"cards.{name}", remedy="Restore the file, or begin a new one.")
-    return Card(**row)
+    return SeenCard(**row)
 
 
-def write(known: Mapping[str, Card], path: Path) -> None:
+def write(known: Mapping[str, SeenCard], path: Path) -> None:
     """Whole or not at all."""
     rows = {
         name: {"seen": card.seen, "slow": card.slow, "machine": card.machine, "day": card.day}
@@ -70,9 +70,9 @@ def identities(document: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str) and re.fullmatch(r"[0-9a-f]{16}", name))
 
 
-def remembered(
-    known: Mapping[str, Card], machines: Mapping[str, Iterable[str]], slow: Iterable[str], day: str
-) -> dict[str, Card]:
+def remember(
+    known: Mapping[str, SeenCard], machines: Mapping[str, Iterable[str]], slow: Iterable[str], day: str
+) -> dict[str, SeenCard]:
     """What is known after one more comparison, of ``machines`` by the identities of their cards.
 
     A machine tells of its cards together: which of eight is the slow one is not known from its speed.
@@ -80,10 +80,10 @@ def remembered(
     after, sick = dict(known), set(slow)
     for machine, names in machines.items():
         for name in names:
-            card = after.get(name, Card())
+            card = after.get(name, SeenCard())
             after[name] = (
-                Card(seen=card.seen + 1, slow=card.slow + 1, machine=machine, day=day)
+                SeenCard(seen=card.seen + 1, slow=card.slow + 1, machine=machine, day=day)
                 if machine in sick
-                else Card(seen=card.seen + 1, slow=card.slow, machine=card.machine, day=card.day)
+                else SeenCard(seen=card.seen + 1, slow=card.slow, machine=card.machine, day=card.day)
             )
     return after

@@ -60,7 +60,7 @@ class Collection:
         self._scripts = scripts
         self._extra_variables = extra_variables
         self._again = again
-        self._seen = _moved(environment.path)
+        self._seen = _directory_mark(environment.path)
 
     def __enter__(self) -> Collection:
         return self
@@ -79,7 +79,7 @@ class Collection:
         from envdoctor.facts.model import Unavailable
 
         facts = self._finish()
-        if _moved(self.environment.path) == self._seen:
+        if _directory_mark(self.environment.path) == self._seen:
             return facts
         if self._again is not None:
             with self._again() as collection:
@@ -108,7 +108,9 @@ class Collection:
                 if torch is not None:
                     self._children["torch"] = torch
             outcome = torch.wait() if torch is not None else None
-            return torch_section.added(facts, outcome, answers.read(self._folder / "torch.json"), self._extra_variables)
+            return torch_section.add_torch(
+                facts, outcome, answers.read(self._folder / "torch.json"), self._extra_variables
+            )
         finally:
             self.abandon()
 
@@ -192,7 +194,7 @@ def begin(
     )
 
 
-def _moved(path: Path) -> tuple[int, int] | None:
+def _directory_mark(path: Path) -> tuple[int, int] | None:
     """Which directory lies at a path, and when it came there: a rename changes its time, there and back too."""
     try:
         status = os.stat(path)

@@ -9,7 +9,7 @@ from envdoctor.facts.model import Unavailable, Why
 from envdoctor.process import Outcome
 
 
-def ended(what: str, outcome: Outcome) -> Unavailable:
+def describe_ending(what: str, outcome: Outcome) -> Unavailable:
     """How a process ended that did not answer."""
     why: Why = "timed-out" if outcome.timed_out else "failed" if outcome.not_started else "crashed"
     ending = outcome.ending

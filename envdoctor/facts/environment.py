@@ -12,7 +12,7 @@ from typing import Literal
 
 from envdoctor import process
 from envdoctor.errors import Trouble
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Kind = Literal["venv", "conda", "system"]
 Chosen = Literal["argument", "VIRTUAL_ENV", "CONDA_PREFIX", "folder", "PATH"]
@@ -22,7 +22,7 @@ _NAMES = ("python.exe",) if os.name == "nt" else ("python", "python3")
 _CREATE = "`envdoctor fix --env PATH` creates an environment where there is none."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Environment:
     """An environment: its prefix, its interpreter, and how it was found. Not ``exists``: a place for a new one."""
 
@@ -177,10 +177,10 @@ def _of_executable(python: Path, chosen: Chosen) -> Environment:
         return Environment(path=prefix, python=python, kind="venv", chosen=chosen)
     if (prefix / "conda-meta").is_dir() and not script:
         return Environment(path=prefix, python=python, kind="conda", chosen=chosen)
-    return _asked(python, chosen)
+    return _ask_interpreter(python, chosen)
 
 
-def _asked(python: Path, chosen: Chosen) -> Environment:
+def _ask_interpreter(python: Path, chosen: Chosen) -> Environment:
     """The interpreter's own answer: a shim (pyenv, asdf) or a system Python cannot be placed by its path alone."""
     program = "import sys; print(sys.executable); print(sys.prefix)"
     outcome = process.run([python, "-I", "-c", program], deadline=20)

@@ -17,7 +17,7 @@ from typing import Any
 from envdoctor.facts import fleet_values
 from envdoctor.facts.fleet_values import Pair
 from envdoctor.facts.model import Facts
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 NAMES = 20  # names of machines kept with a value; of more, the number is told
 ALIKE = 2000  # different sets of packages, or of settings, before they are folded
@@ -27,7 +27,7 @@ SPREAD = 5.0  # 1.4826 x MAD is the standard deviation of a normal distribution:
 MISSING = "missing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Some:
     """Machines: how many, and the first ``NAMES`` of them in the order of their names."""
 
@@ -35,7 +35,7 @@ class Some:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Oddity:
     """One thing in which machines differ from what most of them have."""
 
@@ -45,7 +45,7 @@ class Oddity:
     odd: Mapping[str, Some]  # other value -> who has it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Speed:
     """One speed over the fleet, in its own unit (more is faster), and who is slower than machines usually differ."""
 
@@ -58,8 +58,8 @@ class Speed:
     slow_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+@frozen
+class FleetComparison:
     machines: int  # reports of facts
     groups: tuple[Some, ...]  # machines whose facts are all alike, the largest group first; at most NAMES groups
     group_count: int
@@ -167,7 +167,7 @@ class Fleet:
                 insort(slowest, (rate, name))
                 del slowest[NAMES:]
 
-    def compared(self) -> Comparison:
+    def compared(self) -> FleetComparison:
         """What is usual, and who differs."""
         counts = {**self._packages.counts(), **self._others.counts()}
         oddities, alone = [], Counter[str]()
@@ -183,7 +183,7 @@ class Fleet:
             if len(differing) == 1 and total > 2:  # of two machines, neither is the odd one
                 alone.update(differing)
         groups = sorted((found.some for found in self._groups.values()), key=lambda some: (-some.count, some.names))
-        return Comparison(
+        return FleetComparison(
             machines=self._machines,
             groups=tuple(groups[:NAMES]),
             group_count=len(groups),
@@ -193,7 +193,7 @@ class Fleet:
         )
 
 
-def compare(fleet: Mapping[str, Facts] | Iterable[tuple[str, Facts]]) -> Comparison:
+def compare(fleet: Mapping[str, Facts] | Iterable[tuple[str, Facts]]) -> FleetComparison:
     """Compare machines by their facts. The order of machines does not matter to the result."""
     from envdoctor.facts import wire
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias, TypeVar
 
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 SCHEMA = 1
 
 Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-reported"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unavailable:
     """A section that could not be read. ``why`` is for rules, ``reason`` is for people."""
 
@@ -26,7 +26,7 @@ class Unavailable:
     why: Why = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Interpreter:
     """The environment's own Python."""
 
@@ -53,7 +53,7 @@ class Interpreter:
     can_go_back: bool | None = None  # has `undo` an earlier state? None: not built by envdoctor, or not known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Distribution:
     """One installed distribution, as its own metadata describes it."""
 
@@ -91,7 +91,7 @@ Damage = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DamagedFile:
     """One piece of a damaged installation."""
 
@@ -101,7 +101,7 @@ class DamagedFile:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Packages:
     """Everything installed. When not ``complete`` (a pasted, filtered list), absence proves nothing."""
 
@@ -126,7 +126,7 @@ class Packages:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Storage:
     """One directory that training depends on: a cache, the temporary directory, the data."""
 
@@ -139,7 +139,7 @@ class Storage:
     free_inodes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Host:
     """The machine or container around the environment."""
 
@@ -179,7 +179,7 @@ class Host:
     storage: tuple[Storage, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Driver:
     """The NVIDIA driver as the machine shows it, read without asking it anything that can hang, then cuInit."""
 
@@ -204,7 +204,7 @@ class Driver:
         return bool(self.kernel_module or self.devices or self.pci)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gpu:
     """One GPU, as NVML reads it (or a report names it)."""
 
@@ -246,7 +246,7 @@ class Gpu:
     virtual: bool | None = None  # vGPU / passthrough by a hypervisor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gpus:
     """All GPUs and how they are joined. ``count`` may exceed the listed ones (a cut-off report)."""
 
@@ -257,7 +257,7 @@ class Gpus:
     under_load: bool = False  # were clocks and links read while the GPUs worked?
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Flag:
     """One setting of torch as read: its value, or why reading it failed (mixed TF32 APIs raise)."""
 
@@ -265,7 +265,7 @@ class Flag:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Torch:
     """What ``import torch`` in the environment says of itself."""
 
@@ -296,7 +296,7 @@ class Torch:
     hook: str | None = None  # version of the startup hook in force; "" when none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Extension:
     """A compiled extension of torch and what it was built for."""
 
@@ -311,7 +311,7 @@ class Extension:
     error: str | None = None  # what importing it said
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Network:
     """How the nodes and ranks of a distributed run are joined."""
 
@@ -324,7 +324,7 @@ class Network:
     transport: str | None = None  # what a report says NCCL used: "sockets", "IB", ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Script:
     """The user's own training script or launch file, as text; rules read it, nothing runs it."""
 
@@ -333,7 +333,7 @@ class Script:
     language: Literal["python", "yaml", "json", "shell"] = "python"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageFile:
     """A Dockerfile, compose file or devcontainer, as text; rules read it, nothing builds or starts it."""
 
@@ -342,7 +342,7 @@ class ImageFile:
     kind: Literal["dockerfile", "compose", "devcontainer"] = "dockerfile"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Launcher:
     """Settings of the launcher (accelerate's default configuration and the like), as text."""
 
@@ -350,7 +350,7 @@ class Launcher:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Origin:
     """Where these facts come from."""
 
@@ -367,7 +367,7 @@ Known: TypeAlias = Section | Unavailable
 NOT_REPORTED = Unavailable(reason="the report does not say", why="not-reported")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Facts:
     """Everything the rules may look at."""
 

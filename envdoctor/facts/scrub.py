@@ -141,7 +141,7 @@ def variables(environ: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str
     """
     more = frozenset(extra)
     return {
-        name: text(variable_values.passed(name, value, REDACTED, known=name in NAMES or name in more))
+        name: text(variable_values.visible_value(name, value, REDACTED, known=name in NAMES or name in more))
         for name, value in sorted(environ.items())
         if name in more or name in NAMES or (name.startswith(FAMILIES) and not _SECRET_NAME.search(name))
     }
@@ -152,7 +152,7 @@ def shareable(value: T) -> T:
     return _walk(value, lambda text_, exact: text(text_, opaque=not exact))  # type: ignore[no-any-return]
 
 
-def shortened(value: T) -> T:
+def shorten_home(value: T) -> T:
     """A copy of frozen facts whose paths name no user: home as ``~``, in every section alike so that they compare.
 
     A folder on a search path that holds a secret in its name is told without it, wherever it led to.
@@ -170,11 +170,13 @@ def shortened(value: T) -> T:
 def _secret_folders() -> list[tuple[str, str]]:
     """Folders of the search paths in the caller's variables, and what they are called in a report if not so."""
     folders = {folder for name in _SEARCHED for folder in os.environ.get(name, "").split(os.pathsep) if folder}
-    told = {folder: without_secrets(variable_values.passed("", folder, REDACTED, known=True)) for folder in folders}
+    told = {
+        folder: without_secrets(variable_values.visible_value("", folder, REDACTED, known=True)) for folder in folders
+    }
     return sorted(((folder, plain) for folder, plain in told.items() if plain != folder), key=lambda one: -len(one[0]))
 
 
-def moved(value: T, old: str, new: str) -> T:
+def rename_path(value: T, old: str, new: str) -> T:
     """A copy of frozen facts or findings in which the path ``old`` is called ``new``."""
     return _walk(value, lambda text_, _: text_.replace(old, new))  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from envdoctor.facts import scrub, wire
-from envdoctor.facts.endings import ended
+from envdoctor.facts.endings import describe_ending
 from envdoctor.facts.model import Facts, Flag, Known, Torch, Unavailable
 from envdoctor.process import Outcome
 
@@ -17,7 +17,7 @@ Lines = Sequence[Mapping[str, Any]]
 NOT_ASKED = Unavailable(reason="torch was not asked (--no-torch)", why="not-asked")
 
 
-def added(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variables: Iterable[str] = ()) -> Facts:
+def add_torch(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variables: Iterable[str] = ()) -> Facts:
     """Facts with torch's section, and with the variables that the environment's own start changes."""
     if outcome is None:
         return dataclasses.replace(facts, torch=NOT_ASKED)
@@ -31,7 +31,9 @@ def added(facts: Facts, outcome: Outcome | None, lines: Lines, extra_variables: 
     seconds = {**facts.seconds}
     if isinstance(torch, Torch) and torch.import_seconds is not None:
         seconds["torch"] = torch.import_seconds
-    return dataclasses.replace(facts, torch=scrub.shortened(torch), messages=(*facts.messages, *notes), seconds=seconds)
+    return dataclasses.replace(
+        facts, torch=scrub.shorten_home(torch), messages=(*facts.messages, *notes), seconds=seconds
+    )
 
 
 def section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
@@ -47,11 +49,11 @@ def section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
             text = scrub.text(str(line["error"]))
             return Unavailable(reason=f"import torch: {text}", why="crashed"), text.splitlines()[:40]
     if "version" not in fields:
-        found = ended("import torch", outcome)
+        found = describe_ending("import torch", outcome)
         return found, [scrub.text(row) for row in outcome.err.splitlines()[-40:] if row.strip()]
     notes = [scrub.text(f"torch: {unread}") for unread in fields.pop("unread", ())]
     if stage != "done":
-        found = ended(stage, outcome)
+        found = describe_ending(stage, outcome)
         notes.append(found.reason)
         if stage == "initialising CUDA":
             fields.update(cuda_available=False, cuda_error=found.reason)
@@ -61,7 +63,7 @@ def section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
         notes.append(scrub.text(f"flags table: {flags['error']}"))
         flags = {}
     for name in ("warnings", "cuda_error", "numpy"):
-        fields[name] = _scrubbed(fields.get(name))
+        fields[name] = _scrub(fields.get(name))
     try:
         fields["warnings"] = [*(fields["warnings"] or []), *_native_warnings(outcome.err)]
         values = wire.from_json(Torch, fields)
@@ -71,9 +73,9 @@ def section(outcome: Outcome, lines: Lines) -> tuple[Known[Torch], list[str]]:
     return dataclasses.replace(values, flags=rows), notes
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrub(value: Any) -> Any:
     if isinstance(value, list):
-        return [_scrubbed(member) for member in value]
+        return [_scrub(member) for member in value]
     return scrub.text(value) if isinstance(value, str) else value
 
 

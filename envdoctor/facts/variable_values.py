@@ -41,7 +41,7 @@ _USER = Pattern(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*:/+)[^/@\s]+@")
 _QUERY = Pattern(r"\?[^\s?]*=\S*")
 
 
-def passed(name: str, value: str, redacted: str, *, known: bool) -> str:
+def visible_value(name: str, value: str, redacted: str, *, known: bool) -> str:
     """``value``, or what of it may be shown. ``known``: the name is one whose values are understood."""
     if _FOLLOWING.search(value):
         return redacted

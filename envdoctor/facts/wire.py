@@ -59,7 +59,7 @@ def _hints(cls: type) -> dict[str, Any]:
 def from_json(kind: type[T], data: object, where: str = "") -> T:
     """Build ``kind`` from JSON data. Raises `WireError` for a wrong type, a missing or an unknown field."""
     if not isinstance(data, dict):
-        raise WireError(where, f"expected an object, found {_found(data)}")
+        raise WireError(where, f"expected an object, found {_describe(data)}")
     hints = _hints(typing.cast(Any, kind))
     fields = {field.name: field for field in dataclasses.fields(typing.cast(Any, kind))}
     for key in data:
@@ -81,18 +81,18 @@ def _convert(hint: Any, data: object, where: str) -> Any:
     if origin is typing.Literal:
         if data not in typing.get_args(hint):
             choices = ", ".join(map(str, typing.get_args(hint)))
-            raise WireError(where, f"expected one of {choices}, found {_found(data)}")
+            raise WireError(where, f"expected one of {choices}, found {_describe(data)}")
         return data
     if origin is tuple:
         if not isinstance(data, list):
-            raise WireError(where, f"expected a list, found {_found(data)}")
+            raise WireError(where, f"expected a list, found {_describe(data)}")
         (member, *_) = typing.get_args(hint)
         if member is str and all(type(item) is str for item in data):
             return tuple(data)  # thousands of requirements
         return tuple(_convert(member, item, f"{where}[{index}]") for index, item in enumerate(data))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(data, dict):
-            raise WireError(where, f"expected an object, found {_found(data)}")
+            raise WireError(where, f"expected an object, found {_describe(data)}")
         member = typing.get_args(hint)[1]
         return {key: _convert(member, item, _join(where, key)) for key, item in data.items()}
     if dataclasses.is_dataclass(hint):
@@ -101,7 +101,7 @@ def _convert(hint: Any, data: object, where: str) -> Any:
         return _finite(data, where)
     if hint is Any or (isinstance(data, hint) and not (isinstance(data, bool) and hint is not bool)):
         return data
-    raise WireError(where, f"expected {hint.__name__}, found {_found(data)}")
+    raise WireError(where, f"expected {hint.__name__}, found {_describe(data)}")
 
 
 def _finite(data: float, where: str) -> float:
@@ -110,7 +110,7 @@ def _finite(data: float, where: str) -> float:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise WireError(where, f"expected a finite number, found {_found(data)}")
+        raise WireError(where, f"expected a finite number, found {_describe(data)}")
     return value
 
 
@@ -136,6 +136,6 @@ def _join(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _found(data: object) -> str:
+def _describe(data: object) -> str:
     text = repr(data)
     return text if len(text) <= 40 else f"{type(data).__name__} {text[:37]}..."

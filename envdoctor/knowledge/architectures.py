@@ -62,7 +62,7 @@ def runs(code: Code, device: tuple[int, int], cuda: str | None = None) -> bool:
     return same_family
 
 
-def serving(entries: Iterable[str], device: str, cuda: str | None = None) -> tuple[Code, ...]:
+def code_for(entries: Iterable[str], device: str, cuda: str | None = None) -> tuple[Code, ...]:
     """The code of a build for this CUDA line that a device runs, cubins first. Empty: not one of its kernels runs."""
     wanted = capability(device)
     if wanted is None:
@@ -71,6 +71,6 @@ def serving(entries: Iterable[str], device: str, cuda: str | None = None) -> tup
     return tuple(sorted(found, key=lambda code: (code.kind != "cubin", code.capability)))
 
 
-def spelled(device: str) -> str:
+def compiler_name(device: str) -> str:
     """A capability as compilers spell it: "12.0" is "sm_120"."""
     return "sm_" + device.replace(".", "")

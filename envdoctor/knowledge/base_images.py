@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from envdoctor.knowledge.table import bundled, columns
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import bundled_table, columns
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 Maker = Literal["cuda", "pytorch", "ngc", "python", "conda", "other"]
@@ -22,7 +22,7 @@ _PYTHON = Pattern(r"(?P<python>3\.\d+)(?:\.\d+)?(?:-|$)")
 _VARIABLE = Pattern(r"\$\{?\w")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Base:
     """An image that others start from. "" or None: its name does not say it, or it has none."""
 
@@ -139,10 +139,10 @@ def _line(cuda: str) -> str:
 @functools.cache
 def ngc() -> Mapping[str, str]:
     """Release of NVIDIA's PyTorch container -> its CUDA line."""
-    return {row[0]: row[1] for row in columns(bundled("base_images"), "ngc")}
+    return {row[0]: row[1] for row in columns(bundled_table("base_images"), "ngc")}
 
 
 @functools.cache
 def pythons() -> Mapping[str, str]:
     """Distribution, as tags name it -> the version of its ``python3``."""
-    return {row[0]: row[1] for row in columns(bundled("base_images"), "distributions")}
+    return {row[0]: row[1] for row in columns(bundled_table("base_images"), "distributions")}

@@ -10,15 +10,15 @@ from typing import Literal
 
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.requirements import Wanted, read
-from envdoctor.knowledge.table import Block, Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Block, Rows, bundled_table
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 Kind = Literal["broken", "slow", "pair"]
 Word = Literal["note", "warning", "error"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Where:
     """What must hold as well."""
 
@@ -31,8 +31,8 @@ class Where:
     needs: str | None = None  # what a run must use: only a report can tell, by the symptom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+@frozen
+class KnownRelease:
     """One known defect of ``package`` in ``versions``; or, with the first of ``where.beside``, of the two together."""
 
     package: str
@@ -69,10 +69,10 @@ class Release:
         return self.where.capability is None or versions.within(capability, self.where.capability) is True
 
 
-RELEASES = Rows(bundled("broken"), "release", Release, by="package")
+RELEASES = Rows(bundled_table("broken"), "release", KnownRelease, by="package")
 
 
-def releases(kind: Kind, present: Mapping[str, str]) -> Iterator[Release]:
+def releases(kind: Kind, present: Mapping[str, str]) -> Iterator[KnownRelease]:
     """The rows of a kind whose package is here in such a version, in the table's order.
 
     ``present``: version by package, as installed; the version without its local label counts, and nightlies do too.

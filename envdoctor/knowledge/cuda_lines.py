@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from envdoctor.knowledge.numbers import line, numbers, reaches
-from envdoctor.knowledge.table import bundled, columns
+from envdoctor.knowledge.table import bundled_table, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CudaLine:
 @functools.cache
 def lines() -> Mapping[str, CudaLine]:
     """Every line by its name, oldest first."""
-    return {cells[0]: CudaLine(*cells) for cells in columns(bundled("releases"), "cuda")}
+    return {cells[0]: CudaLine(*cells) for cells in columns(bundled_table("releases"), "cuda")}
 
 
 def find(cuda: str | None) -> CudaLine | None:

@@ -6,12 +6,12 @@ import re
 from functools import cached_property
 from typing import Literal
 
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KnownError:
     """``said`` in one line of a report (and ``beside`` in any line, ``unless`` in none) means ``kind`` of ``subject``.
 
@@ -45,7 +45,7 @@ class KnownError:
         return one, other
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Hint:
     """``said`` is an error that names no cause; ``help`` is what would tell it."""
 
@@ -58,6 +58,6 @@ class Hint:
         return Pattern(self.said, re.IGNORECASE)
 
 
-_TABLE = bundled("errors")
+_TABLE = bundled_table("errors")
 ERRORS = Rows(_TABLE, "error", KnownError, by="kind")
 HINTS = Rows(_TABLE, "hint", Hint, by="said")

@@ -10,7 +10,7 @@ from envdoctor.facts.model import Distribution, Facts
 from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.pairs import torch_of_torchao, torch_of_xformers
-from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.requirements import demanded_specifier
 from envdoctor.knowledge.torch_builds import line_of
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
@@ -56,7 +56,7 @@ MODULES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class ExtensionBuild:
     """torch as "2.8", CUDA as "12" or "12.4" ("" for CPU), Python as "3.11"; None where nothing says it."""
 
     torch: str | None = None
@@ -79,7 +79,7 @@ def torch_version(facts: Facts) -> str | None:
 
 
 @once
-def torch_build(facts: Facts) -> Built | None:
+def torch_build(facts: Facts) -> ExtensionBuild | None:
     """The installed torch in the same terms; None when its version is not known."""
     torch, packages, interpreter = known(facts.torch), known(facts.packages), known(facts.interpreter)
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
@@ -88,7 +88,7 @@ def torch_build(facts: Facts) -> Built | None:
         return None
     python = versions.release(interpreter.version) if interpreter else None
     abi = torch.cxx11_abi if torch and torch.cxx11_abi is not None else _abi_of_wheel(version, release)
-    return Built(
+    return ExtensionBuild(
         torch=None if versions.prerelease(version) else f"{release[0]}.{release[1]}",
         cuda=line_of(version, torch.cuda if torch else None),
         python=f"{python[0]}.{python[1]}" if python else None,
@@ -106,9 +106,9 @@ def _abi_of_wheel(version: str, release: tuple[int, int, int]) -> bool | None:
 
 
 @once
-def builds(facts: Facts) -> Mapping[str, Built]:
+def builds(facts: Facts) -> Mapping[str, ExtensionBuild]:
     """What each extension was built for, by distribution; those for which nothing says it are left out."""
-    found: dict[str, Built] = {}
+    found: dict[str, ExtensionBuild] = {}
     packages = known(facts.packages)
     for distribution in packages.distributions if packages else ():
         name, version = distribution.name, distribution.version
@@ -119,11 +119,11 @@ def builds(facts: Facts) -> Mapping[str, Built]:
         label = ",".join(filter(None, (versions.label(version), distribution.build)))
         if name not in STABLE and (torch or re.search(r"torch|pt\d\d", label)):
             built = read_label(label)
-            found[name] = Built(built.torch or torch, built.cuda, None, built.cxx11_abi)
+            found[name] = ExtensionBuild(built.torch or torch, built.cuda, None, built.cxx11_abi)
     for extension in known(facts.extensions) or ():
         if extension.name in STABLE:
             continue
-        other = found.get(extension.name, Built())
+        other = found.get(extension.name, ExtensionBuild())
         wheel = packages.find(extension.name) if packages else None
         torch, bound = _of_wheel(wheel) if wheel else (None, False)
         # A wheel that asks for a range of torch, or is made for any Python, says so itself: what it happened to
@@ -131,7 +131,7 @@ def builds(facts: Facts) -> Mapping[str, Built]:
         free = bound and torch is None
         torch = torch if bound else _release_of_torch(extension.name, extension.version or "")
         stable = wheel is not None and any("-abi3-" in tag or "-none-" in tag for tag in wheel.tags)
-        found[extension.name] = Built(
+        found[extension.name] = ExtensionBuild(
             None if free else _minor(extension.torch) or other.torch or torch,
             extension.cuda if extension.cuda is not None else other.cuda,
             None if stable else extension.python,
@@ -143,7 +143,7 @@ def builds(facts: Facts) -> Mapping[str, Built]:
 def _of_wheel(distribution: Distribution) -> tuple[str | None, bool]:
     """The torch that a wheel says it is bound to (``torch==2.10.0``: "2.10"), and whether it says anything of that: one
     that asks for a range is bound to none. Of others than `BOUND` the requirement says nothing of their kernels."""
-    wanted = demanded(distribution.requires, "torch", {}) if distribution.name in BOUND else None
+    wanted = demanded_specifier(distribution.requires, "torch", {}) if distribution.name in BOUND else None
     if not wanted:
         return None, False
     exact = re.fullmatch(r"==\s*(\d[\w.+]*)", wanted)
@@ -169,19 +169,19 @@ _TORCH = (
 )
 
 
-def read_label(label: str) -> Built:
+def read_label(label: str) -> ExtensionBuild:
     """Read "cu12torch2.8cxx11abitrue" (flash-attn), "pt25cu124" (PyG) or "cuda 12.1, torch 2.1" (a report)."""
     torch = next((found for pattern in _TORCH if (found := pattern.search(label))), None)
     cuda = re.search(r"\bcuda[ _=]*(\d+)(?:\.(\d))?", label) or re.search(r"cu(\d\d)(\d)?(?!\d)", label)
     abi = re.search(r"cxx11_?abi[ _=]*(true|1|false|0)", label, re.IGNORECASE)
-    return Built(
+    return ExtensionBuild(
         torch=f"{torch[1]}.{torch[2]}" if torch else None,
         cuda=".".join(filter(None, cuda.groups())) if cuda and cuda[1] != "0" else None,
         cxx11_abi=None if abi is None else abi[1].lower() in ("true", "1"),
     )
 
 
-def difference(built: Built, torch: Built) -> str | None:
+def difference(built: ExtensionBuild, torch: ExtensionBuild) -> str | None:
     """In what the extension's build differs from torch's, or None."""
     if built.torch and torch.torch and built.torch != torch.torch:
         return f"it was built for torch {built.torch}, torch {torch.torch} is installed"
@@ -200,7 +200,7 @@ def _major(cuda: str) -> str:
     return cuda.partition(".")[0]
 
 
-def named(text: str, candidates: Iterable[str] = ()) -> str | None:
+def extension_named(text: str, candidates: Iterable[str] = ()) -> str | None:
     """The distribution that an error line is about, preferring those that are installed."""
     lower = text.lower()
     found = [name for word, name in MODULES.items() if word in lower]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from envdoctor.knowledge.cuda_lines import find
 from envdoctor.knowledge.numbers import capability, numbers, reaches
-from envdoctor.knowledge.table import bundled, columns
+from envdoctor.knowledge.table import bundled_table, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class GpuGeneration:
     """One compute capability. ``last_*`` is None while it is still supported."""
 
     capability: tuple[int, int]
@@ -25,10 +25,10 @@ class Generation:
     embedded: bool = False  # Jetson: drivers come with the board's system image and are numbered on their own
 
 
-def _read(number: str, name: str, first: str, last: str, branch: str, embedded: str) -> Generation:
+def _read(number: str, name: str, first: str, last: str, branch: str, embedded: str) -> GpuGeneration:
     parsed = capability(number)
     assert parsed is not None, number
-    return Generation(
+    return GpuGeneration(
         capability=parsed,
         name=name,
         first_cuda=first,
@@ -39,12 +39,14 @@ def _read(number: str, name: str, first: str, last: str, branch: str, embedded: 
 
 
 @functools.cache
-def generations() -> Mapping[tuple[int, int], Generation]:
+def generations() -> Mapping[tuple[int, int], GpuGeneration]:
     """Every capability that is known, oldest first."""
-    return {found.capability: found for found in (_read(*row) for row in columns(bundled("releases"), "generations"))}
+    return {
+        found.capability: found for found in (_read(*row) for row in columns(bundled_table("releases"), "generations"))
+    }
 
 
-def generation(text: str | None) -> Generation | None:
+def generation(text: str | None) -> GpuGeneration | None:
     """What is known of a compute capability ("8.6"), or None."""
     parsed = capability(text)
     return None if parsed is None else generations().get(parsed)

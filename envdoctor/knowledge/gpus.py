@@ -12,8 +12,8 @@ from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
-from envdoctor.knowledge.table import Block, Table, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Block, Table, bundled_table
+from envdoctor.values.frozen import frozen
 
 Precision = Literal["float32", "tf32", "bfloat16", "float16", "fp8"]
 Words = tuple[str, ...]
@@ -23,7 +23,7 @@ BOOST = 1.15
 reached 178.8 of 165.2 TFLOP/s (github.com/mag-/gpu_benchmark)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Model:
     """A GPU: one row, in the units that the table's head names; None where a figure is not known."""
 
@@ -79,7 +79,7 @@ class Model:
         return self.achievable / rated if self.achievable and rated else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Family:
     """Models of one chip of which only the capability is kept."""
 
@@ -199,7 +199,7 @@ _PCI = re.compile(r"\b10de:([0-9a-f]{4})\b(?: [0-9a-f]{4}:[0-9a-f]{4}\b)?")
 @functools.cache
 def models() -> Models:
     """The bundled table, read when a GPU is first asked about."""
-    return Models(bundled("gpus"))
+    return Models(bundled_table("gpus"))
 
 
 def identify(name: str) -> Model | None:

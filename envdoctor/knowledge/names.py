@@ -8,11 +8,11 @@ from typing import Literal
 
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.requirements import Wanted, read
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Name:
     """One name of ``package`` (or one ``argument`` of it) that is gone, or there, from ``release`` on."""
 
@@ -50,7 +50,7 @@ class Name:
         return next((line for line in self.cured_in if (one := read(line)) and one.name == caller), None)
 
 
-_TABLE = bundled("names")
+_TABLE = bundled_table("names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
 
@@ -87,7 +87,7 @@ def of_argument(callee: str, argument: str) -> Iterator[Name]:
     return (row for row in NAMES.among(names) if row.argument == argument)
 
 
-def overridden(callee: str, argument: str) -> Name | None:
+def overridden_method(callee: str, argument: str) -> Name | None:
     """The row of a method that somebody overrides ("MyTrainer.compute_loss"), and to which the package passes more
     than the override knows."""
     method = callee.rpartition(".")[2]

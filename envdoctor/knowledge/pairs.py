@@ -9,7 +9,7 @@ import functools
 from collections.abc import Mapping
 
 from envdoctor.knowledge import versions
-from envdoctor.knowledge.table import bundled
+from envdoctor.knowledge.table import bundled_table
 
 READ_UP_TO = (2, 15)
 """The last torch whose mates were looked up; what goes with a later one only their wheels know."""
@@ -56,7 +56,7 @@ def together(mate: str, torch: str) -> tuple[str, str] | None:
 @functools.cache
 def _pairs(kind: str, one: str, other: str) -> Mapping[str, str]:
     """Of the rows ``[[kind]]`` of ``pairs.toml`` the text of one key by that of another: nothing more is in them."""
-    return {block.texts(one)[0]: block.texts(other)[0] for block in bundled("pairs").blocks if block.kind == kind}
+    return {block.texts(one)[0]: block.texts(other)[0] for block in bundled_table("pairs").blocks if block.kind == kind}
 
 
 def triton_for(torch: str) -> str | None:
@@ -90,7 +90,7 @@ def xformers_for(torch: str) -> str | None:
     if release[:2] >= (2, 10):
         return "0.0.35"
     minor = f"{release[0]}.{release[1]}"
-    blocks = [block for block in bundled("pairs").blocks if block.kind == "xformers"]
+    blocks = [block for block in bundled_table("pairs").blocks if block.kind == "xformers"]
     exact = [block.texts("xformers")[0] for block in blocks if versions.public(torch) in block.texts("exact")]
     fitting = exact or [name for name, wanted in _pairs("xformers", "xformers", "torch").items() if wanted == minor]
     return max(fitting, key=lambda name: versions.parse(name) or versions.parse("0"), default=None)  # type: ignore[arg-type,return-value]

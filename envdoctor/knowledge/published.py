@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishedSpeed:
     """One row; the table's head says what its columns mean. ``speed``: tokens per second and GPU."""
 
@@ -41,10 +41,10 @@ class PublishedSpeed:
 
 def published_speeds() -> tuple[PublishedSpeed, ...]:
     """All rows, in the table's order."""
-    return tuple(Rows(bundled("published_speeds"), "speed", PublishedSpeed, by="gpu"))
+    return tuple(Rows(bundled_table("published_speeds"), "speed", PublishedSpeed, by="gpu"))
 
 
 def shape_of(model: str) -> Mapping[str, int | bool]:
     """What the table says of a model. Raises KeyError for one that it does not name."""
-    found: Mapping[str, int | bool] = bundled("published_speeds").head["models"][model]
+    found: Mapping[str, int | bool] = bundled_table("published_speeds").head["models"][model]
     return found

@@ -52,7 +52,7 @@ def _marker(text: str) -> Marker | None:
         return None
 
 
-def demanded(lines: Iterable[str], name: str, environment: Mapping[str, str]) -> str | None:
+def demanded_specifier(lines: Iterable[str], name: str, environment: Mapping[str, str]) -> str | None:
     """The specifier with which these Requires-Dist lines ask for ``name`` ("" for any version); None where none does,
     or only under a marker that is known not to hold."""
     for line in lines:

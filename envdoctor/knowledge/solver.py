@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from envdoctor.knowledge.architectures import serving, spelled
+from envdoctor.knowledge.architectures import code_for, compiler_name
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.generations import driver_knows, driver_range, generation
 from envdoctor.knowledge.numbers import capability, numbers, reaches
-from envdoctor.knowledge.torch_builds import Build, published
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.torch_builds import Build, published_builds
+from envdoctor.values.frozen import frozen
 
 What = Literal["driver", "gpu-driver", "kernels", "python", "platform", "libc"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Obstacle:
     """One reason why a build does not run. ``needs`` is what would remove it, where one thing would."""
 
@@ -28,7 +28,7 @@ class Obstacle:
     needs: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fit:
     """``ok``: nothing speaks against it. ``unchecked`` names what was not known, so that "ok" is no clean bill."""
 
@@ -37,7 +37,7 @@ class Fit:
     unchecked: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Machine:
     """What decides: versions as their owners print them, None or empty when not known."""
 
@@ -98,8 +98,8 @@ def _gpus(build: Build, machine: Machine, unchecked: list[str]) -> Iterable[Obst
             unchecked.append("kernels")
         elif not _has_code(build, machine, device):
             built = ", ".join(build.kernels)
-            message = f"the build has no code for {spelled(device)}, only for {built}"
-            yield Obstacle(what="kernels", message=message, needs=spelled(device))
+            message = f"the build has no code for {compiler_name(device)}, only for {built}"
+            yield Obstacle(what="kernels", message=message, needs=compiler_name(device))
 
 
 def _unknown_to_driver(device: str, driver: str) -> Obstacle:
@@ -119,7 +119,7 @@ def _has_code(build: Build, machine: Machine, device: str) -> bool:
     cuBLAS and cuDNN of a CUDA line from before the GPU have no kernels for it, whatever torch itself carries.
     Source: https://docs.nvidia.com/deploy/cuda-compatibility/ "Minor Version Compatibility", limitations.
     """
-    codes = serving(build.kernels, device, build.cuda)
+    codes = code_for(build.kernels, device, build.cuda)
     if any(code.kind == "cubin" for code in codes):
         return True
     if not codes or not libraries_know(build.cuda, device):
@@ -163,7 +163,7 @@ def _libc(build: Build, machine: Machine, unchecked: list[str]) -> Iterable[Obst
         yield Obstacle(what="libc", message=message, needs=f"glibc {build.glibc}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Best:
     """The published build for a machine, or none and why not; the reason is one sentence."""
 
@@ -178,7 +178,7 @@ def best_build(machine: Machine, *, torch: str | None = None) -> Best:
     """
     wanted = numbers(torch)[:2]
     rejected: list[tuple[Build, Fit]] = []
-    for build in published(machine=machine.machine, windows=machine.windows):
+    for build in published_builds(machine=machine.machine, windows=machine.windows):
         if wanted and numbers(build.torch) != wanted:
             continue
         fit = fits(build, machine)
@@ -208,7 +208,7 @@ def _why_none(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
 def _no_code(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
     for device in dict.fromkeys(machine.capabilities):
         if not any(_has_code(build, machine, device) for build, _ in rejected):
-            return f"no published build has code for {spelled(device)}"
+            return f"no published build has code for {compiler_name(device)}"
     return f"no published build serves {' and '.join(dict.fromkeys(machine.capabilities))} together"
 
 

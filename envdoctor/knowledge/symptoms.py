@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Symptom:
     """``said`` means that ``package`` (a release within ``moved``, "" for any) and its caller do not go together."""
 
@@ -28,7 +28,7 @@ class Symptom:
         return Pattern(self.said, re.IGNORECASE)
 
 
-_TABLE = bundled("symptoms")
+_TABLE = bundled_table("symptoms")
 SYMPTOMS = Rows(_TABLE, "symptom", Symptom, by="package")
 
 

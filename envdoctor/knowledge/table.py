@@ -123,6 +123,6 @@ class Rows(Generic[T]):
 
 
 @functools.cache
-def bundled(name: str) -> Table:
+def bundled_table(name: str) -> Table:
     """The table ``name``.toml that stands here."""
     return Table(FOLDER / f"{name}.toml")

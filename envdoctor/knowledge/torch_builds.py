@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from envdoctor.knowledge.numbers import line, numbers, reaches
-from envdoctor.knowledge.torch_releases import Release, kernels, releases
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.torch_releases import TorchRelease, kernels, releases
+from envdoctor.values.frozen import frozen
 
 GLIBC_NEW, GLIBC_OLD = "2.28", "2.17"
 """Wheels of 2.6 (12.6 only) and of 2.7 on are manylinux_2_28, before that manylinux1/2014 (release notes of 2.6)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Build:
     """A torch binary. ``cuda`` is "" for a CPU build; an empty tuple or None means *not known*."""
 
@@ -36,7 +36,7 @@ class Build:
         return f"{self.torch}+{self.label}"
 
 
-def release_of(torch: str) -> Release | None:
+def release_of(torch: str) -> TorchRelease | None:
     """The release row of a torch version ("2.7.0.dev20250310+cu124" is of 2.7); None when no table has it."""
     parts = numbers(torch)[:2]
     return next((release for release in releases() if numbers(release.name) == parts), None)
@@ -73,12 +73,12 @@ def kernels_of(torch: str, cuda: str | None, *, machine: str = "x86_64", windows
 
 
 @functools.cache
-def published(*, machine: str = "x86_64", windows: bool = False) -> tuple[Build, ...]:
+def published_builds(*, machine: str = "x86_64", windows: bool = False) -> tuple[Build, ...]:
     """Every published CUDA build for this machine, newest release first, its stable lines before experimental ones."""
-    return tuple(_published(machine, windows))
+    return tuple(_published_builds(machine, windows))
 
 
-def _published(machine: str, windows: bool) -> Iterator[Build]:
+def _published_builds(machine: str, windows: bool) -> Iterator[Build]:
     arm = machine in ("aarch64", "arm64")
     for release in reversed(releases()):
         lines = release.arm if arm else release.lines
@@ -88,7 +88,7 @@ def _published(machine: str, windows: bool) -> Iterator[Build]:
             yield _build(release, name, machine=machine, windows=windows)
 
 
-def _build(release: Release, cuda: str, *, machine: str, windows: bool) -> Build:
+def _build(release: TorchRelease, cuda: str, *, machine: str, windows: bool) -> Build:
     return Build(
         torch=release.name,
         cuda=cuda,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from envdoctor.knowledge.table import bundled, columns
+from envdoctor.knowledge.table import bundled_table, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class TorchRelease:
     """One minor release. ``lines`` are CUDA lines on Linux x86-64 and Windows, ``arm`` those on Linux aarch64."""
 
     name: str
@@ -32,15 +32,15 @@ class Kernels:
 
 
 @functools.cache
-def releases() -> tuple[Release, ...]:
+def releases() -> tuple[TorchRelease, ...]:
     """Every minor release, oldest first."""
-    return tuple(_release(*cells) for cells in columns(bundled("releases"), "torch"))
+    return tuple(_release(*cells) for cells in columns(bundled_table("releases"), "torch"))
 
 
-def _release(name: str, python: str, lines: str, arm: str, default: str) -> Release:
+def _release(name: str, python: str, lines: str, arm: str, default: str) -> TorchRelease:
     first, _, last = python.partition("-")
     words = lines.split()
-    return Release(
+    return TorchRelease(
         name=name,
         python=(first, last),
         lines=tuple(word.rstrip("*") for word in words),
@@ -53,7 +53,7 @@ def _release(name: str, python: str, lines: str, arm: str, default: str) -> Rele
 @functools.cache
 def kernels() -> tuple[Kernels, ...]:
     """What the builds were compiled for; the first row that matches counts."""
-    return tuple(_kernels(*cells) for cells in columns(bundled("releases"), "kernels"))
+    return tuple(_kernels(*cells) for cells in columns(bundled_table("releases"), "kernels"))
 
 
 def _kernels(line: str, releases: str, machine: str, codes: str) -> Kernels:

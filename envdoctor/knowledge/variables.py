@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 
 _OFF = frozenset({"", "0", "false", "no", "off", "none"})
 
@@ -15,7 +15,7 @@ def on(value: str) -> bool:
     return value.strip().lower() not in _OFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Variable:
     """A variable that acts ``when`` it has such a value; ``cuda`` ones do nothing in a run on the CPU."""
 
@@ -35,7 +35,7 @@ class Variable:
         return value.strip().lower() in {word.lower() for word in self.when}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unread:
     """A variable of public launch files that no library reads, and what does what it seems to promise."""
 
@@ -43,7 +43,7 @@ class Unread:
     instead: str
 
 
-_TABLE = bundled("variables")
+_TABLE = bundled_table("variables")
 DEBUG = Rows(_TABLE, "debug", Variable)
 COMPILE_OFF = Rows(_TABLE, "compile-off", Variable)
 CACHES_OFF = Rows(_TABLE, "cache-off", Variable)

@@ -11,11 +11,11 @@ from packaging.utils import canonicalize_name
 from envdoctor.errors import Trouble
 from envdoctor.knowledge import pairs, versions
 from envdoctor.knowledge.extensions import MODULES
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Extension:
     """How an extension is published, and what to do where there is no wheel of it."""
 
@@ -42,7 +42,7 @@ class Extension:
         return f"{none} To build it: {self.needs}. Or: {self.instead}."
 
 
-_ROWS = Rows(bundled("extensions"), "extension", Extension)
+_ROWS = Rows(bundled_table("extensions"), "extension", Extension)
 
 
 def named(words: Iterable[str]) -> tuple[Extension, ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 
-from envdoctor.knowledge.table import Rows, bundled
-from envdoctor.values.frozen import dataclass
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Work:
     """One optimizer step, a mean one where steps differ.
 
@@ -37,7 +37,7 @@ class Work:
 
 @functools.cache
 def _table() -> Rows[Work]:
-    return Rows(bundled("work"), "work", Work, by="workload")
+    return Rows(bundled_table("work"), "work", Work, by="workload")
 
 
 def work_of(workload: str, precision: str) -> Work | None:

@@ -60,7 +60,7 @@ def render(
     """
     table = table or bundle.flags_table()
     all_flags = {**earlier[0], **flags}
-    values = typed(all_flags, table)
+    values = typed_flags(all_flags, table)
     all_variables = dict(earlier[1])
     for name, value in variables.items():
         if (why := too_early(name)) is not None:
@@ -94,7 +94,7 @@ def precompile(python: Path, library: Path, final: Path) -> bool:
     return run([python, "-I", "-c", code, *pairs], deadline=COMPILE_SECONDS).ok
 
 
-def typed(flags: Mapping[str, str], table: Path | None = None) -> dict[str, Any]:
+def typed_flags(flags: Mapping[str, str], table: Path | None = None) -> dict[str, Any]:
     """Flags travel as text; the table says which kind of value each of them takes. Raises `Trouble` for other ones."""
     table = table or bundle.flags_table()
     known = {flag.name: str(flag.values) for flag in runpy.run_path(str(table))["FLAGS"]}

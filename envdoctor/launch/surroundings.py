@@ -43,10 +43,10 @@ def surroundings(
             (folder / f"{MODULE}.py").write_text(f"{text}\n\nclass Never(Warning):\n    pass\n", "utf-8")
         else:
             (folder / name).write_text(text, "utf-8")
-    return injected({**present, **variables}, folder, f"ignore::{MODULE}.Never")
+    return inject_module({**present, **variables}, folder, f"ignore::{MODULE}.Never")
 
 
-def injected(present: Mapping[str, str], folder: Path, warning_filter: str) -> dict[str, str]:
+def inject_module(present: Mapping[str, str], folder: Path, warning_filter: str) -> dict[str, str]:
     """``present`` with what makes every Python import a module of ``folder`` at its start.
 
     ``warning_filter`` names a class of that module, which no program ever warns with. Raises `Trouble` for a folder

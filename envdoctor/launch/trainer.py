@@ -19,7 +19,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
 from envdoctor.launch.surroundings import surroundings
 from envdoctor.values.document import read_json
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 SCHEMA = 1
 PROGRAM = "envdoctor train"  # as the trainer's help is to name it
@@ -27,7 +27,7 @@ PEAK = "ENVDOCTOR_PEAK_TFLOPS"  # read by `trainer.terminal.command_line`: a set
 KEPT_RUNS = 20  # older run folders of measured workloads are removed; the user's own trainings never are
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measure:
     """How a workload is timed; see the trainer's `measure` module for the meaning of each."""
 
@@ -39,7 +39,7 @@ class Measure:
     probes: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Order:
     """What the trainer is asked to do. ``workload`` names a fixed one; otherwise ``settings`` say everything."""
 
@@ -90,7 +90,7 @@ def train(
     With ``on_line`` the trainer's lines are handed over; without, it has the terminal to itself. Raises `Trouble`
     when it ends without a report; a report whose outcome is not "finished" is returned as it is.
     """
-    stage = staged(folder)
+    stage = stage_copy(folder)
     report = folder / "report.json"
     data = {
         "schema": SCHEMA,
@@ -106,7 +106,7 @@ def train(
     env = variables_for(environment, order.flags, order.variables, folder, without=order.without)
     code: int | None
     if on_line is None:
-        code = process.attached(argv, deadline=deadline, env=env, cwd=stage, stdout_to_stderr=True)
+        code = process.run_attached(argv, deadline=deadline, env=env, cwd=stage, stdout_to_stderr=True)
         ending, tail = f"exit code {code}", ""
     else:
         outcome = process.run(argv, deadline=deadline, env=env, cwd=stage, on_line=on_line, leash=True)
@@ -128,7 +128,7 @@ def train(
     return result
 
 
-def attached(
+def run_trainer(
     environment: Environment,
     words: Sequence[str],
     *,
@@ -146,19 +146,19 @@ def attached(
         if peak_tflops:
             env = {PEAK: f"{peak_tflops:g}", **env}
         # The caller's own folder stays the working one: the paths among the words are relative to it.
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(staged(folder)), env.get("PYTHONPATH", ""))))
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(stage_copy(folder)), env.get("PYTHONPATH", ""))))
         env["TRAINER_PROGRAM"] = PROGRAM
-        return process.attached([str(environment.python), "-m", "trainer", *words], deadline=math.inf, env=env)
+        return process.run_attached([str(environment.python), "-m", "trainer", *words], deadline=math.inf, env=env)
 
 
-def described(words: Sequence[str]) -> int:
+def show_help(words: Sequence[str]) -> int:
     """The trainer's own help for ``words``, by this Python: it needs neither torch nor another one. Its exit code."""
     with tempfile.TemporaryDirectory(prefix="envdoctor-train-") as name:
-        env = {**os.environ, "PYTHONPATH": str(staged(Path(name))), "TRAINER_PROGRAM": PROGRAM}
-        return process.attached([sys.executable, "-m", "trainer", *words], deadline=60, env=env)
+        env = {**os.environ, "PYTHONPATH": str(stage_copy(Path(name))), "TRAINER_PROGRAM": PROGRAM}
+        return process.run_attached([sys.executable, "-m", "trainer", *words], deadline=60, env=env)
 
 
-def staged(folder: Path) -> Path:
+def stage_copy(folder: Path) -> Path:
     """A copy of the trainer below ``folder``, in a place of its own: what is imported cannot change under a run."""
     stage = folder / "stage"
     ignored = shutil.ignore_patterns("__pycache__")

@@ -19,7 +19,7 @@ from envdoctor.knowledge.torch_builds import build_of
 from envdoctor.locks import stack as stacks_of
 from envdoctor.locks.comparison import differences
 from envdoctor.locks.library import named_target
-from envdoctor.locks.nearest import Board, naming, nearest, weakest
+from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
 from envdoctor.locks.target import Choice, Target, no_target
 
@@ -32,10 +32,10 @@ def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tup
 
     Raises `Trouble` for a name that no target has.
     """
-    return _found(facts, targets) if name in ("auto", UNLISTED) else named_target(name, targets)
+    return _find_target(facts, targets) if name in ("auto", UNLISTED) else named_target(name, targets)
 
 
-def _found(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
+def _find_target(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
     boards = _boards(facts)
     if not boards:
         return _without_gpu(facts, targets)
@@ -87,7 +87,7 @@ def _without_gpu(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, s
 
 
 def _for_board(board: Board, targets: Mapping[str, Target]) -> tuple[Target, str]:
-    if (named := naming(targets.values(), board.name, board.model)) is not None:
+    if (named := target_named(targets.values(), board.name, board.model)) is not None:
         return named, f"{board.name} was found"
     if (found := nearest(board, targets.values())) is not None:
         target, shared = found
@@ -142,8 +142,8 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
                 stack=name, reason=reason, pins=pins, cuda=stack.cuda, digest=stacks_of.digest(pins) if pins else None
             )
             chosen = replace(target, choice=choice, no_choice=None, refused=())
-            if override is not None or (_has_torch_of(stack, facts) and _installed(choice, facts)):
-                return chosen if first is None else _kept(chosen, first)
+            if override is not None or (_has_torch_of(stack, facts) and _is_installed(choice, facts)):
+                return chosen if first is None else _keep_installed(chosen, first)
             first = first or chosen
     if first is not None:
         return first
@@ -157,7 +157,7 @@ def _has_torch_of(stack: Stack | None, facts: Facts) -> bool:
     return stack is not None and stack.torch is not None and torch is not None and torch.startswith(stack.torch)
 
 
-def _installed(choice: Choice, facts: Facts) -> bool:
+def _is_installed(choice: Choice, facts: Facts) -> bool:
     """Is what this stack locks installed, but for what cannot be slower?"""
     packages = known(facts.packages)
     if packages is None:
@@ -166,7 +166,7 @@ def _installed(choice: Choice, facts: Facts) -> bool:
     return not any(each.slower and each.relation != "missing" for each in found)
 
 
-def _kept(installed: Target, first: Target) -> Target:
+def _keep_installed(installed: Target, first: Target) -> Target:
     """The stack that is installed stands, although another comes before it."""
     assert installed.choice is not None
     assert first.choice is not None

@@ -9,12 +9,12 @@ from envdoctor.facts.model import Packages
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.roles import PLUMBING
 from envdoctor.locks.stack import Locked
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Relation = Literal["older", "newer", "another build", "unlike", "missing"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """One package that is not as locked. ``installed`` is None where it is missing."""
 

@@ -56,7 +56,7 @@ def named_target(name: str, targets: Mapping[str, Target]) -> tuple[Target, str]
     if "://" in name:
         from envdoctor.locks import shared  # with it come http and git
 
-        return target.load(shared.fetched(name)), "shared, and by its hash the one that was asked for"
+        return target.load(shared.fetch_target(name)), "shared, and by its hash the one that was asked for"
     if name.endswith(".toml") or os.sep in name:
         return target.load(Path(name)), f"the target file {name}"
     wanted, mine = plain(name), targets.own if isinstance(targets, Targets) else {}

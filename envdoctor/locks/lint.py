@@ -50,14 +50,14 @@ def lint(path: Path) -> tuple[Flaw, ...]:
 
 
 def _flaws(data: Mapping[str, Any], found: Stack) -> Iterator[Flaw]:
-    yield from _unserved(found)
+    yield from _unserved_places(found)
     names = {package["name"] for package in data["packages"]}
     for index, package in enumerate(data["packages"]):
         yield from _of_package(package, f"packages[{index}]", names)
     if data["lock-version"] != "1.0":
         problem = f"lock-version {data['lock-version']}: only what version 1.0 says is read"
         yield Flaw(where="lock-version", problem=problem, fatal=False)
-    yield from _unknown(data, DOCUMENT, "")
+    yield from _unknown_keys(data, DOCUMENT, "")
 
 
 def _of_package(package: Mapping[str, Any], where: str, names: set[str]) -> Iterator[Flaw]:
@@ -65,7 +65,7 @@ def _of_package(package: Mapping[str, Any], where: str, names: set[str]) -> Iter
         place = f"{where}.wheels[{number}]"
         if "size" not in wheel:
             yield Flaw(where=place, problem=f"{package['name']}: a wheel without size; a download has no bound")
-        yield from _unknown(wheel, WHEEL, place)
+        yield from _unknown_keys(wheel, WHEEL, place)
     # PEP 751 makes dependencies informational: an entry without them is no flaw, one that leads nowhere is.
     for dependency in package.get("dependencies", ()):
         name = dependency.get("name")
@@ -73,16 +73,16 @@ def _of_package(package: Mapping[str, Any], where: str, names: set[str]) -> Iter
             yield Flaw(
                 where=f"{where}.dependencies", problem=f"{package['name']} needs {name}, which is not in the lock"
             )
-    yield from _unknown(package, PACKAGE, where)
+    yield from _unknown_keys(package, PACKAGE, where)
 
 
-def _unknown(table: Mapping[str, Any], keys: frozenset[str], where: str) -> Iterator[Flaw]:
+def _unknown_keys(table: Mapping[str, Any], keys: frozenset[str], where: str) -> Iterator[Flaw]:
     for key in sorted(set(table) - keys):
         place = f"{where}.{key}".lstrip(".")
         yield Flaw(where=place, problem=f"PEP 751 has no key {key!r}; installers ignore it", fatal=False)
 
 
-def _unserved(found: Stack) -> Iterator[Flaw]:
+def _unserved_places(found: Stack) -> Iterator[Flaw]:
     lock = found.lock
     # Macs and Windows only where the lock names them: what says nothing of systems is for Linux.
     named = any(system in str(marker) for marker in lock.environments or () for system in ("sys_", "platform_system"))

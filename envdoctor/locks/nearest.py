@@ -35,7 +35,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("nvidia", "").replace("geforce", ""))
 
 
-def naming(targets: Iterable[Target], name: str, model: Model | None) -> Target | None:
+def target_named(targets: Iterable[Target], name: str, model: Model | None) -> Target | None:
     """The target that names this GPU: by its spelling or another of the same row, else by a part of the name ("A100")
     with nothing beside it that makes another card of it. None where no target does."""
     every = [(listed, target) for target in targets for listed in target.gpu_names]

@@ -36,7 +36,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 Read = Callable[[str], bytes | None]  # the file at a path beside the target; None: there is none
 
 
-def fetched(address: str, cache: Path | None = None) -> Path:
+def fetch_target(address: str, cache: Path | None = None) -> Path:
     """The target's file in our cache, its locks beside it; taken from the address where it is not there yet.
 
     Raises `Trouble` for an address without its hash, for one that gives other files than the hash is of, and where
@@ -133,14 +133,14 @@ def _from_web(place: str) -> Read:
         except urllib.error.HTTPError as error:
             if error.code in (403, 404, 410):
                 return None
-            raise _unanswered(url, f"HTTP {error.code}") from error
+            raise _no_answer(url, f"HTTP {error.code}") from error
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _unanswered(url, str(getattr(error, "reason", error))) from error
+            raise _no_answer(url, str(getattr(error, "reason", error))) from error
 
     return read
 
 
-def _unanswered(url: str, problem: str) -> Trouble:
+def _no_answer(url: str, problem: str) -> Trouble:
     remedy = "Check the address, the network and HTTPS_PROXY."
     return Trouble(f"no answer: {problem}", where=url, remedy=remedy, exit_code=3)
 

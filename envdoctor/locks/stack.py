@@ -21,10 +21,10 @@ from envdoctor.facts.model import Interpreter, Unavailable
 from envdoctor.locks import demands
 from envdoctor.values import shell
 from envdoctor.values.document import line_of, read_toml
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Locked:
     """One wheel of a stack, chosen for one interpreter."""
 
@@ -37,7 +37,7 @@ class Locked:
     # mirror may hold only one of them, and any file that is in the lock will do
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stack:
     """A validated lockfile. ``cuda`` is the CUDA line of its torch ("13.0", "" for a CPU build, None without torch)."""
 
@@ -95,10 +95,10 @@ def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unava
         chosen = list(stack.lock.select(environment=environment, tags=usable))
     except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
         return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
-    return tuple(sorted(_locked(chosen, set(usable)), key=lambda pin: pin.name))
+    return tuple(sorted(_pins(chosen, set(usable)), key=lambda pin: pin.name))
 
 
-def _locked(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
+def _pins(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
     for package, file in chosen:
         if isinstance(file, PackageWheel):
             yield Locked(

@@ -13,7 +13,7 @@ from envdoctor.errors import Trouble
 from envdoctor.locks.demands import CONTROL
 from envdoctor.locks.stack import Locked
 from envdoctor.values.document import line_of, read_toml
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 SCHEMA = 1
@@ -28,7 +28,7 @@ _STEERS = Pattern(
 Evidence = Literal["measured", "derived", "claimed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Baseline:
     """Recorded speed of a workload: whose, on what, how known, and the raw numbers."""
 
@@ -45,7 +45,7 @@ class Baseline:
     source: str = ""  # who claims it, or what it was derived from, or the command that measured it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Choice:
     """The stack taken for this machine, the reason, and its pins for this interpreter."""
 
@@ -57,7 +57,7 @@ class Choice:
     preferred: str | None = None  # the stack that comes first on this machine, where a later one is what is installed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Target:
     """One target file. ``choice`` is filled in for the machine at hand; None when no stack fits or none was chosen."""
 

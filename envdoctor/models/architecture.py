@@ -9,12 +9,12 @@ from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.models.families import FAMILIES, Family, Said
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 LARGEST = 10**9  # of any size in a config: more is a mistake, and products of such stay exact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Parameters:
     """Numbers of weights. ``attention`` and ``feed_forward``: matrices of all layers; ``vectors``: norms and biases."""
 
@@ -35,7 +35,7 @@ class Parameters:
         return self.embedding + self.matrices + self.vectors + self.head
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Architecture:
     """Sizes of a decoder-only language model, under the field's own names."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Said = bool | str
 """A fact of the family, or the name of the config field that says it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Family:
     """What its layers are made of.
 

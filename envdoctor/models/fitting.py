@@ -15,10 +15,10 @@ from envdoctor.models.memory import Device, Job, Memory
 from envdoctor.models.pace import Pace, pace
 from envdoctor.models.source import Source
 from envdoctor.speed.cost import Price
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Place:
     """The job on one target. ``room``: bytes that may be planned with; ``rungs``: least recomputation first; ``why``:
     what could not be told, and why; ``cost`` in the currency of ``price``."""
@@ -58,7 +58,7 @@ class Place:
         return self.seconds / 3600 * self.price.per_hour
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fit:
     """``asked``: the target that was named, also one of ``places``; None where all were meant."""
 

@@ -15,14 +15,14 @@ from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.values.document import read_json
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 LONGEST = 100 * 1024 * 1024  # bytes of a header: the format's own limit
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Headers:
     """``parameters``: numbers in all tensors; ``layers``: decoder layers by the tensors' names; ``dtypes``: numbers by
     type; ``packed``: some tensors are integers, so that a number is not a weight."""

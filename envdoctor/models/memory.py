@@ -8,7 +8,7 @@ from typing import Literal
 from envdoctor.models.architecture import Architecture, NotKnown
 from envdoctor.models.formula import Footprint, formula, kept
 from envdoctor.models.source import Source
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Device = Literal["cuda", "cpu"]
 LONGEST = 1024  # tokens: CPUs keep the attention weights of documents up to here (`trainer/model/blockwise.py`)
@@ -16,7 +16,7 @@ COUNTED = 384.0  # bytes of them per token and head that the table has, from doc
 MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Job:
     """What is trained. ``tokens``: of one micro-batch; ``trained``: the share of them that is predicted; ``rank``: of
     adapters, 0 to train every weight; ``documents``: tokens of a typical document, None for unknown (the worst case).
@@ -30,7 +30,7 @@ class Job:
     documents: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Memory:
     """Bytes at the worst moment of a step at one rung. ``parts`` add up to ``total``, context and slack included."""
 

@@ -11,13 +11,13 @@ from envdoctor.models.architecture import Architecture
 from envdoctor.models.memory import Job
 from envdoctor.speed.dense import CASTS, UPDATE, Decoder, step_work
 from envdoctor.speed.modelled import expected_step
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 RECOMPUTED = {"none": 0.0, "alternate": 0.5, "full": 1.0}  # share of the layers that are computed twice
 FROZEN = 4.0 / 6.0  # of a product's FLOPs, where its weight needs no gradient
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pace:
     """``seconds`` of one optimizer step; a sound card is within a factor of exp(``log_sd``) two times in three."""
 

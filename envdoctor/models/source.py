@@ -15,13 +15,13 @@ from envdoctor.models.architecture import Architecture, NotKnown, of_config
 from envdoctor.models.headers import Headers
 from envdoctor.values import shell
 from envdoctor.values.document import read_json
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 EXAMPLE = "Give a folder with a config.json, a config.json, or a Hub name such as Qwen/Qwen2.5-0.5B."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Source:
     """What is known of a model. ``shape`` is None for a family without a rule, ``why`` says so."""
 

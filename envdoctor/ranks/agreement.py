@@ -7,7 +7,7 @@ from typing import Any
 
 from envdoctor.facts.fleet import Fleet, Oddity
 from envdoctor.ranks.meeting import Met
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 MUST_AGREE = ("package ", "python", "torch ", "flag ", "driver", "GPU")
 """What makes one job of different programs. Kernels and CPUs may differ; that is told, and no error."""
@@ -17,8 +17,8 @@ BANDWIDTH_SIZE = 16 * 2**20
 LATENCY_SIZE = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+@frozen
+class RankAgreement:
     """What rank 0 found. ``exit_code``: 0 go, 1 something found, 3 somebody did not come."""
 
     world: int
@@ -43,7 +43,7 @@ class Agreement:
         return 1 if self.sick or self.disagreements or self.slow or self.failed else 0
 
 
-def agreement(met: Met) -> Agreement:
+def agreement(met: Met) -> RankAgreement:
     """Judge what was heard."""
     names = {rank: f"rank {rank} ({document.get('host', '?')})" for rank, document in met.documents.items()}
     fleet = Fleet()
@@ -58,7 +58,7 @@ def agreement(met: Met) -> Agreement:
     spent = _slowest(times, BANDWIDTH_SIZE, met.world)
     clocks = [told["clock"] for told in met.collective.values() if told.get("clock")]
     must = [oddity for oddity in comparison.oddities if oddity.subject.startswith(MUST_AGREE)]
-    return Agreement(
+    return RankAgreement(
         world=met.world,
         hosts=tuple(sorted({str(document.get("host", "?")) for document in met.documents.values()})),
         missing=met.missing,

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.errors import Trouble
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 MOST = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Launch:
     """One process of several. ``hosts_store``: nobody else holds the key-value store at ``address`` and ``port``."""
 
@@ -24,7 +24,7 @@ class Launch:
     hosts_store: bool
 
 
-def launched(variables: Mapping[str, str]) -> Launch | None:
+def find_launch(variables: Mapping[str, str]) -> Launch | None:
     """None for a process that is alone. Raises `Trouble` for variables that contradict each other.
 
     torchrun and accelerate set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT (pytorch.org, "torchrun");

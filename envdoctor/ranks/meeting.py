@@ -14,7 +14,7 @@ from envdoctor.facts import answers
 from envdoctor.facts.environment import Environment
 from envdoctor.process import Child, Outcome
 from envdoctor.ranks.launch import Launch
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 TALK = Path(__file__).resolve().parents[1] / "facts" / "probe" / "ranks.py"
 SECONDS = 120.0  # for everybody to come, to time an all-reduce, and to hear the word; each node imports torch first
@@ -27,7 +27,7 @@ OWN_VARIABLES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Met:
     """What rank 0 heard: a document of each rank that came, who did not, and how the all-reduce went."""
 
@@ -71,7 +71,7 @@ def meet(
         try:
             heard = _heard(folder / "answer.json.part", waiting) if launch.rank == 0 else None
             if heard is not None:
-                (folder / "draft").write_text(str(decide(_met(launch, heard))), "utf-8")
+                (folder / "draft").write_text(str(decide(_meeting_result(launch, heard))), "utf-8")
                 (folder / "draft").replace(verdict)
             waiting.join(seconds + 2 * GRACE)
         finally:
@@ -98,7 +98,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _met(launch: Launch, heard: Mapping[str, Any]) -> Met:
+def _meeting_result(launch: Launch, heard: Mapping[str, Any]) -> Met:
     collective = heard.get("collective") or {}
     return Met(
         world=launch.world,

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from envdoctor.facts.wire import to_json
-from envdoctor.speed.ablation.ablation import Ablation, Row
+from envdoctor.speed.ablation.ablation import Ablation, VariantRow
 from envdoctor.speed.report import Report
 
 STYLES = {"faster": "green", "slower": "red"}
@@ -45,7 +45,7 @@ def _conditions(reports: Mapping[str, Sequence[Report]], command: str) -> dict[s
     return said
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _row(row: VariantRow) -> dict[str, Any]:
     return {
         "name": row.variant.name,
         "why": row.variant.why,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.facts.cards import Card
-from envdoctor.facts.fleet import Comparison, Some
+from envdoctor.facts.cards import SeenCard
+from envdoctor.facts.fleet import FleetComparison, Some
 from envdoctor.facts.scrub import printable
 from envdoctor.render.page import Line, line
 
@@ -15,7 +15,10 @@ SHOWN = 5  # names in a sentence
 
 
 def document(
-    comparison: Comparison, seen_before: Mapping[str, Sequence[Card]], unread: Mapping[str, str], unread_count: int
+    comparison: FleetComparison,
+    seen_before: Mapping[str, Sequence[SeenCard]],
+    unread: Mapping[str, str],
+    unread_count: int,
 ) -> dict[str, Any]:
     """``fleet --format json``. Of many machines with one value, the first names and their number."""
     return {
@@ -67,7 +70,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[Line]:
         groups = f", in {found['group_count']} groups of {sizes}{more}" if found["group_count"] > 1 else ""
         yield line(f"{number} machines{groups}", "bold")
     for difference in differences:
-        odd = "; ".join(f"{one['value']}: {named(one)}" for one in difference["odd"][:SHOWN])
+        odd = "; ".join(f"{one['value']}: {list_names(one)}" for one in difference["odd"][:SHOWN])
         rest = f"; {len(difference['odd']) - SHOWN} more values" if len(difference["odd"]) > SHOWN else ""
         usual = f": most have {difference['usual']} ({difference['shared']}), but "
         yield Line(((printable(difference["subject"]), "bold"), (printable(f"{usual}{odd}{rest}"), "")), 2)
@@ -97,7 +100,7 @@ def _speed(speed: Mapping[str, Any]) -> Iterator[Line]:
         yield line(f"and {speed['slow_count'] - SHOWN} more are slow", "red", 4)
 
 
-def named(some: Mapping[str, Any]) -> str:
+def list_names(some: Mapping[str, Any]) -> str:
     """``n1, n2 and 12 more``."""
     names = some["machines"][:SHOWN]
     more = some["count"] - len(names)

@@ -16,7 +16,7 @@ Format = Literal["text", "json", "junit", "sarif", "github", "markdown", "svg"]
 FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "svg")
 
 
-def rendered(format_: str, checkup: Checkup, fail_on: Severity | None) -> str:
+def render_checkup(format_: str, checkup: Checkup, fail_on: Severity | None) -> str:
     """The checkup in a format other than text, ending in a newline. Raises KeyError for an unknown one."""
     if format_ == "json":
         return _json(document(checkup))
@@ -28,17 +28,17 @@ def rendered(format_: str, checkup: Checkup, fail_on: Severity | None) -> str:
 
 
 def _json(data: object) -> str:
-    return _UNSHOWN.sub(_escaped, json.dumps(data, indent=1, ensure_ascii=False)) + "\n"
+    return _UNSHOWN.sub(_escape_match, json.dumps(data, indent=1, ensure_ascii=False)) + "\n"
 
 
 # JSON lets them stand as they are; a terminal would obey them, and an output in UTF-8 cannot hold the last ones.
 _UNSHOWN = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
 
 
-def suited(variables: Mapping[str, str]) -> Format:
+def default_format(variables: Mapping[str, str]) -> Format:
     """The default format: annotations under GitHub Actions, text everywhere else."""
     return "github" if variables.get("GITHUB_ACTIONS") == "true" else "text"

@@ -33,9 +33,9 @@ def line(text: str, style: str = "", indent: int = 0) -> Line:
 def laid_out(lines: Iterable[Line], *, width: int = IN_FILES, colour: bool = False) -> str:
     """The text, wrapped at words into ``width`` columns; with ANSI colours if asked."""
     return "".join(
-        " " * one.indent + _painted(row, colour=colour) + "\n"
+        " " * one.indent + _paint(row, colour=colour) + "\n"
         for one in lines
-        for row in _wrapped(one.spans, max(width - one.indent, 20))
+        for row in _wrap(one.spans, max(width - one.indent, 20))
     )
 
 
@@ -47,23 +47,23 @@ def terminal(stream: TextIO, variables: Mapping[str, str]) -> tuple[int, bool]:
     return shutil.get_terminal_size((80, 24)).columns if shown else IN_FILES, (shown or forced) and not dull
 
 
-def _wrapped(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
+def _wrap(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
     """Rows of at most ``width`` columns. Words longer than a row are cut; spaces at a row's end are dropped."""
     row: list[Span] = []
     used = 0
     for word in _words(spans):
         length = len("".join(text for text, _ in word).rstrip())
         if used and used + length > width:
-            yield _trimmed(row)
+            yield _trim(row)
             row, used = [], 0
         for text, style in word:
             while used + len(text.rstrip()) > width:
                 row.append((text[: width - used], style))
-                yield _trimmed(row)
+                yield _trim(row)
                 text, row, used = text[width - used :], [], 0
             row.append((text, style))
             used += len(text)
-    yield _trimmed(row)
+    yield _trim(row)
 
 
 def _words(spans: Sequence[Span]) -> Iterator[list[Span]]:
@@ -79,7 +79,7 @@ def _words(spans: Sequence[Span]) -> Iterator[list[Span]]:
         yield word
 
 
-def _trimmed(row: list[Span]) -> list[Span]:
+def _trim(row: list[Span]) -> list[Span]:
     while row and not row[-1][0].strip():
         row.pop()
     if row:
@@ -87,7 +87,7 @@ def _trimmed(row: list[Span]) -> list[Span]:
     return row
 
 
-def _painted(row: Sequence[Span], *, colour: bool) -> str:
+def _paint(row: Sequence[Span], *, colour: bool) -> str:
     if not colour:
         return "".join(text for text, _ in row)
     joined: list[Span] = []

@@ -37,12 +37,14 @@ def _from_file(family: str, name: str) -> Rule:
     try:
         own = vars(importlib.import_module(module))
     except Exception as error:  # noqa: BLE001 - one broken file must not end every command
-        return _broken(expected, f"{file} cannot be imported: {type(error).__name__}: {error}")
+        return _broken_rule(expected, f"{file} cannot be imported: {type(error).__name__}: {error}")
     rules = {label: value for label, value in own.items() if isinstance(value, Rule) and value.name == expected}
     if not rules:
-        return _broken(expected, f"{file} holds no rule: it needs one function under @rule(...)")
+        return _broken_rule(expected, f"{file} holds no rule: it needs one function under @rule(...)")
     if len(rules) > 1:
-        return _broken(expected, f"{file} holds {len(rules)} rules ({', '.join(rules)}): each needs a file of its own")
+        return _broken_rule(
+            expected, f"{file} holds {len(rules)} rules ({', '.join(rules)}): each needs a file of its own"
+        )
     return next(iter(rules.values()))
 
 
@@ -60,7 +62,7 @@ def _plugins() -> Iterator[Rule]:
             if not isinstance(loaded, Rule):
                 raise TypeError(f"it is a {type(loaded).__name__}, not a rule made by @rule")
         except Exception as error:  # noqa: BLE001 - somebody else's code: its failure is reported, never ours
-            yield _broken(name, f"plugin {point.value} cannot be loaded: {type(error).__name__}: {error}")
+            yield _broken_rule(name, f"plugin {point.value} cannot be loaded: {type(error).__name__}: {error}")
         else:
             yield replace(loaded, name=name)
 
@@ -73,7 +75,7 @@ def _entry_point_files() -> Iterator[Path]:
             yield from (file for path in found if (file := Path(path, "entry_points.txt")).is_file())
 
 
-def _broken(name: str, problem: str) -> Rule:
+def _broken_rule(name: str, problem: str) -> Rule:
     def broken(_facts: Facts, _target: Target) -> Iterator[Finding]:
         raise ImportError(problem)
 

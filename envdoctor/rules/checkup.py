@@ -9,10 +9,10 @@ from envdoctor.locks.target import Target
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.plan import Plan
 from envdoctor.rules.rule import Rule
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckOptions:
     """What is to be examined, and against what."""
 
@@ -33,7 +33,7 @@ class CheckOptions:
         return bool(self.scripts) or self.recorded or any(name.startswith("script") for name in self.select)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Case:
     """The facts of an environment, and the target they are to be held against, with the reason of that choice."""
 
@@ -42,7 +42,7 @@ class Case:
     target_reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Checkup:
     """A case, judged: by which rules, what they found, and what a change could do about it."""
 

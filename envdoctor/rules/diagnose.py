@@ -11,19 +11,19 @@ from envdoctor.knowledge.machine import platform_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.rule import Finding, Remedy, Rule, Severity, Skip
-from envdoctor.rules.unexplained import Unexplained, unexplained
-from envdoctor.rules.unseen import Unseen, unseen
+from envdoctor.rules.unexplained import Unexplained, find_unexplained
+from envdoctor.rules.unseen import Unseen, missing_sections
 from envdoctor.values import shell
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Skipped:
     rule: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Crashed:
     """A rule that raised: its own fault, reported as such; the other rules went on."""
 
@@ -31,7 +31,7 @@ class Crashed:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Diagnosis:
     """What the rules found, in stable order: errors first, then by rule and subject."""
 
@@ -85,7 +85,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     judged = 0
     for rule in rules:
         try:
-            found = [_completed(finding, rule, facts) for finding in rule(facts, target)]
+            found = [_complete(finding, rule, facts) for finding in rule(facts, target)]
         except Skip as skip:
             skipped.append(Skipped(rule=rule.name, reason=str(skip)))
         except Exception as error:  # noqa: BLE001 - a broken rule is an outcome of its own, never the doctor's end
@@ -94,20 +94,20 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
             judged += 1
             findings += found
     findings.sort(key=lambda f: (-(f.severity or 0), f.rule, f.subject, f.message))
-    linked = tuple(_linked(finding, findings) for finding in findings)
-    why = unexplained(facts, linked)
+    linked = tuple(_link_to_cause(finding, findings) for finding in findings)
+    why = find_unexplained(facts, linked)
     return Diagnosis(
         findings=linked,
         skipped=tuple(skipped),
         crashed=tuple(crashed),
         root_cause=None if why is not None else _root(linked),
         judged=judged,
-        unseen=unseen(facts, target),
+        unseen=missing_sections(facts, target),
         unexplained=why,
     )
 
 
-def _completed(finding: Finding, rule: Rule, facts: Facts) -> Finding:
+def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     """The finding with what it leaves to its rule."""
     kind = finding.kind or rule.kind
     if kind not in KINDS:
@@ -121,11 +121,11 @@ def _completed(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         who=finding.who or rule.who,
         severity=finding.severity or rule.severity,
         source=finding.source or rule.sections.get("Source", ""),
-        remedy=_aimed(finding.remedy, facts),
+        remedy=_aim_at_environment(finding.remedy, facts),
     )
 
 
-def _aimed(remedy: Remedy, facts: Facts) -> Remedy:
+def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     """Our own commands in a remedy, aimed at the environment that was examined: pasted elsewhere they must not miss.
 
     A command that is empty or more than one line is left out, whoever made it; for a report from Windows each is
@@ -152,7 +152,7 @@ def _nearness(finding: Finding) -> tuple[bool, bool, int]:
     return (finding.severity or 0) > Severity.NOTE, finding.certain, rank(finding.kind, finding.rule)
 
 
-def _linked(finding: Finding, findings: Sequence[Finding]) -> Finding:
+def _link_to_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:
     """Point a symptom to the finding nearest to the root that says it explains it."""
     causes = [
         cause

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from envdoctor.rules.causes import Kind
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 Who = Literal["you", "image", "host"]
 
@@ -30,7 +30,7 @@ FAIL_ON: Mapping[str, Severity | None] = {**{severity.word: severity for severit
 """``--fail-on`` -> the severity from which on a check fails."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pin:
     """Repair: install exactly this version (it is in the target's stack)."""
 
@@ -38,7 +38,7 @@ class Pin:
     version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SetFlag:
     """Repair: let the startup hook set this row of the flags table."""
 
@@ -46,7 +46,7 @@ class SetFlag:
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SetVariable:
     """Repair: let the startup hook set an environment variable before torch is imported; None removes it."""
 
@@ -57,7 +57,7 @@ class SetVariable:
 Repair = Pin | SetFlag | SetVariable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Remedy:
     """What a person can do: a sentence, and commands that can be pasted."""
 
@@ -65,7 +65,7 @@ class Remedy:
     commands: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """One line of a finding about many things alike: a table, where forty findings would say the same."""
 
@@ -74,7 +74,7 @@ class Row:
     expected: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """One thing that is not as it should be. What is left empty is filled in from the rule that yields it."""
 

@@ -12,10 +12,10 @@ from envdoctor.locks.stack import Locked, by_name
 from envdoctor.locks.target import Choice, Target
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.rule import Finding, Pin, SetFlag, SetVariable, Severity
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """One package: from what is installed (None: missing) to what is locked."""
 
@@ -35,7 +35,7 @@ class Step:
         return versions.same(versions.public(self.before or ""), versions.public(self.after.version))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plan:
     """What a change will do; ``install`` holds only what differs from the lock or is damaged."""
 

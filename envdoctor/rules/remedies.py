@@ -26,7 +26,7 @@ def repair(target: Target, text: str, *by_hand: str) -> Remedy:
     return Remedy(text=text, commands=tuple(filter(None, by_hand)))
 
 
-def locked(target: Target, packages: Packages | None, *names: str) -> tuple[Pin, ...]:
+def locked_pins(target: Target, packages: Packages | None, *names: str) -> tuple[Pin, ...]:
     """Pins of those packages that the stack locks at another version than the installed one."""
     pins = by_name(target.choice.pins) if target.choice else {}
     return tuple(
@@ -62,11 +62,11 @@ def install(*requirements: str, options: str = "") -> str:
         name, _, version = requirement.partition("==")
         backend = versions.label(version) or ""
         if name in TORCH_FAMILY and re.fullmatch(r"cpu|cu\d{3}", backend):
-            return _ended(shell.with_requirements(f"uv pip install --torch-backend={backend}", *requirements), tail)
-    return _ended(shell.with_requirements("python -m pip install", *requirements), tail)
+            return _with_tail(shell.with_requirements(f"uv pip install --torch-backend={backend}", *requirements), tail)
+    return _with_tail(shell.with_requirements("python -m pip install", *requirements), tail)
 
 
-def _ended(command: str, tail: str) -> str:
+def _with_tail(command: str, tail: str) -> str:
     return command and command + tail
 
 

@@ -31,7 +31,7 @@ from envdoctor.rules.finding import (
     Who,
     finding,
 )
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 __all__ = [
@@ -64,7 +64,7 @@ __all__ = [
 Judge: TypeAlias = Callable[[Facts, Target], Findings]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """A judge with its identity (``family/name`` from its file), severity and documentation.
 

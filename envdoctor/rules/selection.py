@@ -10,7 +10,7 @@ from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.rule import Rule
 
 
-def selected(options: CheckOptions) -> tuple[Rule, ...]:
+def select_rules(options: CheckOptions) -> tuple[Rule, ...]:
     """The rules, less those that were deselected by name or family. Raises `Trouble` for a name that none has."""
     # Rules about scripts and images have nothing to say without them, and reading them takes a tenth of a second.
     if options.images:
@@ -20,13 +20,13 @@ def selected(options: CheckOptions) -> tuple[Rule, ...]:
     for option, names in (("--select", options.select), ("--ignore", options.ignore)):
         _require_known(option, names, rules)
     if options.select:
-        rules = tuple(rule for rule in rules if _named(rule, options.select))
-    return tuple(rule for rule in rules if not _named(rule, options.ignore))
+        rules = tuple(rule for rule in rules if _matches(rule, options.select))
+    return tuple(rule for rule in rules if not _matches(rule, options.ignore))
 
 
 def _require_known(option: str, names: Sequence[str], rules: Sequence[Rule]) -> None:
     """A gate that ignores a misspelt rule would believe that it ignores the right one."""
-    if all(any(_named(rule, (name,)) for rule in rules) for name in names):
+    if all(any(_matches(rule, (name,)) for rule in rules) for name in names):
         return
     known = {word for rule in load_rules() for word in (rule.name, rule.family)}
     for name in names:
@@ -39,5 +39,5 @@ def _require_known(option: str, names: Sequence[str], rules: Sequence[Rule]) -> 
             raise Trouble(f"there is no rule or family {name!r}", where=option, remedy=remedy)
 
 
-def _named(rule: Rule, names: Sequence[str]) -> bool:
+def _matches(rule: Rule, names: Sequence[str]) -> bool:
     return any(name in (rule.name, rule.family, f"{rule.family}/") for name in names)

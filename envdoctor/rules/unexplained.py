@@ -9,10 +9,10 @@ from envdoctor.knowledge.errors import HINTS
 from envdoctor.knowledge.messages import errors
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unexplained:
     """The line that nothing explains, and what would help to explain it."""
 
@@ -25,7 +25,7 @@ class Unexplained:
         return f'This error is not explained by what envdoctor knows: "{self.line}". {self.help}'
 
 
-def unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained | None:
+def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained | None:
     """The last error of a pasted report, where no finding can be its cause. Pure.
 
     What only slows a run down (`ONLY_SLOW`) ends none, and a note explains nothing. Of a machine that was looked at

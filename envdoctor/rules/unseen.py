@@ -10,14 +10,14 @@ from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import framework_needs, other_framework
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 # Names, and PCI ids of AMD's Instinct (74xx, 75a0 on) and Intel's Max (0bdx): https://pci-ids.ucw.cz
 _TRAINS = Pattern(r"Instinct|MI\d{3}|Gaudi|Data Center GPU Max|1002:7(?:4|5a)|8086:0bd")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unseen:
     """A section of the facts that is missing, or what envdoctor does not judge.
 
@@ -35,7 +35,7 @@ class Unseen:
         return f"{self.section} could not be {self.word}"
 
 
-def unseen(facts: Facts, target: Target) -> tuple[Unseen, ...]:
+def missing_sections(facts: Facts, target: Target) -> tuple[Unseen, ...]:
     """The essential sections that are missing, and why. Pure.
 
     Of an environment that was looked at, also in a recorded file: its interpreter, its packages, and torch unless

@@ -70,15 +70,15 @@ def _tables(folder: Path, variables: Mapping[str, str]) -> Iterator[tuple[Path, 
 
 def _merge(config: UvConfig, table: Mapping[str, Any], base: Path) -> None:
     for index in table.get("index", ()):
-        address = _located(index["url"], base)
+        address = _resolve_path(index["url"], base)
         if index.get("default"):
             config.default = config.default or address
         else:
             config.indexes.append((index.get("name", ""), address))
     if "index-url" in table:
-        config.default = config.default or _located(table["index-url"], base)
-    config.indexes += [("", _located(address, base)) for address in table.get("extra-index-url", ())]
-    config.find_links += [_located(address, base) for address in table.get("find-links", ())]
+        config.default = config.default or _resolve_path(table["index-url"], base)
+    config.indexes += [("", _resolve_path(address, base)) for address in table.get("extra-index-url", ())]
+    config.find_links += [_resolve_path(address, base) for address in table.get("find-links", ())]
     config.insecure_hosts += table.get("allow-insecure-host", ())
     config.no_index = config.no_index or bool(table.get("no-index"))
     config.offline = config.offline or bool(table.get("offline"))
@@ -89,7 +89,7 @@ def _merge(config: UvConfig, table: Mapping[str, Any], base: Path) -> None:
     config.link_mode = config.link_mode or table.get("link-mode")
 
 
-def _located(address: str, base: Path) -> str:
+def _resolve_path(address: str, base: Path) -> str:
     """A relative path in a settings file is relative to that file."""
     if "://" in address or os.path.isabs(address):
         return address

@@ -98,7 +98,7 @@ def decide(found: Estimate, evidence: Sequence[Evidence]) -> tuple[Word | None, 
     """
     word = _of_interval(found)
     full_speed = word in ("as-expected", "faster") and found.at_the_clock > -found.tolerance
-    standing = in_order([one for one in blocking(evidence) if not (full_speed and one.passing)])
+    standing = in_order([one for one in blockers(evidence) if not (full_speed and one.passing)])
     if any(one.blocks == "not-comparable" for one in standing):
         return "not-comparable", standing
     if standing:
@@ -111,7 +111,7 @@ def decide(found: Estimate, evidence: Sequence[Evidence]) -> tuple[Word | None, 
     return word, ()
 
 
-def blocking(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+def blockers(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Evidence that keeps a run from being judged."""
     return tuple(one for one in evidence if one.blocks in ("not-comparable", "unstable"))
 

@@ -110,20 +110,20 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
         "schema": SCHEMA,
         "verdict": verdict.word,
         "workload": verdict.workload,
-        "ratio": _rounded(comparison.ratio) if comparison else None,
-        "interval": [_rounded(edge) for edge in comparison.interval] if comparison else None,
+        "ratio": _round(comparison.ratio) if comparison else None,
+        "interval": [_round(edge) for edge in comparison.interval] if comparison else None,
         "alpha": comparison.alpha if comparison else None,
-        "detectable": _rounded(comparison.detectable) if comparison else None,
+        "detectable": _round(comparison.detectable) if comparison else None,
         "cause": verdict.cause,
-        "steps_per_second": _rounded(verdict.steps_per_second),
+        "steps_per_second": _round(verdict.steps_per_second),
         "tokens_per_second": {
-            name: _rounded(verdict.tokens_per_second.get(name, 0.0)) for name in ("trained", "real", "slots")
+            name: _round(verdict.tokens_per_second.get(name, 0.0)) for name in ("trained", "real", "slots")
         },
-        "mfu": _rounded(line.mfu) if line else None,
-        "of_achievable": _rounded(line.of_achievable) if line else None,
-        "breakdown": {part: _rounded(share) for part, share in verdict.breakdown.shares.items()},
-        "gpu_idle": _rounded(idle_share(verdict.reports)),
-        "windows": [[_rounded(rate) for rate in report.rates] for report in verdict.reports],
+        "mfu": _round(line.mfu) if line else None,
+        "of_achievable": _round(line.of_achievable) if line else None,
+        "breakdown": {part: _round(share) for part, share in verdict.breakdown.shares.items()},
+        "gpu_idle": _round(idle_share(verdict.reports)),
+        "windows": [[_round(rate) for rate in report.rates] for report in verdict.reports],
         "reference_probes": {moment: dict(speeds) for moment, speeds in verdict.reports[0].reference_probes.items()}
         if verdict.reports
         else {},
@@ -137,7 +137,7 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
 
 def _cost(cost: Cost) -> dict[str, Any]:
     currency = cost.price.currency if cost.price is not None else ""
-    return {"seconds": _rounded(cost.seconds), "money": _rounded(cost.money), "currency": currency or None}
+    return {"seconds": _round(cost.seconds), "money": _round(cost.money), "currency": currency or None}
 
 
 def _conditions(verdict: Verdict) -> dict[str, Any]:
@@ -146,11 +146,11 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
         "sentence": verdict.sentence,
         "figures": verdict.figures or None,
         "next": verdict.next_step or None,
-        "resolution": _rounded(verdict.resolution),
+        "resolution": _round(verdict.resolution),
         "evidence": verdict.evidence,
         "diagnosis": breakdown.diagnose(verdict.breakdown),
         "more_processes": verdict.more_processes,
-        "tolerance": _rounded(math.expm1(verdict.tolerance)) if verdict.tolerance is not None else None,
+        "tolerance": _round(math.expm1(verdict.tolerance)) if verdict.tolerance is not None else None,
         "processes": len(verdict.reports),
     }
     if verdict.reports:
@@ -167,27 +167,27 @@ def _conditions(verdict: Verdict) -> dict[str, Any]:
     if verdict.step is not None:
         expected = verdict.step.expected
         found["modelled"] = {
-            "seconds": _rounded(expected.seconds),
-            "measured_seconds": _rounded(verdict.step.seconds),
-            "log_sd": _rounded(expected.log_sd),
-            "parts": {part: _rounded(seconds) for part, seconds in expected.parts.items()},
+            "seconds": _round(expected.seconds),
+            "measured_seconds": _round(verdict.step.seconds),
+            "log_sd": _round(expected.log_sd),
+            "parts": {part: _round(seconds) for part, seconds in expected.parts.items()},
             "misses": verdict.step.misses if verdict.step.slower else None,
         }
     if verdict.machine is not None and verdict.machine.known:
-        found["machine_factor"] = _rounded(math.exp(verdict.machine.log_factor))
-        found["probe_ratios"] = {name: _rounded(ratio) for name, ratio in sorted(verdict.machine.ratios.items())}
+        found["machine_factor"] = _round(math.exp(verdict.machine.log_factor))
+        found["probe_ratios"] = {name: _round(ratio) for name, ratio in sorted(verdict.machine.ratios.items())}
     if verdict.roofline is not None:
         line = verdict.roofline
         found["roofline"] = {
             "peak": line.peak,
-            "achievable": _rounded(line.achievable),
+            "achievable": _round(line.achievable),
             "source": line.source,
-            "limit_steps_per_second": _rounded(line.limit),
-            "bandwidth": _rounded(line.bandwidth),
+            "limit_steps_per_second": _round(line.limit),
+            "bandwidth": _round(line.bandwidth),
         }
     return found
 
 
-def _rounded(number: float | None) -> float | None:
+def _round(number: float | None) -> float | None:
     """Six significant digits: beyond any measurement, and short enough to read."""
     return None if number is None or not math.isfinite(number) else float(f"{number:.6g}")

@@ -24,10 +24,10 @@ from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report, parse
 from envdoctor.speed.verdict import judge
 from envdoctor.speed.without_timing import without_timing
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-def unwatched(_: str) -> None:
+def ignore_progress(_: str) -> None:
     """A workload's own progress lines are not shown: its steps are too short to watch."""
 
 
@@ -37,7 +37,7 @@ FEWER_WINDOWS = 10
 """Where a step is held against the model alone, which may err by a fifth: so many windows err by a hundredth."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Timing:
     """What to time and how; ``measure`` can be shortened for trying out, at the price of a wider interval.
 

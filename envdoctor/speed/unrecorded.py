@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from envdoctor.locks.target import Baseline
-from envdoctor.speed.decision import COARSEST, blocking
+from envdoctor.speed.decision import COARSEST, blockers
 from envdoctor.speed.evidence.card import Card
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.modelled_step import ModelledStep
@@ -24,20 +24,20 @@ def of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Seq
     A sound card is no verdict on the step: a training in the wrong format would run on it just as well.
     """
     card, unrecorded = context.card, baseline is None or not baseline.windows
-    disturbed = any(one.cause == "contention" for one in blocking(evidence))
+    disturbed = any(one.cause == "contention" for one in blockers(evidence))
     if card is None or not card.judged or not unrecorded or disturbed:
         return None
     if card.short:
         return _short(card, context.step)
     seen = tuple(one.text for one in card.shares)
-    standing = tuple(one.text for one in blocking(evidence) if one.blocks == "unstable")
+    standing = tuple(one.text for one in blockers(evidence) if one.blocks == "unstable")
     if context.step is not None and not standing:
         return _of_step(context.step, seen)
     missing = f"nobody has recorded how fast {run.reports[0].workload or 'this'} should be on it"
     return Finding(
         word="not-comparable",
         cause=None,
-        reasons=(*(one.text for one in blocking(evidence)), *seen),
+        reasons=(*(one.text for one in blockers(evidence)), *seen),
         because=missing,
         headline=f"The card is as fast as its kind; the step itself cannot be judged: {missing}",
         instead=RECORD,

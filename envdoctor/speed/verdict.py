@@ -9,7 +9,7 @@ from envdoctor.locks.target import Baseline, Target
 from envdoctor.speed import breakdown, roofline
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.cost import Cost, Price, at_speed, cost
-from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, Estimate, Word, blocking, decide, estimate, explain
+from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, Estimate, Word, blockers, decide, estimate, explain
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.gather import gather
 from envdoctor.speed.evidence.machine import MachineSpeed
@@ -76,7 +76,7 @@ def _verdict(run: Run, baseline: Baseline | None, context: Context, found: Findi
         reports=run.reports,
         baseline=baseline,
         cost=spent,
-        fixed=_fixed(found, spent),
+        fixed=_cost_per_step(found, spent),
     )
 
 
@@ -94,7 +94,7 @@ def _compared_with(
         resolution = found.resolution_at_the_clock if standing else found.resolution
         return Finding(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
     cause = explain(found, standing, evidence)
-    sentence = cause.text if cause is not None else _unexplained(baseline, context.target)
+    sentence = cause.text if cause is not None else _no_explanation(baseline, context.target)
     if sentence not in reasons:
         reasons.append(sentence)
     first = standing[0] if standing else cause
@@ -132,7 +132,7 @@ def _settle(
     return "unstable", 0, ["its speed varies so much that even half of it could be meant"]
 
 
-def _unexplained(baseline: Baseline, target: Target | None) -> str:
+def _no_explanation(baseline: Baseline, target: Target | None) -> str:
     if baseline.lock is None or target is None or target.choice is None:
         return "the installed versions could not be compared with the baseline's: check them first"
     return "machine, load, versions and settings are like the baseline's: nothing measured explains it"
@@ -140,7 +140,7 @@ def _unexplained(baseline: Baseline, target: Target | None) -> str:
 
 def _not_compared(run: Run, evidence: Sequence[Evidence]) -> Finding:
     """Claims, failed runs, other workloads, machines without a common probe: what is seen without a comparison."""
-    found = blocking(evidence)
+    found = blockers(evidence)
     reasons = [one.text for one in sorted(found, key=lambda one: one.blocks or "")]
     cause = next((one.cause for one in found if one.cause is not None), None)
     if run.breakdown.known and run.breakdown.shares["data"] > breakdown.DATA_WAIT_LIMIT:
@@ -155,7 +155,7 @@ def _evidence_of(baseline: Baseline | None) -> str:
     return baseline.evidence if baseline is not None else "none"
 
 
-def _fixed(found: Finding, spent: Cost | None) -> Cost | None:
+def _cost_per_step(found: Finding, spent: Cost | None) -> Cost | None:
     if found.word != "slower" or spent is None or found.estimate is None:
         return None
     return at_speed(spent, 1.0 / found.estimate.comparison.ratio)

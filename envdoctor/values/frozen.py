@@ -2,40 +2,44 @@
 
 The standard decorator writes and compiles six functions a class. For the hundred classes that ``envdoctor check``
 defines this took a fifth of its time, and checks have to be quick. Here all classes share one of each function;
-`dataclasses.replace`, `fields` and `asdict` work on them as on any other, and type checkers see the standard decorator.
+`dataclasses.replace`, `fields` and `asdict` work on them as on any other, and type checkers see a frozen dataclass.
+msgspec makes its classes faster still, but its import takes longer than all of ours together, on top of the one of
+dataclasses that other libraries need anyway (``tests/benchmarks/bench_values.py``; raw numbers beside it).
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass as dataclass
+    from typing_extensions import dataclass_transform
 else:
 
-    def dataclass(*, frozen: bool, slots: bool, kw_only: bool) -> Callable[[type], type]:
-        """The decorator, for ``frozen=True, slots=True, kw_only=True``: other classes take the standard one."""
-        if not (frozen and slots and kw_only):
-            raise TypeError("for classes that are not frozen values use dataclasses.dataclass")
+    def dataclass_transform(**_: object) -> Callable[[T], T]:
+        """For type checkers only: Python has it from 3.11 on."""
+        return lambda decorator: decorator
 
-        def made(cls: type) -> type:
-            cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard one asks inspect for the signature
-            plain: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-            fields = tuple(plain.__dataclass_fields__.values())
-            plain._names = frozenset(field.name for field in fields)
-            plain._defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
-            plain._factories = tuple(
-                (f.name, f.default_factory) for f in fields if f.default_factory is not dataclasses.MISSING
-            )
-            plain._compared = tuple(field.name for field in fields if field.compare)
-            for name in _METHODS:
-                if name not in vars(cls):
-                    setattr(plain, name, getattr(_Value, name))
-            return plain
 
-        return made
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
+def frozen(cls: type[T]) -> type[T]:
+    """Make a class of annotated fields a dataclass whose values never change and are made by keyword only."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard one asks inspect for the signature
+    plain: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    fields = tuple(plain.__dataclass_fields__.values())
+    plain._names = frozenset(field.name for field in fields)
+    plain._defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
+    made = ((field.name, field.default_factory) for field in fields)
+    plain._factories = tuple((name, factory) for name, factory in made if factory is not dataclasses.MISSING)
+    plain._compared = tuple(field.name for field in fields if field.compare)
+    for name in _METHODS:
+        if name not in vars(cls):
+            setattr(plain, name, getattr(_Value, name))
+    value: type[T] = plain
+    return value
 
 
 class _Value:

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from envdoctor.assistants.answers import answer
-from envdoctor.assistants.bounds import LIMIT, fitted, fitted_text, places, require_place
-from envdoctor.assistants.tools import TOOLS, offered
+from envdoctor.assistants.bounds import LIMIT, fit_to_size, fitted_text, places, require_place
+from envdoctor.assistants.tools import TOOLS, tools_by_name
 from envdoctor.errors import Trouble
 from envdoctor.process import Outcome
 from envdoctor.render.document import document
@@ -24,8 +24,8 @@ def ended(out: str = "", err: str = "", code: int = 0) -> Outcome:
 
 
 def test_changes_are_not_offered_unless_allowed() -> None:
-    assert "fix" not in offered(changes=False)
-    assert [name for name, tool in offered(changes=True).items() if tool.changes] == ["fix"]
+    assert "fix" not in tools_by_name(changes=False)
+    assert [name for name, tool in tools_by_name(changes=True).items() if tool.changes] == ["fix"]
     assert TOOL["fix"].required == ("plan",)
     assert TOOL["verify"].required == ("limit_seconds",)
 
@@ -129,7 +129,7 @@ def test_answers_are_bounded_and_keep_to_their_schema() -> None:
 
 def test_no_secret_is_told() -> None:
     secret = "hf_" + "a1B2" * 8
-    found, _ = fitted({"message": f"token {secret}", "more": [f"https://me:{secret}@host.example/x"]})
+    found, _ = fit_to_size({"message": f"token {secret}", "more": [f"https://me:{secret}@host.example/x"]})
     assert secret not in json.dumps(found)
     assert secret not in fitted_text(f"password={secret} \x1b[31m")
     assert "\x1b" not in fitted_text("\x1b[31mred")

@@ -27,7 +27,7 @@ def measured(order: dict[str, Any], rounds: int, rows: int) -> dict[str, list[Co
     found: dict[str, list[Cost]] = {"with": [], "without": []}
     for turn in range(rounds + 1):
         for side in list(found) if turn % 2 == 0 else list(found)[::-1]:
-            with kernels.installed(run.trainee.model) if side == "with" else contextlib.nullcontext():
+            with kernels.install_kernels(run.trainee.model) if side == "with" else contextlib.nullcontext():
                 wall, cpu = time.perf_counter(), time.process_time()
                 for batch in batches:
                     run.task.loss(run.trainee, batch, run.settings, 1.0 / batch.weight).backward()

@@ -17,7 +17,7 @@ from trainer.compute import flops, process
 from trainer.compute.optimizer import Stepper
 from trainer.compute.process import peak_rss
 from trainer.data import workloads
-from trainer.data.batches import Batch, PackedSource, packed
+from trainer.data.batches import Batch, PackedSource, pack
 from trainer.data.counts import Counts
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
@@ -41,7 +41,7 @@ class InOrder(PackedSource):
 
     def step(self, epoch: int, index: int) -> list[Batch]:
         rows = range(index * self.size, min(len(self.tokens), (index + 1) * self.size))
-        return [packed([self.tokens.example(row) for row in rows])]
+        return [pack([self.tokens.example(row) for row in rows])]
 
 
 def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.Work]:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.change.clone import clone
-from envdoctor.change.distributions import going, scan
+from envdoctor.change.distributions import files_of, scan
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def put(root: Path, name: str, version: str, files: Mapping[str, str], record: s
 def remove(root: Path, *names: str) -> Path:
     """A clone without these distributions."""
     libraries = [root / "lib"]
-    leaving = going(names, scan(libraries), libraries, root)
+    leaving = files_of(names, scan(libraries), libraries, root)
     target = root.with_name("clone")
     clone(root, target, leave_out=leaving.__contains__)
     for folder in leaving.emptied():

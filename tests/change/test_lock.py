@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.change.lock import locked
+from envdoctor.change.lock import hold_lock
 from envdoctor.change.places import places
 from envdoctor.errors import Trouble
 from tests.change.conftest import World, fix_words, write_target
@@ -45,7 +45,7 @@ def _held(control: Path, then: str = "time.sleep(60)") -> Iterator[tuple[subproc
 
 def test_one_that_has_not_signed_yet_is_named_and_left_alone(tmp_path: Path) -> None:
     with _held(tmp_path / "control") as (process, number):
-        with pytest.raises(Trouble, match=rf"another envdoctor \(process {number}\)"), locked(tmp_path / "control"):
+        with pytest.raises(Trouble, match=rf"another envdoctor \(process {number}\)"), hold_lock(tmp_path / "control"):
             pass
         assert process.poll() is None
 
@@ -55,7 +55,7 @@ def test_the_one_before_who_still_runs_is_not_blamed(tmp_path: Path) -> None:
     with _held(tmp_path / "control") as (_, number):
         started = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19]
         (tmp_path / "control" / "lock").write_text(f"{os.getppid()} {started}\n")
-        with pytest.raises(Trouble, match=rf"another envdoctor \(process {number}\)"), locked(tmp_path / "control"):
+        with pytest.raises(Trouble, match=rf"another envdoctor \(process {number}\)"), hold_lock(tmp_path / "control"):
             pass
 
 
@@ -66,7 +66,7 @@ def test_an_installer_whose_envdoctor_lives_is_left_alone(tmp_path: Path) -> Non
         assert process.stdout is not None
         installer = int(process.stdout.readline())
         try:
-            with pytest.raises(Trouble, match="another envdoctor"), locked(tmp_path / "control"):
+            with pytest.raises(Trouble, match="another envdoctor"), hold_lock(tmp_path / "control"):
                 pass
             assert Path(f"/proc/{installer}/exe").exists()
         finally:
@@ -75,11 +75,11 @@ def test_an_installer_whose_envdoctor_lives_is_left_alone(tmp_path: Path) -> Non
 
 def test_a_second_one_in_the_same_process_is_refused(tmp_path: Path) -> None:
     """Two threads of a program that uses envdoctor: neither waits for itself, or ends the other's installer."""
-    with locked(tmp_path / "control") as lock:
+    with hold_lock(tmp_path / "control") as lock:
         installer = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
         try:
             refused = pytest.raises(Trouble, match=rf"another envdoctor \(process {os.getpid()}\)")
-            with refused, locked(tmp_path / "control"):
+            with refused, hold_lock(tmp_path / "control"):
                 pass
             assert installer.poll() is None
         finally:
@@ -93,7 +93,7 @@ def test_an_installer_whose_envdoctor_is_gone_is_ended(tmp_path: Path) -> None:
         assert process.stdout is not None
         installer = int(process.stdout.readline())
         process.wait()
-        with locked(tmp_path / "control"):
+        with hold_lock(tmp_path / "control"):
             pass
         assert not Path(f"/proc/{installer}/exe").exists()
 

@@ -14,7 +14,7 @@ import pytest
 
 from envdoctor.change import exchange, swap
 from envdoctor.change.apply import apply
-from envdoctor.change.lock import _sign, locked
+from envdoctor.change.lock import _sign, hold_lock
 from envdoctor.change.places import places
 from envdoctor.change.recover import recover
 from envdoctor.change.strategy import preview
@@ -74,7 +74,7 @@ def test_full_disk_in_the_middle(
 ) -> None:
     """As if the size of the wheel had not been known: the installer runs into the end of the disk, in the clone."""
     world = _big(small_disk, 5_000_000)
-    monkeypatch.setattr("envdoctor.change.space._unpacked", lambda pin, folders: (0, 0, 0))
+    monkeypatch.setattr("envdoctor.change.space._unpacked_size", lambda pin, folders: (0, 0, 0))
     monkeypatch.setenv("TMPDIR", "/tmp")
     before = snapshot(world.environment)
     with pytest.raises(Trouble, match=r"disk is full|No space left") as caught:
@@ -117,7 +117,7 @@ def _without_power() -> None:
 
 
 def test_two_at_once(world: World, healthy: Verify) -> None:
-    with locked(places(world.environment).control), pytest.raises(Trouble, match="another envdoctor") as caught:
+    with hold_lock(places(world.environment).control), pytest.raises(Trouble, match="another envdoctor") as caught:
         _other_process(world)
     assert str(os.getpid()) in str(caught.value)
     apply(world.change(), verify=healthy, progress=quiet)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envdoctor.commands._progress import interrupted
+from envdoctor.commands._progress import answer_interrupt
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def python_s_own_answer() -> Iterator[None]:
 def test_ctrl_c_is_answered_before_anything_is_cleared_away() -> None:
     before = signal.getsignal(signal.SIGINT)
     said: list[str] = []
-    with pytest.raises(KeyboardInterrupt), interrupted(said.append, "stopping"):
+    with pytest.raises(KeyboardInterrupt), answer_interrupt(said.append, "stopping"):
         os.kill(os.getpid(), signal.SIGINT)
     assert said == ["stopping"]
     assert signal.getsignal(signal.SIGINT) is before
@@ -31,6 +31,6 @@ def test_ctrl_c_is_answered_before_anything_is_cleared_away() -> None:
 def test_who_ignores_ctrl_c_goes_on_ignoring_it() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     said: list[str] = []
-    with interrupted(said.append, "stopping"):
+    with answer_interrupt(said.append, "stopping"):
         os.kill(os.getpid(), signal.SIGINT)
     assert said == []

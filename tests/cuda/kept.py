@@ -93,7 +93,7 @@ def _one(family: str, sizes: tuple[int, ...], device: str, precision: str, rank:
             trainee = build(from_mapping(values, "count"), None)
             with trainee.held:
                 Sft().adapt(trainee, from_mapping(values, "count"))
-                return memory._kept(trainee)
+                return memory._bytes_kept(trainee)
 
 
 @contextmanager

@@ -316,7 +316,7 @@ def test_any_answer_of_the_examined_python_is_survived(data: st.DataObject) -> N
     environment = Environment(path=Path("/env"), python=Path("/env/bin/python"))
     outcomes = {"environment": outcome, "machine": outcome}
     told = assembly.quick(environment, outcomes, {"environment": lines, "machine": machine})
-    assert isinstance(torch_section.added(told, outcome, lines), Facts)
+    assert isinstance(torch_section.add_torch(told, outcome, lines), Facts)
 
 
 @pytest.mark.parametrize("told", range(10))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envdoctor.facts import fleet as module
-from envdoctor.facts.fleet import NAMES, Comparison, Fleet, compare
+from envdoctor.facts.fleet import NAMES, Fleet, FleetComparison, compare
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Unavailable
 
 
@@ -22,7 +22,7 @@ def machine(torch: str = "2.11.0", driver: str = "580.10", watts: float = 700.0)
     )
 
 
-def odd(comparison: Comparison) -> dict[str, tuple[str, dict[str, tuple[str, ...]]]]:
+def odd(comparison: FleetComparison) -> dict[str, tuple[str, dict[str, tuple[str, ...]]]]:
     return {o.subject: (o.usual, {value: some.names for value, some in o.odd.items()}) for o in comparison.oddities}
 
 

@@ -304,5 +304,5 @@ def test_long_hostile_texts_are_scrubbed_in_no_time() -> None:
 
 def test_what_was_examined_as_a_clone_is_told_of_the_environment() -> None:
     facts = Facts(interpreter=Interpreter(version="3.12", executable="/x/.envdoctor-env-1/bin/python"))
-    moved = scrub.moved(facts, "/x/.envdoctor-env-1", "/x/env")
+    moved = scrub.rename_path(facts, "/x/.envdoctor-env-1", "/x/env")
     assert moved.interpreter == Interpreter(version="3.12", executable="/x/env/bin/python")

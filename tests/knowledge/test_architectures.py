@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from envdoctor.knowledge.architectures import Code, parse, runs, serving
+from envdoctor.knowledge.architectures import Code, code_for, parse, runs
 from envdoctor.knowledge.generations import generations
 
 
@@ -61,7 +61,7 @@ from envdoctor.knowledge.generations import generations
     ],
 )
 def test_runs(entry: str, device: str, expected: bool) -> None:
-    assert bool(serving([entry], device)) is expected
+    assert bool(code_for([entry], device)) is expected
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_runs(entry: str, device: str, expected: bool) -> None:
     ],
 )
 def test_what_depends_on_the_toolkit(entry: str, device: str, cuda: str | None, expected: bool) -> None:
-    assert bool(serving([entry], device, cuda)) is expected
+    assert bool(code_for([entry], device, cuda)) is expected
 
 
 def test_cubins_come_before_ptx() -> None:
-    codes = serving(["compute_80", "sm_90", "sm_80"], "9.0")
+    codes = code_for(["compute_80", "sm_90", "sm_80"], "9.0")
     assert codes == (Code("cubin", (9, 0)), Code("ptx", (8, 0)))
-    assert serving(["sm_90"], "not a capability") == ()
+    assert code_for(["sm_90"], "not a capability") == ()
 
 
 @pytest.mark.slow  # imports torch

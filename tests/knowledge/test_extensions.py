@@ -1,25 +1,25 @@
 import pytest
 
 from envdoctor.facts.model import Distribution, Extension, Facts, Interpreter, Packages
-from envdoctor.knowledge.extensions import Built, builds, difference, named, read_label, torch_build
+from envdoctor.knowledge.extensions import ExtensionBuild, builds, difference, extension_named, read_label, torch_build
 from tests.rules.judging import installed, torch
 
 
 @pytest.mark.parametrize(
     ("label", "built"),
     [
-        ("cu12torch2.8cxx11abitrue", Built("2.8", "12", None, True)),
-        ("cu122torch2.3cxx11abiFALSE", Built("2.3", "12.2", None, False)),
-        ("pt25cu124", Built("2.5", "12.4")),
-        ("pt210cu128", Built("2.10", "12.8")),
-        ("torch260cu124", Built("2.6", "12.4")),
-        ("cuda 12.1, torch 2.1", Built("2.1", "12.1")),
-        ("cuda 0.0, torch 0.0", Built("0.0", None)),
-        ("cu124", Built(None, "12.4")),
-        ("", Built()),
+        ("cu12torch2.8cxx11abitrue", ExtensionBuild("2.8", "12", None, True)),
+        ("cu122torch2.3cxx11abiFALSE", ExtensionBuild("2.3", "12.2", None, False)),
+        ("pt25cu124", ExtensionBuild("2.5", "12.4")),
+        ("pt210cu128", ExtensionBuild("2.10", "12.8")),
+        ("torch260cu124", ExtensionBuild("2.6", "12.4")),
+        ("cuda 12.1, torch 2.1", ExtensionBuild("2.1", "12.1")),
+        ("cuda 0.0, torch 0.0", ExtensionBuild("0.0", None)),
+        ("cu124", ExtensionBuild(None, "12.4")),
+        ("", ExtensionBuild()),
     ],
 )
-def test_labels(label: str, built: Built) -> None:
+def test_labels(label: str, built: ExtensionBuild) -> None:
     assert read_label(label) == built
 
 
@@ -39,7 +39,7 @@ def test_torchs_own_word_goes_first() -> None:
     facts = Facts(
         torch=replace(torch("2.6.0+cu124", cuda="12.4"), cxx11_abi=True), interpreter=Interpreter(version="3.11.7")
     )
-    assert torch_build(facts) == Built("2.6", "12.4", "3.11", True)
+    assert torch_build(facts) == ExtensionBuild("2.6", "12.4", "3.11", True)
     assert torch_build(Facts()) is None
 
 
@@ -49,23 +49,23 @@ def test_label_and_probe_complete_each_other() -> None:
         extensions=(Extension(name="flash-attn", python="3.11"), Extension(name="vllm", torch="2.8.0")),
     )
     assert builds(facts) == {
-        "flash-attn": Built("2.8", "12", "3.11", True),
-        "vllm": Built("2.8", None, None, None),
+        "flash-attn": ExtensionBuild("2.8", "12", "3.11", True),
+        "vllm": ExtensionBuild("2.8", None, None, None),
     }
 
 
 def test_difference_names_the_first_thing_that_differs() -> None:
-    ours = Built("2.13", "13.0", "3.11", True)
-    assert difference(Built("2.13", "13", "3.9+", True), ours) is None
-    assert difference(Built(), ours) is None
-    assert "CUDA 12.8" in (difference(Built("2.13", "12.8"), ours) or "")
-    assert "for the CPU" in (difference(Built("2.13", "12.8"), Built("2.13", "")) or "")
+    ours = ExtensionBuild("2.13", "13.0", "3.11", True)
+    assert difference(ExtensionBuild("2.13", "13", "3.9+", True), ours) is None
+    assert difference(ExtensionBuild(), ours) is None
+    assert "CUDA 12.8" in (difference(ExtensionBuild("2.13", "12.8"), ours) or "")
+    assert "for the CPU" in (difference(ExtensionBuild("2.13", "12.8"), ExtensionBuild("2.13", "")) or "")
 
 
 def test_whose_error_it_is() -> None:
-    assert named("undefined symbol in flash_attn_2_cuda.so") == "flash-attn"
-    assert named("vllm: xformers failed", ["vllm"]) == "vllm"
-    assert named("libfoo.so") is None
+    assert extension_named("undefined symbol in flash_attn_2_cuda.so") == "flash-attn"
+    assert extension_named("vllm: xformers failed", ["vllm"]) == "vllm"
+    assert extension_named("libfoo.so") is None
 
 
 def test_a_wheel_says_itself_which_torch_it_is_bound_to() -> None:
@@ -90,6 +90,6 @@ def test_a_wheel_for_a_range_of_torch_is_bound_to_none_whatever_it_was_compiled_
     )
     compiled = Extension(name="xformers", version="0.0.35", torch="2.10.0", cuda="12.8", python="3.10.19")
     facts = Facts(packages=Packages(distributions=(wheel,)), extensions=(compiled,))
-    assert builds(facts)["xformers"] == Built(None, "12.8", None, None)
-    assert difference(builds(facts)["xformers"], Built("2.13", "12.6", "3.11", True)) is None
-    assert difference(builds(facts)["xformers"], Built("2.13", "13.0", "3.11", True)) is not None
+    assert builds(facts)["xformers"] == ExtensionBuild(None, "12.8", None, None)
+    assert difference(builds(facts)["xformers"], ExtensionBuild("2.13", "12.6", "3.11", True)) is None
+    assert difference(builds(facts)["xformers"], ExtensionBuild("2.13", "13.0", "3.11", True)) is not None

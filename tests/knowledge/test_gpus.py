@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envdoctor.errors import Trouble
 from envdoctor.knowledge.generations import generation
 from envdoctor.knowledge.gpus import Family, Model, Models, capability_of, identify, models, on_bus
-from envdoctor.knowledge.table import Table, bundled
+from envdoctor.knowledge.table import Table, bundled_table
 from envdoctor.values.document import read_toml
 
 
@@ -137,7 +137,7 @@ def test_a_part_of_a_card_has_its_capability_and_not_its_figures() -> None:
 
 
 def whole() -> dict[str, Any]:
-    return read_toml(bundled("gpus").path)
+    return read_toml(bundled_table("gpus").path)
 
 
 def test_rows_parsed_one_by_one_are_those_of_the_file() -> None:
@@ -174,7 +174,7 @@ def test_no_two_rows_share_a_pci_id() -> None:
 
 
 def test_a_chip_has_one_capability_and_generation() -> None:
-    table = bundled("gpus")
+    table = bundled_table("gpus")
     families = [table.parse(block, Family) for block in table.blocks if block.kind == "family"]
     rows: list[Model | Family] = [*models().every(), *families]
     for row in rows:

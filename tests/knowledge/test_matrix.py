@@ -10,14 +10,14 @@ import pytest
 
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.solver import Machine, best_build, fits
-from envdoctor.knowledge.torch_builds import Build, published
+from envdoctor.knowledge.torch_builds import Build, published_builds
 
 HERE = Path(__file__).parent
 LETTERS = {"driver": "D", "gpu-driver": "G", "kernels": "K", "python": "P", "libc": "L", "platform": "S"}
 
 
 def build_named(name: str, machine: str = "x86_64") -> Build:
-    found = [build for build in published(machine=machine) if build.name == name]
+    found = [build for build in published_builds(machine=machine) if build.name == name]
     assert len(found) == 1, f"{name} is not published"
     return found[0]
 

@@ -7,9 +7,9 @@ import pytest
 from envdoctor.knowledge import names, versions
 from envdoctor.knowledge.names import NAMES, Name
 from envdoctor.knowledge.requirements import read
-from envdoctor.knowledge.table import bundled
+from envdoctor.knowledge.table import bundled_table
 
-ROWS = [bundled("names").parse(block, Name) for block in bundled("names").blocks]
+ROWS = [bundled_table("names").parse(block, Name) for block in bundled_table("names").blocks]
 
 
 def test_every_row_can_be_judged() -> None:
@@ -67,7 +67,7 @@ def test_rows_of_the_very_module_come_first() -> None:
 def test_modules_arguments_and_overrides() -> None:
     assert next(names.of_module("torchvision.transforms.functional_tensor")).package == "torchvision"
     assert next(names.of_argument("TrainingArguments.__init__", "evaluation_strategy")).package == "transformers"
-    passed = names.overridden("MyTrainer.compute_loss", "num_items_in_batch")
+    passed = names.overridden_method("MyTrainer.compute_loss", "num_items_in_batch")
     assert passed is not None
     assert passed.direction == "added"
-    assert names.overridden("MyTrainer.compute_loss", "nothing") is None
+    assert names.overridden_method("MyTrainer.compute_loss", "nothing") is None

@@ -6,7 +6,7 @@ import pytest
 from packaging.pylock import Pylock
 
 from envdoctor.knowledge import pairs, versions
-from envdoctor.knowledge.table import bundled
+from envdoctor.knowledge.table import bundled_table
 from envdoctor.values.document import read_toml
 
 LOCKS = sorted((Path(__file__).parent.parent.parent / "lockfiles").glob("pylock.*.toml"))
@@ -38,7 +38,7 @@ def test_triton_of_a_real_resolution(path: Path) -> None:
 
 
 def test_every_row_names_a_release() -> None:
-    for kind, rows in read_toml(bundled("pairs").path).items():
+    for kind, rows in read_toml(bundled_table("pairs").path).items():
         for row in rows if isinstance(rows, list) else ():
             for key, value in row.items():
                 assert key == "package" or versions.parse(value) is not None, (kind, row)

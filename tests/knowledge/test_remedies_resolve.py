@@ -13,7 +13,7 @@ import pytest
 
 from envdoctor.knowledge.broken import RELEASES
 from envdoctor.knowledge.names import Name
-from envdoctor.knowledge.table import bundled
+from envdoctor.knowledge.table import bundled_table
 
 pytestmark = pytest.mark.install
 
@@ -31,7 +31,7 @@ def _unique(requirements: list[str]) -> list[str]:
 
 INSTEAD = _unique([row.instead for row in RELEASES])
 NEAR = _unique([row.near for row in RELEASES if row.near and re.fullmatch(r"[\w.-]+(?:[<>=!~]=?[\w.*]+,?)+", row.near)])
-ROWS = [bundled("names").parse(block, Name) for block in bundled("names").blocks]
+ROWS = [bundled_table("names").parse(block, Name) for block in bundled_table("names").blocks]
 PINS = _unique([row.pin for row in ROWS if row.pin])
 CURES = _unique([line for row in ROWS for line in row.cured_in])
 

@@ -11,12 +11,12 @@ from envdoctor.knowledge.cuda_lines import lines
 from envdoctor.knowledge.generations import generations
 from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.solver import Machine, best_build, fits
-from envdoctor.knowledge.torch_builds import Build, build_of, is_published, published
+from envdoctor.knowledge.torch_builds import Build, build_of, is_published, published_builds
 
 DEVICES = [f"{major}.{minor}" for major, minor in generations()]
 DRIVERS = sorted({row.own for row in lines().values()} | {row.runs_from for row in lines().values()}, key=numbers)
 
-builds = st.sampled_from(list(published()))
+builds = st.sampled_from(list(published_builds()))
 machines = st.builds(
     Machine,
     driver=st.sampled_from(DRIVERS),
@@ -36,7 +36,9 @@ def test_a_box_runs_what_each_of_its_gpus_runs(build: Build, machine: Machine) -
 @given(machines)
 def test_the_best_build_fits_and_no_newer_release_does(machine: Machine) -> None:
     best = best_build(machine)
-    newer = [build for build in published() if best.build is None or numbers(build.torch) > numbers(best.build.torch)]
+    newer = [
+        build for build in published_builds() if best.build is None or numbers(build.torch) > numbers(best.build.torch)
+    ]
     assert not [build.name for build in newer if fits(build, machine).ok]
     assert best.reason
     if best.build is not None:

@@ -10,7 +10,7 @@ import pytest
 from envdoctor.errors import Trouble
 from envdoctor.knowledge import broken, symptoms, variables, versions
 from envdoctor.knowledge.requirements import read
-from envdoctor.knowledge.table import FOLDER, Rows, Table, bundled, columns
+from envdoctor.knowledge.table import FOLDER, Rows, Table, bundled_table, columns
 from envdoctor.values.document import parse_toml, read_toml
 
 FILES = sorted(FOLDER.glob("*.toml"))
@@ -87,7 +87,7 @@ def test_a_row_is_parsed_when_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_no_table_is_read_before_it_is_asked() -> None:
-    table = bundled("nothing-of-this-name")
+    table = bundled_table("nothing-of-this-name")
     assert table.path.name == "nothing-of-this-name.toml"
     with pytest.raises(Trouble, match="No such file"):
         table.blocks  # noqa: B018
@@ -105,7 +105,7 @@ def test_a_row_of_columns_that_does_not_fit_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["cuda", "generations", "torch", "kernels"])
 def test_every_table_of_columns_says_where_it_is_from_and_how_far_it_goes(key: str) -> None:
-    stored = bundled("releases").head[key]
+    stored = bundled_table("releases").head[key]
     assert "https://" in stored["source"]
     assert stored["read_up_to"]
-    assert len(list(columns(bundled("releases"), key))) > 20
+    assert len(list(columns(bundled_table("releases"), key))) > 20

@@ -9,7 +9,7 @@ import pytest
 from envdoctor.facts.model import Driver, Facts, Gpu, Gpus
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.machine import capabilities, model_of, peak_tflops
-from envdoctor.knowledge.table import Table, bundled
+from envdoctor.knowledge.table import Table, bundled_table
 from envdoctor.locks.choice import choose_target
 from envdoctor.locks.library import load_targets
 from envdoctor.speed.limit import ClaimedSpeed, answer
@@ -42,7 +42,7 @@ def found(*devices: Gpu, pci: tuple[str, ...] = ()) -> Facts:
 @pytest.fixture
 def with_the_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gpus.toml"
-    path.write_text(bundled("gpus").path.read_text("utf-8") + ROW, "utf-8")
+    path.write_text(bundled_table("gpus").path.read_text("utf-8") + ROW, "utf-8")
     table = gpus.Models(Table(path))
     monkeypatch.setattr(gpus, "models", lambda: table)
 

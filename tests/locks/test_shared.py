@@ -143,12 +143,12 @@ def right(server: Server) -> str:
 
 def test_a_target_comes_with_its_locks_and_is_kept(server: Server, place: str, right: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    path = shared.fetched(f"{place}#sha256={right}", cache)
+    path = shared.fetch_target(f"{place}#sha256={right}", cache)
     target, _ = named_target(str(path), library.Targets())
     assert target.title == "The team's H100"
     assert [one.name for one in library.load_stacks(target).values()] == ["team"]
     asked = len(server.asked)
-    assert shared.fetched(f"{place}#sha256={right.upper()}", cache) == path
+    assert shared.fetch_target(f"{place}#sha256={right.upper()}", cache) == path
     assert len(server.asked) == asked  # without a network the second time
     assert [entry.name for entry in cache.iterdir()] == [right]  # and nothing is left of the taking
 
@@ -156,7 +156,7 @@ def test_a_target_comes_with_its_locks_and_is_kept(server: Server, place: str, r
 @pytest.mark.parametrize("fragment", ["", "#sha256=", "#sha256=12ab", "#md5=" + "0" * 32, "#sha256=" + "g" * 64])
 def test_without_its_hash_nothing_is_asked(server: Server, place: str, fragment: str, tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="needs the hash"):
-        shared.fetched(place + fragment, tmp_path)
+        shared.fetch_target(place + fragment, tmp_path)
     assert server.asked == []
 
 
@@ -167,20 +167,20 @@ def test_other_files_than_expected_are_refused(
     path = server.folder / changed
     path.write_text(path.read_text() + "\n")
     with pytest.raises(Trouble, match="other files than expected"):
-        shared.fetched(f"{place}#sha256={right}", tmp_path / "cache")
+        shared.fetch_target(f"{place}#sha256={right}", tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_a_lock_that_is_missing_is_named(server: Server, place: str, right: str, tmp_path: Path) -> None:
     (server.folder / "locks" / "pylock.team.toml").unlink()
     with pytest.raises(Trouble, match=r"pylock\.team\.toml is not there"):
-        shared.fetched(f"{place}#sha256={right}", tmp_path)
+        shared.fetch_target(f"{place}#sha256={right}", tmp_path)
 
 
 def test_a_stack_that_envdoctor_brings_need_not_be_served(server: Server, place: str, tmp_path: Path) -> None:
     path = server.folder / "locks" / "targets" / "team.toml"
     path.write_text(TEAM.replace('["team"]', '["cu130"]'))
-    found = shared.fetched(f"{place}#sha256={digest(path)}", tmp_path)
+    found = shared.fetch_target(f"{place}#sha256={digest(path)}", tmp_path)
     assert (
         library.load_stacks(named_target(str(found), library.Targets())[0])["cu130"].path.parent == bundle.lockfiles()
     )
@@ -189,7 +189,7 @@ def test_a_stack_that_envdoctor_brings_need_not_be_served(server: Server, place:
 def test_an_endless_file_ends_at_the_limit(server: Server, place: str, right: str, tmp_path: Path) -> None:
     server.behaviour = "endless"
     with pytest.raises(Trouble, match="larger than 4 MiB"):
-        shared.fetched(f"{place}#sha256={right}", tmp_path)
+        shared.fetch_target(f"{place}#sha256={right}", tmp_path)
 
 
 def test_a_slow_answer_ends_at_the_limit(
@@ -198,7 +198,7 @@ def test_a_slow_answer_ends_at_the_limit(
     monkeypatch.setattr(shared, "SECONDS", 1.0)
     server.behaviour = "slow"
     with pytest.raises(Trouble, match="not complete after 1 s"):
-        shared.fetched(f"{place}#sha256={right}", tmp_path)
+        shared.fetch_target(f"{place}#sha256={right}", tmp_path)
 
 
 def test_a_redirect_does_not_lead_to_files_of_this_machine(
@@ -206,7 +206,7 @@ def test_a_redirect_does_not_lead_to_files_of_this_machine(
 ) -> None:
     server.behaviour = "redirect"
     with pytest.raises(Trouble, match="no answer"):
-        shared.fetched(f"{place}#sha256={right}", tmp_path)
+        shared.fetch_target(f"{place}#sha256={right}", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_a_redirect_does_not_lead_to_files_of_this_machine(
 def test_other_addresses_are_refused(address: str, tmp_path: Path) -> None:
     separator = "&" if "#" in address else "#"
     with pytest.raises(Trouble) as caught:
-        shared.fetched(f"{address}{separator}sha256={'0' * 64}", tmp_path)
+        shared.fetch_target(f"{address}{separator}sha256={'0' * 64}", tmp_path)
     assert caught.value.remedy
 
 
 def test_nobody_there_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(Trouble, match="no answer"):
-        shared.fetched(f"http://127.0.0.1:9/team.toml#sha256={'0' * 64}", tmp_path)
+        shared.fetch_target(f"http://127.0.0.1:9/team.toml#sha256={'0' * 64}", tmp_path)
 
 
 # --- out of git ---
@@ -258,7 +258,7 @@ def test_out_of_a_git_repository(repository: Path, reference: str, tmp_path: Pat
     right = digest(repository / "locks" / "targets" / "team.toml")
     (repository / "locks" / "targets" / "team.toml").write_text("not committed")
     address = f"git+file://{repository}{reference}#path=locks/targets/team.toml&sha256={right}"
-    path = shared.fetched(address, tmp_path / "cache")
+    path = shared.fetch_target(address, tmp_path / "cache")
     target, _ = named_target(str(path), library.Targets())
     assert list(library.load_stacks(target)) == ["team"]
 
@@ -271,4 +271,4 @@ def test_what_a_repository_lacks_is_said(
     repository: Path, reference: str, path: str, words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Trouble, match=words):
-        shared.fetched(f"git+file://{repository}{reference}#path={path}&sha256={'0' * 64}", tmp_path / "cache")
+        shared.fetch_target(f"git+file://{repository}{reference}#path={path}&sha256={'0' * 64}", tmp_path / "cache")

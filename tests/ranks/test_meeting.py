@@ -15,7 +15,7 @@ import pytest
 from envdoctor import process
 from envdoctor.errors import Trouble
 from envdoctor.ranks.agreement import agreement
-from envdoctor.ranks.launch import first_host, launched
+from envdoctor.ranks.launch import find_launch, first_host
 from envdoctor.ranks.meeting import Met, document_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +146,7 @@ def test_many_processes_do_not_repair() -> None:
     ],
 )  # fmt: skip
 def test_launchers(given: dict[str, str], expected: tuple[Any, ...] | None) -> None:
-    one = launched(given)
+    one = find_launch(given)
     told = one and (one.rank, one.world, one.local_rank, one.address, one.port, one.hosts_store)
     assert told == expected
 
@@ -154,7 +154,7 @@ def test_launchers(given: dict[str, str], expected: tuple[Any, ...] | None) -> N
 @pytest.mark.parametrize("given", [{"RANK": "2", "WORLD_SIZE": "2"}, {"RANK": "x", "WORLD_SIZE": "2"}])
 def test_ranks_that_cannot_be(given: dict[str, str]) -> None:
     with pytest.raises(Trouble):
-        launched(given)
+        find_launch(given)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_bandwidth_is_that_of_the_slowest_rank() -> None:
 
 
 def test_what_the_launcher_sets_is_no_difference() -> None:
-    one = launched({"RANK": "1", "WORLD_SIZE": "2"})
+    one = find_launch({"RANK": "1", "WORLD_SIZE": "2"})
     assert one is not None
     own = document_of(one, {"variables": {"RANK": "1", "LOCAL_RANK": "1", "NCCL_DEBUG": "INFO"}}, {})
     assert own["facts"]["variables"] == {"NCCL_DEBUG": "INFO"}

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from envdoctor.commands._show import plain
-from envdoctor.render.formats import FORMATS, rendered, suited
+from envdoctor.render.formats import FORMATS, default_format, render_checkup
 from envdoctor.rules.rule import Finding, Remedy, Severity
 from tests.render.checkups import RULES, checkup, healthy
 
@@ -52,7 +52,7 @@ CHECK = {
 def made(format_: str) -> str:
     if format_ == "text":
         return plain(checkup(), verbose=False)
-    return rendered(format_, checkup(), Severity.WARNING)
+    return render_checkup(format_, checkup(), Severity.WARNING)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -138,5 +138,5 @@ def test_healthy_without_the_gpu_is_not_healthy_without_reserve() -> None:
 
 
 def test_github_actions_get_annotations_by_themselves() -> None:
-    assert suited({"GITHUB_ACTIONS": "true"}) == "github"
-    assert suited({}) == "text"
+    assert default_format({"GITHUB_ACTIONS": "true"}) == "github"
+    assert default_format({}) == "text"

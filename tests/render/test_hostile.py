@@ -27,7 +27,7 @@ from envdoctor.commands._show import plain
 from envdoctor.facts.model import DamagedFile, Distribution, Facts, Origin, Packages
 from envdoctor.locks.target import Target
 from envdoctor.render.document import document
-from envdoctor.render.formats import FORMATS, rendered
+from envdoctor.render.formats import FORMATS, render_checkup
 from envdoctor.render.html import page
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.checkup import Checkup
@@ -178,7 +178,7 @@ def made(format_: str, text: str) -> str:
         return page(document(examined(text)))
     if format_ == "text":
         return plain(examined(text), verbose=True)
-    return rendered(format_, examined(text), Severity.NOTE)
+    return render_checkup(format_, examined(text), Severity.NOTE)
 
 
 everywhere = pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_sections_come_from_their_documents() -> None:
     [
         charts.trace([[1.0, 2.0], [1.5]], 1.6),
         charts.distribution([1.0, 1.0, 1.0]),
-        charts.stacked({"data": 1.0, "copy": 0.0}),
+        charts.stacked_bar({"data": 1.0, "copy": 0.0}),
         charts.ratios([("a", 1.2, (1.1, 1.3)), ("b", 0.8, (0.7, 0.9))]),
         charts.levels([("a", 1.0), ("b", 0.0)], "it/s"),
         charts.roofline(989.5e12, 794.5e12, 3.35e12, 120.0, 160e12),

@@ -15,7 +15,7 @@ import pytest
 from envdoctor import process
 from envdoctor.facts.pasted import read
 from envdoctor.locks.target import no_target
-from envdoctor.render.formats import FORMATS, rendered
+from envdoctor.render.formats import FORMATS, render_checkup
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import diagnose
@@ -47,7 +47,7 @@ NAMES = [name for name, _ in EXAMPLES]
 
 def _made(format_: str, row: int) -> str:
     _, seen = EXAMPLES[row]
-    return rendered(format_, seen, Severity.WARNING)
+    return render_checkup(format_, seen, Severity.WARNING)
 
 
 @pytest.mark.parametrize("row", range(len(EXAMPLES)), ids=NAMES)

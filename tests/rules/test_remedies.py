@@ -14,9 +14,9 @@ def test_installing_by_hand() -> None:
 def test_only_what_differs_from_the_lock_is_repaired() -> None:
     target = locked(torch="2.13.0", numpy="2.4.6")
     packages: Packages = installed(torch="2.13.0", numpy="1.26.4")
-    assert remedies.locked(target, packages, "torch", "numpy", "scipy") == (Pin(name="numpy", version="2.4.6"),)
-    assert remedies.locked(NOTHING, packages, "torch") == ()
-    assert remedies.locked(target, None, "torch") == (Pin(name="torch", version="2.13.0"),)
+    assert remedies.locked_pins(target, packages, "torch", "numpy", "scipy") == (Pin(name="numpy", version="2.4.6"),)
+    assert remedies.locked_pins(NOTHING, packages, "torch") == ()
+    assert remedies.locked_pins(target, None, "torch") == (Pin(name="torch", version="2.13.0"),)
 
 
 def test_fix_is_offered_where_it_repairs() -> None:

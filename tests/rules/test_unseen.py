@@ -28,7 +28,7 @@ from envdoctor.locks.target import no_target
 from envdoctor.process import Outcome
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.rule import FAIL_ON
-from envdoctor.rules.unseen import unseen
+from envdoctor.rules.unseen import missing_sections
 from envdoctor.values.document import read_toml
 from tests.change.conftest import World, make_world, offline, snapshot, write_target  # noqa: F401 - a fixture
 from tests.commands.test_check import envdoctor
@@ -77,8 +77,10 @@ def test_no_set_of_missing_sections_is_healthy(gone: dict[str, Any], kind: Any, 
 def test_a_torch_that_is_listed_but_not_found_is_not_seen() -> None:
     listed = Packages(distributions=(Distribution(name="torch", version="2.13.0"),))
     absent = Unavailable(reason="torch is not installed in this environment", why="absent")
-    assert [one.section for one in unseen(replace(SEEN, packages=listed, torch=absent), no_target())] == ["torch"]
-    assert unseen(replace(SEEN, torch=absent), no_target()) == ()
+    assert [one.section for one in missing_sections(replace(SEEN, packages=listed, torch=absent), no_target())] == [
+        "torch"
+    ]
+    assert missing_sections(replace(SEEN, torch=absent), no_target()) == ()
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_no_lie_of_a_probe_is_healthy(inside: list[Any], machine: list[Any], tor
         {"environment": ended, "machine": ended, "gpu": ended, "cuinit": ended},
         {"environment": inside, "machine": machine, "gpu": torch, "cuinit": machine},
     )
-    facts = torch_section.added(facts, ended, torch)
+    facts = torch_section.add_torch(facts, ended, torch)
     answered = isinstance(facts.interpreter, Interpreter) and isinstance(facts.packages, Packages)
     if not (answered and isinstance(facts.torch, Torch)):
         assert code(facts) != 0

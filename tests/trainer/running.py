@@ -8,7 +8,7 @@ from trainer.compute.optimizer import Stepper
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build, compile_layers
-from trainer.run import settled
+from trainer.run import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 from trainer.tasks.sft import Sft
@@ -22,7 +22,7 @@ def prepare_run(values: dict) -> Run:
     Sft().adapt(trainee, settings)
     if settings.compile == "on":
         compile_layers(trainee)
-    settings, steps = settled(settings, trainee, prepared, print)
+    settings, steps = settle(settings, trainee, prepared, print)
     return Run(
         settings=settings, task=Sft(), trainee=trainee, prepared=prepared,
         stepper=Stepper(trainee.model, trainee.device, settings), stopwatch=Stopwatch(trainee.device),

@@ -12,7 +12,7 @@ import torch
 from tests.trainer.conftest import chat, write_lines
 from tests.trainer.running import prepare_run
 from trainer import loop
-from trainer.data.batches import Batch, padded
+from trainer.data.batches import Batch, pad_rows
 from trainer.state import Run
 from trainer.validation.evaluation import loss_of
 
@@ -55,13 +55,13 @@ def test_fifty_losses_and_the_evaluations_are_those_of_transformers_trainer(tiny
     plain.load_state_dict(run.trainee.model.state_dict())
 
     rows = [row for epoch in range(50) for row in source.rows(epoch)][:STEPS]
-    batches = [labelled(padded([source.tokens.example(example) for example in row], 0)) for row in rows]
+    batches = [labelled(pad_rows([source.tokens.example(example) for example in row], 0)) for row in rows]
 
     held = run.prepared.validation
     documents = [held._examples.example(number) for number in range(len(held._examples))]
     theirs: list = []
     # Its mean over batches is a mean over tokens where there is one batch.
-    judged = [labelled(padded(documents, 0))]
+    judged = [labelled(pad_rows(documents, 0))]
 
     class Recording(Trainer):
         def compute_loss(self, model, *arguments, **options):

@@ -13,7 +13,7 @@ from trainer import loop
 from trainer.checkpoints import save
 from trainer.checkpoints.resume import restore
 from trainer.compute.hardware import bfloat16_units
-from trainer.data.batches import packed, padded
+from trainer.data.batches import pack, pad_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not bfloat16_units(), reason="this CPU would emulate bfloat16")]
 
@@ -28,8 +28,8 @@ def test_packed_and_padded_losses_are_near_those_of_float32(tiny: dict) -> None:
     assert run.trainee.dtype == plain.trainee.dtype == torch.bfloat16
     for other in (run, plain):
         other.trainee.model.load_state_dict(exact.trainee.model.state_dict())
-    loss, expected = gradients(exact, [packed(DOCUMENTS)])
-    for way, batch in ((run, packed(DOCUMENTS)), (plain, padded(DOCUMENTS, 0))):
+    loss, expected = gradients(exact, [pack(DOCUMENTS)])
+    for way, batch in ((run, pack(DOCUMENTS)), (plain, pad_rows(DOCUMENTS, 0))):
         found_loss, found = gradients(way, [batch])
         assert found_loss == pytest.approx(loss, rel=ROUNDING)
         assert found_loss != loss  # it is another precision

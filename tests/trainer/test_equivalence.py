@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.trainer.running import gradients, prepare_run
-from trainer.data.batches import packed, padded
+from trainer.data.batches import pack, pad_rows
 from trainer.errors import TrainerError
 from trainer.model.losses import token_loss
 
@@ -27,12 +27,12 @@ def test_packed_equals_padded_equals_alone(tiny: dict) -> None:
     plain = prepare_run({**tiny, "packing": False, "head": "all"})
     assert plain.trainee.implementation == "sdpa"
     plain.trainee.model.load_state_dict(run.trainee.model.state_dict())
-    loss, grads = gradients(run, [packed(DOCUMENTS)])
+    loss, grads = gradients(run, [pack(DOCUMENTS)])
     for way, batches in (
-        (run, [packed([document]) for document in DOCUMENTS]),  # also: accumulation equals one large batch
-        (run, [packed(DOCUMENTS[:2]), packed(DOCUMENTS[2:])]),
-        (plain, [padded(DOCUMENTS, 0)]),
-        (plain, [padded([document], 0) for document in DOCUMENTS]),
+        (run, [pack([document]) for document in DOCUMENTS]),  # also: accumulation equals one large batch
+        (run, [pack(DOCUMENTS[:2]), pack(DOCUMENTS[2:])]),
+        (plain, [pad_rows(DOCUMENTS, 0)]),
+        (plain, [pad_rows([document], 0) for document in DOCUMENTS]),
     ):
         other_loss, other_grads = gradients(way, batches)
         assert other_loss == pytest.approx(loss, abs=1e-5)
@@ -44,9 +44,9 @@ def test_a_document_does_not_see_its_neighbours(tiny: dict) -> None:
     run = prepare_run(tiny)
     first, other, last = DOCUMENTS[1], DOCUMENTS[3], DOCUMENTS[4]
     with torch.no_grad():
-        after_first = run.trainee.hidden(packed([first, last]))[-len(last[0]) :]
-        after_other = run.trainee.hidden(packed([other, last]))[-len(last[0]) :]
-        before = run.trainee.hidden(packed([last, other]))[: len(last[0])]
+        after_first = run.trainee.hidden(pack([first, last]))[-len(last[0]) :]
+        after_other = run.trainee.hidden(pack([other, last]))[-len(last[0]) :]
+        before = run.trainee.hidden(pack([last, other]))[: len(last[0])]
     assert torch.allclose(after_first, after_other, atol=1e-5)
     assert torch.allclose(after_first, before, atol=1e-5)
 
@@ -65,7 +65,7 @@ def test_a_model_that_leaks_is_refused(tiny: dict, monkeypatch: pytest.MonkeyPat
 
 def test_recomputation_gives_the_same_gradients(tiny: dict) -> None:
     plain, recomputing = prepare_run(tiny), prepare_run({**tiny, "recompute": True})
-    batch = packed(DOCUMENTS)
+    batch = pack(DOCUMENTS)
     assert close(gradients(plain, [batch])[1], gradients(recomputing, [batch])[1], 1e-7)
 
 
@@ -96,8 +96,8 @@ def test_embedding_passes_see_the_whole_document(tiny: dict) -> None:
     changed = last[0].copy()
     changed[-1] += 1
     with torch.no_grad():
-        plain = run.trainee.hidden(packed([first, last]), causal=False)
-        other = run.trainee.hidden(packed([first, (changed, last[1])]), causal=False)
+        plain = run.trainee.hidden(pack([first, last]), causal=False)
+        other = run.trainee.hidden(pack([first, (changed, last[1])]), causal=False)
     assert torch.equal(plain[: len(first[0])], other[: len(first[0])])
     assert not torch.allclose(plain[len(first[0])], other[len(first[0])], atol=1e-5)
 

@@ -22,7 +22,7 @@ from trainer.errors import TrainerError
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
-from trainer.run import settled
+from trainer.run import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 from trainer.tasks.gritlm import Gritlm
@@ -56,7 +56,7 @@ def prepared(values: dict):
 def run_of(values: dict) -> Run:
     settings = from_mapping(values, "test")
     data, trainee = Gritlm().prepare(settings, None), build(settings, None)
-    settings, steps = settled(settings, trainee, data, print)
+    settings, steps = settle(settings, trainee, data, print)
     return Run(
         settings=settings, task=Gritlm(), trainee=trainee, prepared=data,
         stepper=Stepper(trainee.model, trainee.device, settings), stopwatch=Stopwatch(trainee.device),

@@ -18,7 +18,7 @@ from envdoctor.render.document import document
 from envdoctor.render.speed import document as speed_document
 from envdoctor.speed.cost import Price
 from envdoctor.speed.verdict import judge
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from tests.commands.test_check import envdoctor
 from tests.render.checkups import checkup, healthy
 from tests.speed.making import baseline, cpu_report, report, target
@@ -28,7 +28,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "envdoctor" / "schemas"
 MACHINES = Path(__file__).resolve().parents[1] / "facts" / "machines"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FactsFile:
     """What `envdoctor facts` writes. A section that could not be read is {"unavailable": reason, "why": word}; fields
     that hold their default are left out."""
@@ -38,7 +38,7 @@ class FactsFile:
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Fixed:
     """What `envdoctor fix --format json` prints."""
 

@@ -32,7 +32,7 @@ EDGE = 1 << 20  # bytes at both ends of a weight file that stand for all of it
 Record = dict[str, Any]
 
 
-def named(settings: Settings, task: str) -> str:
+def run_folder(settings: Settings, task: str) -> str:
     """The run's folder: as given, else the first free runs/TASK-DATE-N (only named, not made)."""
     if settings.output:
         return settings.output
@@ -43,7 +43,7 @@ def named(settings: Settings, task: str) -> str:
 
 
 @contextmanager
-def claimed(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+def claim_folder(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Nobody else trains into `folder` meanwhile. TrainerError names the process that does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,14 +89,17 @@ def begin(settings: Settings, task: str, say: Callable[[str], None]) -> Record:
         return {}
     if not known or not (known.get("outcome") == "finished" or any(folder.glob("checkpoints/step-*"))):
         return {}
-    now = asked(settings)
+    now = deciding_options(settings)
     changed = [name for name, value in known.get("settings", {}).items() if name in now and now[name] != value]
     if "constant" == now["schedule"] == known["settings"].get("schedule"):
         changed = [name for name in changed if name not in LENGTH]
     if known.get("task") != task:
         raise _other(folder, known, f"of the task {known.get('task')}, now {task}")
     if changed:
-        texts = (f"{name}={_shown(name, known['settings'][name])}, now {_shown(name, now[name])}" for name in changed)
+        texts = (
+            f"{name}={_format_value(name, known['settings'][name])}, now {_format_value(name, now[name])}"
+            for name in changed
+        )
         raise _other(folder, known, "with " + "; ".join(texts))
     return known
 
@@ -111,7 +114,7 @@ def check_content(folder: Path, known: Record, content: dict[str, str]) -> None:
 
 def is_done(settings: Settings, known: Record) -> bool:
     """Is this command's run finished, with everything the command asks for?"""
-    folder, now = Path(settings.output), asked(settings)
+    folder, now = Path(settings.output), deciding_options(settings)
     return (
         known.get("outcome") == "finished"
         and all(known["settings"].get(name) == now[name] for name in LENGTH)
@@ -125,7 +128,7 @@ def is_done(settings: Settings, known: Record) -> bool:
 def write(settings: Settings, task: str, content: dict[str, str], **more: Any) -> None:
     """Keep what was asked, and how far it came (`more`). TrainerError when it cannot be written."""
     folder = Path(settings.output)
-    record = {"schema": 1, "task": task, "settings": asked(settings), "content": content, **more}
+    record = {"schema": 1, "task": task, "settings": deciding_options(settings), "content": content, **more}
     try:
         whole.write_file(folder / RECORD, json.dumps(record, indent=1).encode())
     except OSError as error:
@@ -141,7 +144,7 @@ def read(folder: Path) -> Record:
     return found if isinstance(found, dict) and isinstance(found.get("settings"), dict) else {}
 
 
-def asked(settings: Settings) -> dict[str, Any]:
+def deciding_options(settings: Settings) -> dict[str, Any]:
     """Options that decide the result, as JSON gives them back."""
     items = (item for item in dataclasses.fields(settings) if item.metadata["result"])
     found: dict[str, Any] = json.loads(json.dumps({item.name: getattr(settings, item.name) for item in items}))
@@ -176,7 +179,7 @@ def _other(folder: Path, known: Record, how: str) -> TrainerError:
     )
 
 
-def _shown(name: str, value: Any) -> str:
+def _format_value(name: str, value: Any) -> str:
     (item,) = (item for item in dataclasses.fields(Settings) if item.name == name)
     if is_decided(item, value):
         return "auto"

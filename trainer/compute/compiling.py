@@ -31,28 +31,28 @@ REACHED = {"cuda": 0.4, "cpu": 0.5}
 
 
 @dataclass(frozen=True)
-class Decision:
+class CompileDecision:
     """Whether to compile, and why."""
 
     on: bool
     reason: str
 
 
-def decide(steps: int, step_seconds: float | None, kind: str, missing: str | None) -> Decision:
+def decide(steps: int, step_seconds: float | None, kind: str, missing: str | None) -> CompileDecision:
     """Pure: does a run of `steps` steps of `step_seconds` each on a device of this kind earn the cold start back?
 
     step_seconds: None where it cannot be predicted; missing: a tool that compiling needs and that is not there.
     """
     if missing:
-        return Decision(False, f"no {missing}, which compiling needs")
+        return CompileDecision(False, f"no {missing}, which compiling needs")
     if step_seconds is None:
-        return Decision(False, "the time of a step cannot be predicted: no peak_tflops is given")
+        return CompileDecision(False, "the time of a step cannot be predicted: no peak_tflops is given")
     saved, price = steps * step_seconds * SAVING[kind], PAYS * COLD_START[kind]
     text = (
         f"{steps} steps of about {step_seconds:.3g} s would save {saved:.0f} s, and the cold start must earn "
         f"{price:.0f} s"
     )
-    return Decision(saved > price, text)
+    return CompileDecision(saved > price, text)
 
 
 def predicted_seconds(flops: float, device: torch.device, peak: float = 0.0) -> float | None:

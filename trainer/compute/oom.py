@@ -100,7 +100,7 @@ def _shrink(run: Stepping, batches: Sequence[Any], said: str) -> None:
     )
 
 
-def cut(batch: Any, limit: int) -> list[Any]:
+def cut_batch(batch: Any, limit: int) -> list[Any]:
     """`batch` in pieces of at most `limit` slots where its documents allow it; 0: no limit."""
     if not limit or batch.slots <= limit:
         return [batch]
@@ -125,7 +125,7 @@ def next_limit(batches: Sequence[Any], limit: int) -> int:
 
 def _sizes(batch: Any, limit: int) -> list[int]:
     """Slots that are in memory at the same time, piece by piece."""
-    pieces = cut(batch, limit)
+    pieces = cut_batch(batch, limit)
     if isinstance(batch, PairBatch):
         rows = [row.batch.slots for row in pieces[0].rows]
         return rows if pieces[0].again else [sum(rows)]

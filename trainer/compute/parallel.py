@@ -187,7 +187,7 @@ class Entry(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
 
 @contextmanager
-def joined(settings: Settings) -> Iterator[Group]:
+def join_group(settings: Settings) -> Iterator[Group]:
     """The group of this run, left at the end. Not after a failure: then the others may never come."""
     group = start(settings)
     yield group

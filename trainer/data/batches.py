@@ -174,7 +174,7 @@ class PackedSource:
         per_step = self.accumulate * self.share.world
         rows, idle = self.share.of(self.rows(epoch)[index * per_step : (index + 1) * per_step])
         size = self.budget if self.fill else 0
-        return idling_last([packed([self.tokens.example(example) for example in row], size) for row in rows], idle)
+        return idling_last([pack([self.tokens.example(example) for example in row], size) for row in rows], idle)
 
 
 class PaddedSource:
@@ -195,7 +195,7 @@ class PaddedSource:
         per_step = self.size * self.accumulate * self.share.world
         chosen = order[index * per_step : (index + 1) * per_step].tolist()
         mine, idle = self.share.of(list(groups(chosen, self.size)))
-        return idling_last([padded([self.examples.example(i) for i in group], self.pad) for group in mine], idle)
+        return idling_last([pad_rows([self.examples.example(i) for i in group], self.pad) for group in mine], idle)
 
 
 def idling_last(batches: list[Batch], idle: bool) -> list[Batch]:
@@ -203,7 +203,7 @@ def idling_last(batches: list[Batch], idle: bool) -> list[Batch]:
     return [*batches[:-1], batches[-1].idling()] if idle else batches
 
 
-def packed(documents: Sequence[tuple[Any, Any]], size: int = 0) -> Batch:
+def pack(documents: Sequence[tuple[Any, Any]], size: int = 0) -> Batch:
     """One row of documents (ids, trained) end to end; position ids restart at each, and no target crosses a border.
 
     A row shorter than `size` ends in an untrained document of zeros: compiled code wants one shape.
@@ -229,7 +229,7 @@ def packed(documents: Sequence[tuple[Any, Any]], size: int = 0) -> Batch:
     )
 
 
-def padded(documents: Sequence[tuple[Any, Any]], pad: int) -> Batch:
+def pad_rows(documents: Sequence[tuple[Any, Any]], pad: int) -> Batch:
     """One document per row, filled on the right to the longest, with the attention mask that says so."""
     lengths = tuple(len(ids) for ids, _ in documents)
     shape = (len(documents), max(lengths))

@@ -31,7 +31,7 @@ def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iter
         if "messages" in row and "{% generation" in (tokenizer.chat_template or ""):
             yield from _encode_texts(waiting, tokenizer, settings)
             waiting = []
-            yield from _checked(place, _marked_by_template(place, row["messages"], tokenizer), settings)
+            yield from _check_dialogues(place, _marked_by_template(place, row["messages"], tokenizer), settings)
             continue
         waiting.append((place, *_text_and_spans(place, row, tokenizer)))
         if len(waiting) == BATCH:
@@ -59,10 +59,10 @@ def _encode_texts(items: list[tuple[str, str, list[Span]]], tokenizer: Any, sett
             for index, (start, end) in enumerate(offsets):
                 if start < high and end > low:
                     trained[index] = 1
-        yield from _checked(place, (list(ids), trained), settings)
+        yield from _check_dialogues(place, (list(ids), trained), settings)
 
 
-def _checked(place: str, encoded: Encoded, settings: Settings) -> Iterator[Encoded]:
+def _check_dialogues(place: str, encoded: Encoded, settings: Settings) -> Iterator[Encoded]:
     ids, trained = encoded
     if not any(trained[1:]):  # the first token of a document has nothing before it to be predicted from
         raise TrainerError(

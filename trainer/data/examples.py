@@ -17,7 +17,7 @@ ROWS = 64  # of a parquet file, read at a time: a small file may hold a long tex
 Row = tuple[str, dict[str, Any]]  # where it stands ("file, line 3"), and its columns
 
 
-def existing(names: Sequence[str]) -> list[Path]:
+def existing_files(names: Sequence[str]) -> list[Path]:
     """The data files of the settings; TrainerError when there are none or one is not there."""
     missing = [name for name in names if not Path(name).is_file()]
     if missing or not names:

@@ -76,13 +76,13 @@ def items(
         return
     made = steps(source, start, epochs, machine.cuda and depth > 0)
     with ahead(made, 0 if workers < 0 else depth) as ready:
-        yield ready if workers == 0 else _watched(source, epochs, ready, depth, machine, choices)
+        yield ready if workers == 0 else _watch(source, epochs, ready, depth, machine, choices)
 
 
-def _watched(
+def _watch(
     source: Source, epochs: int, ready: Iterator[Item], depth: int, machine: Machine, choices: list[Choice]
 ) -> Iterator[Item]:
-    watch = loader.Watch(lambda: next(ready, None), torch.cuda.synchronize if machine.cuda else None)
+    watch = loader.LoaderWatch(lambda: next(ready, None), torch.cuda.synchronize if machine.cuda else None)
     last: Position | None = None
     for _ in range(loader.WATCHED):
         item = watch.take()

@@ -66,7 +66,7 @@ def columns(kind: str, settings: Settings) -> list[str]:
     }[kind]  # fmt: skip
 
 
-def described(files: Sequence[Path], settings: Settings) -> dict[str, list[str]]:
+def describe_formats(files: Sequence[Path], settings: Settings) -> dict[str, list[str]]:
     """Files by the format of their first row."""
     found: dict[str, list[str]] = {}
     for path in files:

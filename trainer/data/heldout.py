@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from trainer.data.batches import Batch, epoch_rows, groups, packed, padded
+from trainer.data.batches import Batch, epoch_rows, groups, pack, pad_rows
 from trainer.errors import TrainerError
 
 DRAW = 1 << 31  # beside the epochs, whose numbers are small: the draw of the held-out examples has a stream of its own
@@ -87,8 +87,8 @@ class HeldOut:
     def __getitem__(self, number: int) -> Batch:
         documents = [self._examples.example(index) for index in self._rows[number]]
         if self._padded:
-            return padded(documents, self._pad)
-        return packed(documents, self._budget if self.fill else 0)
+            return pad_rows(documents, self._pad)
+        return pack(documents, self._budget if self.fill else 0)
 
 
 class HeldOutRows:

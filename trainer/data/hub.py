@@ -39,7 +39,7 @@ class Fetched:
 def model(name: str, revision: str | None, say: Callable[[str], None]) -> Fetched:
     """The folder of that model, fetched where it is not yet. TrainerError says what stands against it."""
     hub = _hub()
-    with _explained(name, "model", revision):
+    with _explain_errors(name, "model", revision):
         if not hub.constants.is_offline_mode():
             say(f"fetching {name}" + (f" at {revision}" if revision else ""))
         folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=FILES))
@@ -60,7 +60,7 @@ def model(name: str, revision: str | None, say: Callable[[str], None]) -> Fetche
 def push(folder: Path, name: str, say: Callable[[str], None]) -> str:
     """Send a model's folder to the Hub, to a repository made private where there is none yet; returns its address."""
     hub = _hub()
-    with _explained(name, "model", None):
+    with _explain_errors(name, "model", None):
         if hub.constants.is_offline_mode():
             raise TrainerError(
                 "offline", f"{name}: nothing can be sent while the Hub is off (HF_HUB_OFFLINE)",
@@ -94,7 +94,7 @@ def data_set(text: str, revision: str | None, cache: Path, say: Callable[[str], 
     name, config, split = match["name"], match["config"], match["split"] or "train"
     most = int(match["rows"]) if match["rows"] else None
     hub = _hub()
-    with _explained(name, "dataset", revision):
+    with _explain_errors(name, "dataset", revision):
         if hub.constants.is_offline_mode():
             commit = _fetched_before(cache, name, revision)
         else:
@@ -103,13 +103,13 @@ def data_set(text: str, revision: str | None, cache: Path, say: Callable[[str], 
         path = cache / "hub" / f"{name.replace('/', '--')}-{key}.parquet"
         if not path.is_file():
             say(f"fetching {text}")
-            _materialised(path, name, config, split, most, commit)
+            _materialise(path, name, config, split, most, commit)
             note = {"name": name, "revision": revision, "commit": commit}
             whole.write_file(path.with_suffix(".json"), json.dumps(note).encode())
     return Fetched(text, commit, path)
 
 
-def _materialised(path: Path, name: str, config: str | None, split: str, most: int | None, commit: str) -> None:
+def _materialise(path: Path, name: str, config: str | None, split: str, most: int | None, commit: str) -> None:
     import datasets
     import pyarrow
     import pyarrow.parquet as parquet
@@ -168,7 +168,7 @@ def _hub() -> Any:
 
 
 @contextmanager
-def _explained(name: str, kind: str, revision: str | None) -> Iterator[None]:
+def _explain_errors(name: str, kind: str, revision: str | None) -> Iterator[None]:
     """Errors of the Hub as one clear sentence and what to do."""
     errors = _hub().errors
     option = "--repo-type dataset " if kind == "dataset" else ""

@@ -24,29 +24,29 @@ MOST = 8  # workers: beyond, hand-over and memory cost more than they bring (dei
 
 
 @dataclass(frozen=True)
-class Decision:
+class LoaderDecision:
     """How many worker processes make batches, and why."""
 
     workers: int
     reason: str
 
 
-def decide(load: float, step: float, spare_cores: int, thread: bool) -> Decision:
+def decide(load: float, step: float, spare_cores: int, thread: bool) -> LoaderDecision:
     """Pure: workers for batches that take `load` seconds to make and `step` seconds to compute.
 
     spare_cores: those that do not compute; thread: does a thread make batches while a GPU computes?
     """
     text = f"making a batch takes {1e3 * load:.2g} ms, computing it {1e3 * step:.2g} ms"
     if load <= NEGLIGIBLE * step:
-        return Decision(0, text)
+        return LoaderDecision(0, text)
     if thread and load <= 0.5 * step:  # half: the thread shares Python's lock with the loop
-        return Decision(0, text + ": a thread hides it")
+        return LoaderDecision(0, text + ": a thread hides it")
     if spare_cores < 1:
-        return Decision(0, text + ", but every core computes: a worker would take as much as it gives")
-    return Decision(min(spare_cores, math.ceil(load / max(step, 1e-9)) + 1, MOST), text)
+        return LoaderDecision(0, text + ", but every core computes: a worker would take as much as it gives")
+    return LoaderDecision(min(spare_cores, math.ceil(load / max(step, 1e-9)) + 1, MOST), text)
 
 
-class Watch:
+class LoaderWatch:
     """Times the making of batches and what happens between them, for `decide`.
 
     wait: until a GPU has done what the host has queued; else the time of a step would be that of its launches.
@@ -69,7 +69,7 @@ class Watch:
         self.loads.append(self._left - begun)
         return item
 
-    def decision(self, spare_cores: int, thread: bool) -> Decision:
+    def decision(self, spare_cores: int, thread: bool) -> LoaderDecision:
         """From the medians of what was seen, the first step left out."""
         loads, steps = sorted(self.loads[1:]), sorted(self.steps[1:] or self.steps)
         return decide(loads[len(loads) // 2], steps[len(steps) // 2], spare_cores, thread)

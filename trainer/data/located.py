@@ -19,7 +19,7 @@ BUNDLED = "bundled:"  # before a name: of a file that comes with the trainer
 Say = Callable[[str], None]
 
 
-def located(settings: Settings, task: str, say: Say) -> tuple[Settings, dict[str, Any]]:
+def locate(settings: Settings, task: str, say: Say) -> tuple[Settings, dict[str, Any]]:
     """The settings with every name replaced by what it stands for, and what came from the Hub, for the report.
 
     TrainerError tells what is not there, and what to do about it.
@@ -53,7 +53,7 @@ def located(settings: Settings, task: str, say: Say) -> tuple[Settings, dict[str
 
 def folder_of(value: str, revision: str | None, say: Say) -> hub.Fetched:
     """A model's folder, or that of a Hub name. TrainerError when it is neither."""
-    path = _bundled(value) if value.startswith(BUNDLED) else Path(value)
+    path = _bundled_file(value) if value.startswith(BUNDLED) else Path(value)
     if path.is_dir():
         lacking = [name for name in hub.missing_parts(path) if name not in ("config.json", "*.safetensors")]
         if lacking:
@@ -72,7 +72,7 @@ def folder_of(value: str, revision: str | None, say: Say) -> hub.Fetched:
 
 def _data(item: str, settings: Settings, task: str, cache: Path, say: Say) -> tuple[list[str], str | None]:
     if item.startswith(BUNDLED):
-        return [str(_bundled(item))], None
+        return [str(_bundled_file(item))], None
     path = Path(item)
     shards = task == "pretrain" and settings.pretokenize
     if path.is_file() or (path.is_dir() and shards):
@@ -99,7 +99,7 @@ def _data(item: str, settings: Settings, task: str, cache: Path, say: Say) -> tu
     )  # fmt: skip
 
 
-def _bundled(item: str) -> Path:
+def _bundled_file(item: str) -> Path:
     path = DATA / item[len(BUNDLED) :]
     if not path.exists() or path.parent != DATA:
         names = sorted(one.name for one in DATA.glob("*.jsonl"))

@@ -12,7 +12,7 @@ from trainer.data.heldout import Examples
 DRAW = (1 << 31) + 1  # beside the epochs and the held-out examples
 
 
-class Joined:
+class ConcatenatedSources:
     """Examples of several data sets, one behind the other."""
 
     def __init__(self, parts: Sequence[Examples]) -> None:

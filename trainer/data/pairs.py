@@ -13,7 +13,7 @@ from typing import Any, Callable
 import numpy as np
 import torch
 
-from trainer.data.batches import Batch, groups, idling_last, packed, padded
+from trainer.data.batches import Batch, groups, idling_last, pack, pad_rows
 from trainer.data.pairtexts import Catalogue
 from trainer.data.source import Share
 from trainer.settings import Settings
@@ -153,8 +153,8 @@ class PairSource:
     def _row(self, row: Sequence[int]) -> Any:
         documents = self.documents.examples(row)
         if self.pad is not None:
-            return padded(documents, self.pad)
-        return packed(documents, self.settings.tokens_per_row if self.fill else 0)
+            return pad_rows(documents, self.pad)
+        return pack(documents, self.settings.tokens_per_row if self.fill else 0)
 
     def _mine(self, batch: Sequence[Drawn]) -> PairBatch:
         """This process's queries of a batch; without any, one is computed that counts nowhere."""
@@ -168,11 +168,11 @@ class PairSource:
         documents = self.documents.examples(order)
         if self.pad is not None:
             parts = [documents[: len(batch)], documents[len(batch) :]]
-            rows = [pooled(part, self.pad) for part in parts]
+            rows = [pool_documents(part, self.pad) for part in parts]
         else:
             budget = self.settings.gradcache_chunk
             size = budget if self.fill else 0
-            rows = [pooled(part, None, size) for part in chunks(documents, budget)]
+            rows = [pool_documents(part, None, size) for part in chunks(documents, budget)]
         sizes = np.array([len(passages) for _, passages in batch])
         return PairBatch(tuple(rows), len(batch), torch.from_numpy(np.cumsum(sizes) - sizes), 0.0)
 
@@ -190,15 +190,15 @@ def chunks(documents: Sequence[Document], budget: int) -> list[Sequence[Document
     return [documents[low:high] for low, high in zip(cuts, [*cuts[1:], len(documents)])]
 
 
-def pooled(documents: Sequence[Document], pad: int | None, size: int = 0) -> Pooled:
+def pool_documents(documents: Sequence[Document], pad: int | None, size: int = 0) -> Pooled:
     """Documents as one forward pass without targets. Padded ones get the dense mask that lets tokens see both ways."""
     marks = [np.flatnonzero(mark) for _, mark in documents]
     plain = [(ids, np.zeros(len(ids), bool)) for ids, _ in documents]
     if pad is None:
-        batch = packed(plain, size)
+        batch = pack(plain, size)
         starts = batch.borders.numpy()
     else:
-        batch = padded(plain, pad)
+        batch = pad_rows(plain, pad)
         rows, width = batch.inputs["input_ids"].shape
         starts = np.arange(rows) * width
         real = batch.inputs["attention_mask"].bool()

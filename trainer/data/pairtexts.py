@@ -85,7 +85,7 @@ def _text(place: str, value: Any, settings: Settings) -> Text:
     return shown + settings.embed_mark, text
 
 
-def encoded(files: list[Path], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+def encode_pairs(files: list[Path], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
     """Every document's ids, and for each 2 x role, plus 1 if the token counts (is trained, or is in the mean)."""
     rows = items(files, settings)
     pending = False  # the first pair of a file was left out: the next one takes its role

@@ -10,9 +10,9 @@ from typing import Any, Callable
 import numpy as np
 
 from trainer.data import tokens, whole
-from trainer.data.examples import existing
+from trainer.data.examples import existing_files
 from trainer.data.shards import SCHEMA, read_index, tokenizer_fingerprint
-from trainer.data.texts import encoded
+from trainer.data.texts import encode_texts
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError, disk_remedy
 from trainer.settings import Settings
@@ -25,7 +25,7 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
 
     TrainerError names the file and place of bad input, or the folder that has something else in it.
     """
-    files = existing(settings.data)
+    files = existing_files(settings.data)
     tokenizer = load_tokenizer(settings, None)
     if tokenizer.eos_token_id is None:
         raise TrainerError("no-end-token", "the tokenizer has no end token", "Set eos_token in its configuration.")
@@ -82,7 +82,7 @@ def _write(folder: Path, files: list[Path], tokenizer: Any, settings: Settings, 
         entries.append(entry)
         waiting.clear()
 
-    for document in encoded(files, tokenizer, settings.text_field):
+    for document in encode_texts(files, tokenizer, settings.text_field):
         waiting.append(np.asarray(document, dtype=dtype))
         size += len(document)
         done += len(document)

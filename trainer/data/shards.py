@@ -67,7 +67,7 @@ def open_shards(folder: Path, verify: bool) -> Shards:
         shards = [_open(folder, entry, index["dtype"], verify) for entry in index["shards"]]
         return Shards(shards, str(index["identity"]), str(index["tokenizer"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(folder / "index.json", f"{type(error).__name__}: {error}") from None
+        raise _broken_shard(folder / "index.json", f"{type(error).__name__}: {error}") from None
 
 
 def read_index(folder: Path) -> dict[str, Any]:
@@ -82,9 +82,9 @@ def read_index(folder: Path) -> dict[str, Any]:
             "Make one with: python -m trainer prepare --data FILES --tokenizer FOLDER --output SHARDS",
         ) from None
     except (ValueError, RecursionError) as error:
-        raise _broken(path, str(error)) from None
+        raise _broken_shard(path, str(error)) from None
     if not isinstance(index, dict) or index.get("schema") != SCHEMA:
-        raise _broken(path, f"its schema is not {SCHEMA}")
+        raise _broken_shard(path, f"its schema is not {SCHEMA}")
     return index
 
 
@@ -99,18 +99,18 @@ def _open(folder: Path, entry: dict[str, Any], dtype: str, verify: bool) -> Shar
         try:
             found = path.stat().st_size
             if found != size:
-                raise _broken(path, f"{found} bytes instead of {size}")
+                raise _broken_shard(path, f"{found} bytes instead of {size}")
             if verify and sha256(path) != digest:
-                raise _broken(path, "another sha256 than recorded")
+                raise _broken_shard(path, "another sha256 than recorded")
         except OSError as error:
-            raise _broken(path, error.strerror or str(error)) from None
+            raise _broken_shard(path, error.strerror or str(error)) from None
     ids = np.memmap(folder / entry["name"], dtype="<" + np.dtype(dtype).str[1:], mode="r")
     lengths = np.fromfile(folder / entry["lengths"], dtype="<i4")
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     if starts[-1] != len(ids):
-        raise _broken(folder / entry["lengths"], f"the lengths add up to {starts[-1]} tokens, not {len(ids)}")
+        raise _broken_shard(folder / entry["lengths"], f"the lengths add up to {starts[-1]} tokens, not {len(ids)}")
     return Shard(ids, starts)
 
 
-def _broken(path: Path, what: str) -> TrainerError:
+def _broken_shard(path: Path, what: str) -> TrainerError:
     return TrainerError("broken-shards", f"{path}: {what}", "Copy the shards again, or run prepare anew.")

@@ -14,7 +14,7 @@ from trainer.settings import Settings
 TRAINED, READ, OFF = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
-def shown(files: Sequence[Path], tokenizer: Any, settings: Settings, count: int, colour: bool) -> Iterator[str]:
+def show_examples(files: Sequence[Path], tokenizer: Any, settings: Settings, count: int, colour: bool) -> Iterator[str]:
     """Lines for people about the first `count` examples; without colour, ▸ stands before a token that is trained."""
     rows = list(itertools.islice(read_rows(list(files)), count))
     for (place, _), (ids, trained) in zip(rows, encode_rows(rows, tokenizer, settings)):

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.data.batches import Batch, groups, packed, packed_rows, padded
+from trainer.data.batches import Batch, groups, pack, packed_rows, pad_rows
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import BY_ROWS, SUFFIXES, Row, is_list, json_row, suffix_of
 from trainer.data.source import Share
@@ -96,8 +96,8 @@ class StreamSource:
         first = (epoch * self.steps_in(epoch) + index) * self._settings.accumulate
         rows = (self._row(number) for number in range(first, first + self._settings.accumulate))
         if not self._settings.packing:
-            return [padded(row, pad_id(self._tokenizer)) for row in rows]
-        return [packed(row, self._settings.tokens_per_row if self.fill else 0) for row in rows]
+            return [pad_rows(row, pad_id(self._tokenizer)) for row in rows]
+        return [pack(row, self._settings.tokens_per_row if self.fill else 0) for row in rows]
 
     def _row(self, number: int) -> Examples:
         if not self._starts:

@@ -13,7 +13,7 @@ from trainer.errors import TrainerError
 MANY = 512  # texts per call of the tokenizer, which spreads them over the cores
 
 
-def encoded(files: list[Path], tokenizer: Any, field: str) -> Iterator[list[int]]:
+def encode_texts(files: list[Path], tokenizer: Any, field: str) -> Iterator[list[int]]:
     """Ids of each document that is not empty: the beginning token where there is one of its own, text, end token."""
     begin, end = tokenizer.bos_token_id, tokenizer.eos_token_id
     before = [] if begin is None or begin == end else [begin]

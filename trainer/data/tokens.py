@@ -68,7 +68,7 @@ def default_cache() -> Path:
     return Path(base) / "envdoctor-trainer" / "tokens"
 
 
-def cached(folder: Path, encode: Callable[[], Iterable[Encoded]]) -> tuple[Tokens, bool]:
+def cached_tokens(folder: Path, encode: Callable[[], Iterable[Encoded]]) -> tuple[Tokens, bool]:
     """The tokens in `folder`, and whether they were there already; else written from `encode()`, whole or not at all.
 
     A folder whose files do not have the recorded sizes is written again.

@@ -55,7 +55,7 @@ def share(intervals: list[Interval], steps: int, step_seconds: float) -> dict[st
     }
 
 
-def profiled(steps: Callable[[int], int], step_seconds: float, device: torch.device) -> dict[str, Any] | None:
+def profile_steps(steps: Callable[[int], int], step_seconds: float, device: torch.device) -> dict[str, Any] | None:
     """Profile a few steps on CUDA: `steps(n)` trains n of them and says how many it did. None on a CPU.
 
     Where the profiler cannot see the device (no CUPTI, counters forbidden), `share` is None and `reason` says so.

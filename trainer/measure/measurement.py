@@ -74,7 +74,7 @@ class Stopwatch:
         return wall, parts
 
 
-def settled(seconds: list[float], tolerance: float, window_seconds: float) -> str | None:
+def steady_reason(seconds: list[float], tolerance: float, window_seconds: float) -> str | None:
     """Why the step times show a warmed-up run, or None. The first step (first-use costs) never counts.
 
     Steady is: the last ten step times lie within the tolerance, or the medians of two consecutive windows do.
@@ -156,7 +156,7 @@ class Measurement:
 
     def _end_warmup_when_steady(self, now: float) -> None:
         protocol, spent = self.protocol, now - self._begun
-        reason = settled(self._times, protocol.warmup_tolerance, protocol.window_seconds)
+        reason = steady_reason(self._times, protocol.warmup_tolerance, protocol.window_seconds)
         if reason is None and spent < protocol.max_warmup_seconds:
             return
         late = f"step times still moved after {spent:.1f} s"

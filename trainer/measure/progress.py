@@ -31,7 +31,7 @@ def _never(run: Any) -> bool:  # noqa: ARG001 - what nobody asks for besides `lo
 
 
 @contextmanager
-def shown(run: Any, work: Work, also_due: Callable[[Any], bool] = _never) -> Iterator[Progress | Reader]:
+def show_progress(run: Any, work: Work, also_due: Callable[[Any], bool] = _never) -> Iterator[Progress | Reader]:
     """The observer that logs a run (`trainer.state.Run`): the bar in the first process, no more than reading the losses
     in the others. Closed at the end; the last step is logged if the run came to one.
 
@@ -101,7 +101,7 @@ class Progress(Reader):
         super().__init__(settings.log_every, also_due)
         folder = Path(settings.output)
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = continued(folder / "metrics.jsonl", run.position.step)
+        self._file = open_to_continue(folder / "metrics.jsonl", run.position.step)
         self._work, self._peak, self._stopwatch = work, peak, run.stopwatch
         self._counts, self._read = Counts(), 0
         self._price, self._tracker, self._begun_at = settings.price_per_hour / 3600, tracker, time.perf_counter()
@@ -163,7 +163,7 @@ class Progress(Reader):
             self._tracker.close()
 
 
-def continued(path: Path, step: int) -> TextIO:
+def open_to_continue(path: Path, step: int) -> TextIO:
     """A file of JSON rows to append to, without rows of steps behind `step`: those are about to be done again."""
     if path.exists():
         kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _step_of(line) <= step]
@@ -218,7 +218,7 @@ class Line:
         if not self.is_bar:
             self._out.write("  ".join(found) + "\n")
         else:
-            self._out.write("\r\x1b[2K" + fitted(done, found, shutil.get_terminal_size().columns))
+            self._out.write("\r\x1b[2K" + fit_columns(done, found, shutil.get_terminal_size().columns))
         self._out.flush()
         self._shown = now
 
@@ -234,7 +234,7 @@ class Line:
             self._out.flush()
 
 
-def fitted(done: float, found: list[str], columns: int) -> str:
+def fit_columns(done: float, found: list[str], columns: int) -> str:
     """The bar and as many words as `columns` hold: the first word, the bar, the rest."""
     text, width = found[0], columns - 1
     if len(text) + 2 + BAR <= width:

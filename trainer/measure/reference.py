@@ -57,7 +57,7 @@ def _times(call: Callable[[], Any], length: float) -> list[float]:
     return times
 
 
-def _waited(device: torch.device, call: Callable[[], Any]) -> Callable[[], Any]:
+def _synchronous(device: torch.device, call: Callable[[], Any]) -> Callable[[], Any]:
     if device.type == "cpu":
         return call
 
@@ -86,7 +86,7 @@ def _products(device: torch.device, dtype: torch.dtype, size: int, length: float
     """GFLOP/s of the best product of two square matrices within ``length`` seconds, and of the middle one."""
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     out = torch.empty_like(left)
-    times = _times(_waited(device, lambda: torch.mm(left, right, out=out)), length)
+    times = _times(_synchronous(device, lambda: torch.mm(left, right, out=out)), length)
     work = 2 * size**3 / 1e9
     return work / min(times), work / statistics.median(times)
 
@@ -105,21 +105,21 @@ def _copy(device: torch.device) -> float:
     size = 64 << 20 if device.type == "cpu" else 1 << 30
     source = torch.ones(size, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    return 2 * size / _best(_waited(device, lambda: target.copy_(source))) / 1e9  # each byte is read and written
+    return 2 * size / _best(_synchronous(device, lambda: target.copy_(source))) / 1e9  # each byte is read and written
 
 
 def _to_device(device: torch.device, pinned: bool) -> float:
     source = torch.ones(256 << 20, dtype=torch.uint8)
     source = source.pin_memory() if pinned else source
     target = torch.empty(source.shape, dtype=torch.uint8, device=device)
-    return float(source.numel()) / _best(_waited(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
+    return float(source.numel()) / _best(_synchronous(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
 
 
 def _to_host(device: torch.device) -> float:
     """What checkpoints and logs take: from the device into pinned memory."""
     target = torch.empty(256 << 20, dtype=torch.uint8).pin_memory()
     source = torch.ones(target.shape, dtype=torch.uint8, device=device)
-    return float(source.numel()) / _best(_waited(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
+    return float(source.numel()) / _best(_synchronous(device, lambda: target.copy_(source, non_blocking=True))) / 1e9
 
 
 def _launch(device: torch.device) -> float:
@@ -130,4 +130,4 @@ def _launch(device: torch.device) -> float:
         for _ in range(1000):
             tiny.add_(1)
 
-    return _best(_waited(device, many)) * 1e3
+    return _best(_synchronous(device, many)) * 1e3

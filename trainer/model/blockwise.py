@@ -44,7 +44,7 @@ class Blockwise(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
             keys, values = key[:, start:end].contiguous(), value[:, start:end].contiguous()
             kept += [keys, values]
             for a, b, seen in _blocks(end - start, causal):
-                queries = _folded(query[:, start + a : start + b] * scale, shared)
+                queries = _fold(query[:, start + a : start + b] * scale, shared)
                 scores = torch.bmm(queries, keys[:, :seen].transpose(1, 2)).view(shared, -1, b - a, seen)
                 if causal:
                     scores.masked_fill_(_future(b - a, seen), float("-inf"))
@@ -67,7 +67,7 @@ class Blockwise(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
             sums = keys.new_zeros(2, *keys.shape, dtype=torch.float32)  # of several blocks: bfloat16 would lose digits
             for a, b, seen in _blocks(end - start, ctx.causal):
                 queries, weights = next(kept), next(kept)
-                outer = _folded(gradient[:, start + a : start + b], shared)
+                outer = _fold(gradient[:, start + a : start + b], shared)
                 inner = torch.bmm(outer, values[:, :, :seen])
                 inner = torch._softmax_backward_data(inner, weights, -1, inner.dtype)
                 of_query[:, start + a : start + b] = torch.bmm(inner, keys[:, :seen]).view(heads, b - a, width)
@@ -91,7 +91,7 @@ def _blocks(length: int, causal: bool) -> Iterator[tuple[int, int, int]]:
         yield start, end, end if causal else length
 
 
-def _folded(rows: torch.Tensor, shared: int) -> torch.Tensor:
+def _fold(rows: torch.Tensor, shared: int) -> torch.Tensor:
     """(heads, tokens, width) -> (shared, heads / shared x tokens, width)."""
     return rows.reshape(shared, -1, rows.shape[-1])
 

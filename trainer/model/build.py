@@ -14,7 +14,7 @@ import torch
 
 from trainer.compute import flops, hostmemory
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
-from trainer.data.batches import Batch, packed
+from trainer.data.batches import Batch, pack
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
@@ -120,7 +120,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
-            choices.append(held.enter_context(kernels.installed(model)))
+            choices.append(held.enter_context(kernels.install_kernels(model)))
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
             choices.append(held.enter_context(narrow.installed(model, dtype)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
@@ -282,7 +282,7 @@ def check(trainee: Trainee) -> None:
     vocabulary = trainee.head.shape[0]
     first, second = ([(7 * n + shift) % vocabulary for n in range(size)] for shift, size in ((1, 9), (3, 6)))
     alone, both = (
-        packed([(ids, [1] * len(ids)) for ids in row]).to(trainee.device) for row in ([second], [first, second])
+        pack([(ids, [1] * len(ids)) for ids in row]).to(trainee.device) for row in ([second], [first, second])
     )
     tolerance = TOLERANCE[trainee.dtype]
     if quantized.is_quantized(trainee.model):  # eight bits of a row's values are those of its company

@@ -32,13 +32,13 @@ def info_nce(queries: torch.Tensor, passages: torch.Tensor, targets: torch.Tenso
         return F.cross_entropy(scores, targets, reduction="sum")
 
 
-def joined(local: torch.Tensor) -> torch.Tensor:
+def gather_rows(local: torch.Tensor) -> torch.Tensor:
     """The rows of every process, in rank order, with gradients: what any process's loss says about a row reaches the
     process that computed it, summed. (n, width) to (sum of all n, width); n may differ between processes.
     """
     if processes() == 1:
         return local
-    rows: torch.Tensor = Joined.apply(local)
+    rows: torch.Tensor = GatheredRows.apply(local)
     return rows
 
 
@@ -49,7 +49,7 @@ def processes() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
-class Joined(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
+class GatheredRows(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
     """All-gather whose backward pass adds up the processes' gradients: (n, ...) to (sum of all n, ...), and back."""
 
     @staticmethod
@@ -83,11 +83,11 @@ def joined_targets(targets: torch.Tensor, passages: int) -> torch.Tensor:
         return targets
     import torch.distributed as dist
 
-    counts = joined(torch.tensor([passages], device=targets.device))
+    counts = gather_rows(torch.tensor([passages], device=targets.device))
     return targets + counts[: dist.get_rank()].sum()
 
 
-def embedded(rows: Sequence[Pooled], embed: Callable[[Pooled], torch.Tensor], again: bool) -> torch.Tensor:
+def embed_rows(rows: Sequence[Pooled], embed: Callable[[Pooled], torch.Tensor], again: bool) -> torch.Tensor:
     """(documents, width) of all rows. `again`: by GradCache, whose memory is that of one row whatever the batch."""
     if not again:
         return torch.cat([embed(row) for row in rows])

@@ -59,9 +59,9 @@ def _compile(
     on, reason = settings.compile == "on", "asked for"
     if settings.compile == "auto":
         device = trainee.device
-        decision = compiling.Decision(False, "a measured run ends before it pays")
+        decision = compiling.CompileDecision(False, "a measured run ends before it pays")
         if "compiled" in before:
-            decision = compiling.Decision(bool(before["compiled"]), "as before the interruption")
+            decision = compiling.CompileDecision(bool(before["compiled"]), "as before the interruption")
         elif steps:
             work = flops.work_of(trainee.model).of(Counts.of(batches))
             seconds = compiling.predicted_seconds(work, device, settings.peak_tflops * 1e12)

@@ -91,7 +91,7 @@ class _Turning:
         self.place, self.own, self.models = place, own, 0
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return _rotated(self.own, *arguments, **named)
+        return _rotate(self.own, *arguments, **named)
 
     def enter(self) -> None:
         self.models += 1
@@ -104,7 +104,7 @@ class _Turning:
 
 
 @contextmanager
-def installed(model: Any) -> Iterator[Choice]:
+def install_kernels(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
     norms = [module for module in model.modules() if is_norm(module)]
     # Within a layer products follow. What the last norm hands on leaves the model: it stays float32.
@@ -112,10 +112,10 @@ def installed(model: Any) -> Iterator[Choice]:
     within = {module for layer in layers for module in layer.modules()}
     names: list[str] = []
     for module in norms:
-        module.forward = functools.partial(_normed, module, type(module).forward, module in within)
+        module.forward = functools.partial(_normalise, module, type(module).forward, module in within)
     if norms:
         names.append(f"RMSNorm in {len(norms)} places")
-    turning = _turning(sys.modules[type(model.get_decoder()).__module__])
+    turning = _rotary_of(sys.modules[type(model.get_decoder()).__module__])
     if turning is not None:
         turning.enter()
         names.append("rotary positions")
@@ -129,7 +129,7 @@ def installed(model: Any) -> Iterator[Choice]:
             turning.leave()
 
 
-def _turning(place: Any) -> _Turning | None:
+def _rotary_of(place: Any) -> _Turning | None:
     """What computes the module's rotary positions, if ours does the same as its own."""
     found = getattr(place, "apply_rotary_pos_emb", None)
     if found is None or isinstance(found, _Turning):
@@ -137,9 +137,9 @@ def _turning(place: Any) -> _Turning | None:
     return _Turning(place, found) if _is_rotary(found) else None
 
 
-def _normed(module: Any, own: Callable[..., Any], narrow: bool, x: torch.Tensor) -> torch.Tensor:
+def _normalise(module: Any, own: Callable[..., Any], narrow: bool, x: torch.Tensor) -> torch.Tensor:
     weight = module.weight
-    if x.dtype != torch.float32 or weight.dtype != torch.float32 or _compiling():
+    if x.dtype != torch.float32 or weight.dtype != torch.float32 or _is_compiling():
         found: torch.Tensor = own(module, x)
         return found
     dtype = (_autocast() if narrow else None) or torch.float32
@@ -147,7 +147,7 @@ def _normed(module: Any, own: Callable[..., Any], narrow: bool, x: torch.Tensor)
     return normed
 
 
-def _rotated(
+def _rotate(
     own: Callable[..., Any],
     query: torch.Tensor,
     key: torch.Tensor,
@@ -157,7 +157,7 @@ def _rotated(
     **named: Any,
 ) -> Any:
     known = not more and not named and cos.dim() == 3 and cos.shape[-1] == query.shape[-1]
-    if not known or query.dtype != key.dtype or query.dtype not in (torch.float32, _autocast()) or _compiling():
+    if not known or query.dtype != key.dtype or query.dtype not in (torch.float32, _autocast()) or _is_compiling():
         return own(query, key, cos, sin, *more, **named)
     if cos.dtype != torch.float32:
         return own(query, key, cos, sin)
@@ -170,7 +170,7 @@ def _autocast() -> Any:
     return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
 
 
-def _compiling() -> bool:
+def _is_compiling() -> bool:
     return hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
 
 
@@ -197,7 +197,7 @@ def _is_rotary(function: Callable[..., Any]) -> bool:
     cos, sin = angles.cos(), angles.sin()
     with torch.enable_grad():
         return _agree(
-            lambda q, k: torch.cat(_rotated(function, q, k, cos, sin), 1),
+            lambda q, k: torch.cat(_rotate(function, q, k, cos, sin), 1),
             lambda q, k: torch.cat(function(q, k, cos, sin), 1),
             (_numbers(1, 4, 5, 8), _numbers(1, 2, 5, 8)),
         )

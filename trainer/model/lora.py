@@ -48,7 +48,7 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
             "no-peft", f"lora_rank={rank}, but peft cannot be imported ({error})", "Install peft."
         ) from None
     if settings.adapter:
-        config = _known(settings.adapter)
+        config = _read_adapter_config(settings.adapter)
         trainee.adapters = PeftModel.from_pretrained(
             trainee.model, settings.adapter, is_trainable=True, autocast_adapter_dtype=False
         )
@@ -77,7 +77,7 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
     trainee.choices.append(Choice("lora", f"{kind}rank {rank}", reason))
 
 
-def _known(folder: str) -> Any:
+def _read_adapter_config(folder: str) -> Any:
     """The configuration of a LoRA adapter in safetensors. TrainerError when there is none."""
     from peft import LoraConfig, PeftConfig
 

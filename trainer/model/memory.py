@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from trainer.compute import randomness, sharding
-from trainer.data.batches import packed, padded
+from trainer.data.batches import pack, pad_rows
 from trainer.model.build import Trainee
 from trainer.model.peak import MARGIN, RUNGS, Footprint
 from trainer.report import Choice
@@ -87,7 +87,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
         around = min(casts, 2.0 * head.numel())
         casts = 2 * (casts - around) / max(1, len(model.get_decoder().layers)) + around
-    inside, outside, entry = _kept(trainee)
+    inside, outside, entry = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
         moments=8.0 * trained / shards,
@@ -111,7 +111,7 @@ def _is_factor(parameter: torch.Tensor, embedding: torch.Tensor, head: torch.Ten
     return parameter.ndim >= 2 and (parameter is head or parameter is not embedding)
 
 
-def _kept(trainee: Trainee) -> tuple[float, float, float]:
+def _bytes_kept(trainee: Trainee) -> tuple[float, float, float]:
     """Bytes per token kept: within layers, elsewhere, as the layers' inputs.
 
     From passes over PROBE tokens and twice as many: what does not grow with the tokens is no token's, above all the
@@ -142,7 +142,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
         where.append("inside")
 
     documents = [([1] * (tokens // 2), [0] * (tokens // 2))] * 2
-    batch = (packed(documents) if trainee.attention is not None else padded(documents, 0)).to(trainee.device)
+    batch = (pack(documents) if trainee.attention is not None else pad_rows(documents, 0)).to(trainee.device)
     before = randomness.tensors(trainee.device)
     with ExitStack() as held:
         for layer in trainee.model.get_decoder().layers:

@@ -32,7 +32,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("__init__", "task"))
 
 
-def listed() -> list[Listed]:
+def list_tasks() -> list[Listed]:
     """Every task, for people."""
     return [_read(name) for name in names()]
 

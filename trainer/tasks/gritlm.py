@@ -20,17 +20,17 @@ import torch
 from trainer.data import tokens
 from trainer.data.batches import Batch, epoch_rows, groups
 from trainer.data.dialogue import encode_rows
-from trainer.data.examples import existing
+from trainer.data.examples import existing_files
 from trainer.data.heldout import HeldOut, split_numbers
 from trainer.data.intheloop import InTheLoop
 from trainer.data.pairs import Document, PairBatch, PairSource, Pooled
-from trainer.data.pairtexts import GENERATIVE, Catalogue, Item, catalogue, encode_texts, encoded, items
+from trainer.data.pairtexts import GENERATIVE, Catalogue, Item, catalogue, encode_pairs, encode_texts, items
 from trainer.data.source import NoValidation, Prepared, Validation
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model.build import Trainee
-from trainer.model.contrastive import embedded, info_nce, joined, joined_targets, mean_pooled, processes
+from trainer.model.contrastive import embed_rows, gather_rows, info_nce, joined_targets, mean_pooled, processes
 from trainer.settings import Settings
 from trainer.tasks.task import Task
 from trainer.validation.retrieval import HeldOutPairs
@@ -54,7 +54,7 @@ class Gritlm(Task):
 
     def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
         """Tokenise (once, cached by content) and plan the steps."""
-        files = existing(settings.data)
+        files = existing_files(settings.data)
         tokenizer = load_tokenizer(settings, workload)
         content = _fingerprint(files, tokenizer, settings)
         documents: InFolder | InTheLoop
@@ -65,7 +65,7 @@ class Gritlm(Task):
             drawn, lengths = catalogue(documents.roles()), found.lengths
         else:
             rows = [item for row in items(files, settings) for item in row]
-            documents = InTheLoop(rows, partial(_encoded, tokenizer, settings))
+            documents = InTheLoop(rows, partial(_encode, tokenizer, settings))
             drawn, lengths = catalogue([role for role, _, _ in rows]), None
         self.check_validation(settings)
         drawn, judged = _shared_out(drawn, settings)
@@ -79,7 +79,7 @@ class Gritlm(Task):
         source = PairSource(documents, drawn, rows_of, settings, pad)
         others: Any = documents
         if settings.eval_data:
-            files = existing(settings.eval_data)
+            files = existing_files(settings.eval_data)
             facts["eval_fingerprint"] = other = _fingerprint(files, tokenizer, settings)
             others, judged = _folder(files, other, tokenizer, settings)
         held: Validation = NoValidation()
@@ -107,19 +107,19 @@ class Gritlm(Task):
             with trainee.computing():
                 return mean_pooled(trainee.hidden(row.batch, causal=False), row)
 
-        vectors = embedded(
+        vectors = embed_rows(
             pairs.rows, embed, again=pairs.again or (settings.gradcache_chunk > 0 and len(pairs.rows) > 1)
         )
         queries, passages = vectors[: pairs.queries], vectors[len(vectors) if pairs.idle else pairs.queries :]
         targets = joined_targets(pairs.targets, len(passages))
-        total = info_nce(queries, joined(passages), targets, settings.temperature)
+        total = info_nce(queries, gather_rows(passages), targets, settings.temperature)
         return total * (pairs.factor * processes())
 
 
 def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
-    return tokens.cached(cache / content[:32], lambda: encoded(files, tokenizer, settings))
+    return tokens.cached_tokens(cache / content[:32], lambda: encode_pairs(files, tokenizer, settings))
 
 
 def _folder(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[InFolder, Catalogue]:
@@ -208,7 +208,7 @@ class Generative:
         return found
 
 
-def _encoded(tokenizer: Any, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:
+def _encode(tokenizer: Any, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:
     if chosen and chosen[0][0] == GENERATIVE:  # a micro-batch is of one kind
         return list(encode_rows(((place, row) for _, place, row in chosen), tokenizer, settings))
     return list(encode_texts([(place, text) for _, place, text in chosen], tokenizer))

@@ -14,7 +14,7 @@ from typing import Any
 
 from trainer.data import tokens
 from trainer.data.batches import PaddedSource
-from trainer.data.examples import existing
+from trainer.data.examples import existing_files
 from trainer.data.heldout import HeldOutRows
 from trainer.data.intheloop import InTheLoop
 from trainer.data.shardrows import ShardSource
@@ -82,10 +82,10 @@ class Pretrain(Task):
         return Prepared(source, tokenizer, self.identity(facts["fingerprint"], settings), facts, held)
 
     def _in_the_loop(self, settings: Settings, tokenizer: Any) -> Prepared:
-        files = existing(settings.data)
+        files = existing_files(settings.data)
         content = tokens.fingerprint(files, tokenizer_fingerprint(tokenizer), settings.text_field)
         found = [text for _, text in texts(files, settings.text_field) if text.strip()]
-        examples = InTheLoop(found, partial(_cut, tokenizer, settings.tokens_per_row))
+        examples = InTheLoop(found, partial(_cut_documents, tokenizer, settings.tokens_per_row))
         source = PaddedSource(
             examples, settings.examples_per_batch, settings.accumulate, settings.seed, pad_id(tokenizer)
         )
@@ -110,7 +110,7 @@ def _held_out(folders: list[Shards], settings: Settings) -> HeldOutRows:
     return HeldOutRows(ShardSource(shards, replace(settings, accumulate=1, seed=0)))
 
 
-def _cut(tokenizer: Any, width: int, found: list[str]) -> list[tokens.Encoded]:
+def _cut_documents(tokenizer: Any, width: int, found: list[str]) -> list[tokens.Encoded]:
     """Documents with their end token, cut to `width` ids, all of them trained."""
     rows = tokenizer(found, add_special_tokens=False)["input_ids"]
     cut = [[*ids, tokenizer.eos_token_id][:width] for ids in rows]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data import tokens
-from trainer.data.examples import Row, existing
+from trainer.data.examples import Row, existing_files
 from trainer.data.heldout import split_numbers
 from trainer.data.source import Prepared
 from trainer.data.tokenizer import load_tokenizer
@@ -54,8 +54,8 @@ class Rft(Task):
             rows, prompts = read_prompts(files, tokenizer, settings, judge)
             rows, prompts, held = _held_out(rows, prompts, tokenizer, settings, judge)
             identity = _identity(files, tokenizer, settings, workload)
-            done = _sampled(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
-            summary = _judged(folder, identity, done, rows, judge, settings)
+            done = _sample(folder / "samples.jsonl", identity, prompts, tokenizer, settings, workload)
+            summary = _judge(folder, identity, done, rows, judge, settings)
         accepted, rank = str(folder / "accepted.jsonl"), lora.rank_of(settings, self.adapter_rank)
         mine = replace(settings, data=(accepted,), lora_rank=rank, eval_share=0.0, eval_data=(), early_stopping=0)
         prepared = Sft().prepare(mine, workload)
@@ -64,7 +64,7 @@ class Rft(Task):
             return prepared
         prepared.facts["eval_examples"] = len(held.rows)
         if settings.eval_data:
-            prepared.facts["eval_fingerprint"] = tokens.fingerprint(existing(settings.eval_data))
+            prepared.facts["eval_fingerprint"] = tokens.fingerprint(existing_files(settings.eval_data))
         return replace(prepared, scores=held)
 
 
@@ -74,7 +74,7 @@ def _held_out(
     """(rows and prompts to train on, those that the acceptance rate is taken on)."""
     if settings.eval_data:
         return rows, prompts, HeldOutPrompts(
-            *read_prompts(existing(settings.eval_data), tokenizer, settings, judge), settings
+            *read_prompts(existing_files(settings.eval_data), tokenizer, settings, judge), settings
         )  # fmt: skip
     if not settings.eval_share:
         return rows, prompts, None
@@ -83,7 +83,7 @@ def _held_out(
     return [rows[n] for n in trained], [prompts[n] for n in trained], judged
 
 
-def _sampled(
+def _sample(
     path: Path,
     identity: str,
     prompts: list[list[int]],
@@ -116,7 +116,7 @@ def _sampled(
     return done
 
 
-def _judged(
+def _judge(
     folder: Path, identity: str, done: list[Done], rows: list[Row], judge: Checker, settings: Settings
 ) -> dict[str, Any]:
     """The summary, written beside accepted.jsonl; nothing is judged twice."""

@@ -12,11 +12,11 @@ from trainer.compute.hardware import usable_cores
 from trainer.data import tokens
 from trainer.data.batches import PackedSource, PaddedSource
 from trainer.data.dialogue import encode_rows
-from trainer.data.examples import Row, existing, read_rows
-from trainer.data.formats import described
+from trainer.data.examples import Row, existing_files, read_rows
+from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
-from trainer.data.mixture import Joined, Mixture
+from trainer.data.mixture import ConcatenatedSources, Mixture
 from trainer.data.source import NoValidation, Prepared, Source, Validation
 from trainer.data.streamed import StreamSource, fingerprint
 from trainer.data.tokenizer import load_tokenizer, pad_id
@@ -42,7 +42,7 @@ class Sft(Task):
 
     def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
         """Tokenise (once, cached by content) and plan the steps."""
-        files = existing(settings.data or ([str(workload.data)] if workload else []))
+        files = existing_files(settings.data or ([str(workload.data)] if workload else []))
         tokenizer = load_tokenizer(settings, workload)
         self.check_validation(settings)
         if settings.streaming:
@@ -50,17 +50,17 @@ class Sft(Task):
         content = _fingerprint(files, tokenizer, settings)
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content}
-        facts["formats"] = described(files, settings)
+        facts["formats"] = describe_formats(files, settings)
         if not settings.pretokenize:
-            rows = InTheLoop(list(read_rows(files)), partial(_encoded, tokenizer, settings))
-            return Prepared(_padded(rows, tokenizer, settings), tokenizer, identity, facts)
+            rows = InTheLoop(list(read_rows(files)), partial(_encode, tokenizer, settings))
+            return Prepared(_pad(rows, tokenizer, settings), tokenizer, identity, facts)
         parts = (
             [_tokens([path], _fingerprint([path], tokenizer, settings), tokenizer, settings) for path in files]
             if (settings.data_weights)
             else [_tokens(files, content, tokenizer, settings)]
         )
         reused, drawn = all(kept for _, kept in parts), None
-        found: Any = parts[0][0] if len(parts) == 1 else Joined([part for part, _ in parts])
+        found: Any = parts[0][0] if len(parts) == 1 else ConcatenatedSources([part for part, _ in parts])
         if settings.data_weights:
             drawn = _mixture([len(part) for part, _ in parts], settings)
         facts.update(examples=len(found), tokens=int(found.lengths.sum()), reused_tokens=reused)
@@ -71,7 +71,7 @@ class Sft(Task):
             held = _held_out(left, tokenizer, settings)
             facts.update(eval_examples=len(left))
         if not settings.packing:
-            return Prepared(_padded(examples, tokenizer, settings), tokenizer, identity, facts, held)
+            return Prepared(_pad(examples, tokenizer, settings), tokenizer, identity, facts, held)
         source = PackedSource(examples, settings.tokens_per_row, settings.accumulate, settings.seed, drawn)
         total = int((examples.lengths if drawn is None else examples.lengths[drawn(0)]).sum())
         facts["packing_efficiency"] = round(total / (len(source.rows(0)) * settings.tokens_per_row), 4)
@@ -87,7 +87,7 @@ class Sft(Task):
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
         source = StreamSource(files, tokenizer, settings, identity)
-        facts["formats"] = described(files, settings)
+        facts["formats"] = describe_formats(files, settings)
         return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
 
 
@@ -95,7 +95,7 @@ def _of_its_own(facts: dict[str, Any], tokenizer: Any, settings: Settings) -> Va
     """The validation data that is given as files, if it is; what is found goes into the facts."""
     if not settings.eval_data:
         return NoValidation()
-    files = existing(settings.eval_data)
+    files = existing_files(settings.eval_data)
     facts["eval_fingerprint"] = _fingerprint(files, tokenizer, settings)
     found, _ = _tokens(files, facts["eval_fingerprint"], tokenizer, settings)
     facts["eval_examples"] = len(found)
@@ -115,7 +115,7 @@ def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings)
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
     workers = worker_count(settings.tokenize_workers, files, usable_cores())
-    return tokens.cached(
+    return tokens.cached_tokens(
         cache / content[:32], lambda: encode_in_processes(read_rows(files), tokenizer, settings, workers)
     )
 
@@ -140,12 +140,12 @@ def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _padded(examples: Any, tokenizer: Any, settings: Settings) -> Source:
+def _pad(examples: Any, tokenizer: Any, settings: Settings) -> Source:
     size, accumulate = settings.examples_per_batch, settings.accumulate
     return PaddedSource(examples, size, accumulate, settings.seed, pad_id(tokenizer))
 
 
-def _encoded(tokenizer: Any, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
+def _encode(tokenizer: Any, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
     found = list(encode_rows(rows, tokenizer, settings))
     if len(found) < len(rows):  # the plan was made before anybody could know
         raise TrainerError(

@@ -194,7 +194,7 @@ def settings_of(given: argparse.Namespace) -> Settings:
 def _title_and_examples(task: str) -> tuple[str, list[str]]:
     if task in TITLES:
         return TITLES[task], ["example:", f"  {program()} {task} {PREPARE}"]
-    (known,) = (listed for listed in tasks.listed() if listed.name == task)
+    (known,) = (listed for listed in tasks.list_tasks() if listed.name == task)
     rest = known.example.partition(MODULE)[2]
     return known.title, [
         "examples:", f"  {program()}{rest}", f"  torchrun --nproc-per-node 2 -m trainer{rest}",
@@ -204,7 +204,7 @@ def _title_and_examples(task: str) -> tuple[str, list[str]]:
 
 def _all_tasks() -> list[str]:
     lines = [f"tasks ({program()} TASK --help shows the options of one):"]
-    for task in tasks.listed():
+    for task in tasks.list_tasks():
         lines += [
             f"  {task.name:<10} {_uncapitalised(task.title)}",
             f"             {task.example.replace(MODULE, program())}",

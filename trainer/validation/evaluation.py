@@ -19,7 +19,7 @@ import torch
 from trainer.compute import oom
 from trainer.data.counts import Counts
 from trainer.data.source import Share
-from trainer.measure.progress import continued
+from trainer.measure.progress import open_to_continue
 from trainer.state import Run
 from trainer.validation import best, samples
 
@@ -109,7 +109,7 @@ class Evaluation:
         paths = [self._folder / name for name in ("evaluations.jsonl", "samples.jsonl")]
         for path in paths:
             if path.exists():
-                continued(path, run.position.step).close()
+                open_to_continue(path, run.position.step).close()
         if not paths[0].exists():
             return []
         return [json.loads(line) for line in paths[0].read_text(encoding="utf-8").splitlines()]
@@ -122,7 +122,7 @@ def loss_of(run: Run, data: Any) -> tuple[float, int]:
     for place, number in enumerate(numbers):
         batch = data[number]
         total = torch.zeros((), device=run.trainee.device)
-        for piece in oom.cut(batch, run.slots_limit):
+        for piece in oom.cut_batch(batch, run.slots_limit):
             moved = piece.to(run.trainee.device)
             total = total + run.group.compute(run.task.token_loss, run.trainee, moved, run.settings, 1.0)
         if not (idle and place == len(numbers) - 1):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from trainer.data.batches import groups
-from trainer.data.pairs import Document, Pooled, chunks, pooled
+from trainer.data.pairs import Document, Pooled, chunks, pool_documents
 from trainer.data.pairtexts import Query
 from trainer.data.source import Share
 from trainer.model.contrastive import mean_pooled
@@ -48,8 +48,8 @@ class HeldOutPairs:
     def _rows(self, indices: Sequence[int], fill: bool) -> list[Pooled]:
         documents: list[Document] = self.documents.examples(indices)
         if self.pad is not None:
-            return [pooled(part, self.pad) for part in groups(documents, self.size)]
-        return [pooled(part, None, self.budget if fill else 0) for part in chunks(documents, self.budget)]
+            return [pool_documents(part, self.pad) for part in groups(documents, self.size)]
+        return [pool_documents(part, None, self.budget if fill else 0) for part in chunks(documents, self.budget)]
 
 
 def embedded(run: Run, rows: Sequence[Pooled]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from trainer.data.batches import Batch, packed, padded
+from trainer.data.batches import Batch, pack, pad_rows
 from trainer.data.dialogue import prompt_text
 from trainer.data.examples import read_rows
 from trainer.data.tokenizer import pad_id
@@ -80,10 +80,10 @@ def _batch(run: Run, documents: list[list[int]], fill: int) -> Batch:
     arrays = [(np.asarray(ids, dtype=np.int64), np.ones(len(ids), np.int64)) for ids in documents]
     lengths = [len(ids) for ids in documents]
     if run.trainee.attention is None:
-        batch = padded(arrays, pad_id(run.prepared.tokenizer))
+        batch = pad_rows(arrays, pad_id(run.prepared.tokenizer))
         last = np.arange(len(lengths)) * max(lengths) + np.asarray(lengths) - 1
     else:
-        batch, last = packed(arrays, fill), np.cumsum(lengths) - 1
+        batch, last = pack(arrays, fill), np.cumsum(lengths) - 1
     from dataclasses import replace
 
     return replace(batch, positions=torch.from_numpy(last))

@@ -15,7 +15,7 @@ from pathlib import Path
 from envdoctor.errors import Trouble
 from envdoctor.facts.images.shell import Command, commands
 from envdoctor.facts.images.words import Word, interpolated
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 INSTRUCTIONS = frozenset(
@@ -27,7 +27,7 @@ _OPTION = Pattern(r"\s*--(?P<name>[a-z][a-z-]*)(?:=(?P<value>\S+))?(?=\s|\\)")
 _SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Instruction:
     """One instruction; ``text`` holds its lines as they stand, comments between them blanked."""
 
@@ -42,7 +42,7 @@ class Instruction:
         return tuple(value for key, value in self.options if key == name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stage:
     """One FROM and what follows it. ``parent`` is the stage that it goes on from, None for an image from elsewhere."""
 
@@ -56,7 +56,7 @@ class Stage:
     environment: Mapping[str, Word] = field(default_factory=dict)  # ENV alone, its parents' too, each with its line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Dockerfile:
     path: str
     stages: tuple[Stage, ...]

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import Trouble
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 DEPTH = 40
 ENTRIES = 20_000  # of a whole file, each alias counted once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Node:
     """A value: text, a list or a mapping; ``line`` counts from 1. Of a mapping's entries the key's line is kept too."""
 

@@ -11,10 +11,10 @@ from dataclasses import field
 
 from envdoctor.facts.images.documents import Node, read, read_with_comments
 from envdoctor.facts.images.words import Word, interpolated
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mount:
     """A folder of the host that is mounted: written to, unless ``read_only``."""
 
@@ -24,7 +24,7 @@ class Mount:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Service:
     """One container as a file starts it. A ``Word`` is a setting and the line that it stands on."""
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from envdoctor.facts.images.words import Word, interpolated
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 _OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Command:
     """One command: its words, and the variables set before them for it alone (``MAX_JOBS=4 pip install x``)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 _VARIABLE = Pattern(
@@ -12,7 +12,7 @@ _VARIABLE = Pattern(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Word:
     """A piece of text with its variables put in; ``line`` counts from 1."""
 

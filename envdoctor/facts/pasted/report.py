@@ -35,7 +35,7 @@ from envdoctor.facts.pasted.formats import (
     xformers_info,
 )
 from envdoctor.facts.pasted.page import Page
-from envdoctor.facts.pasted.unwrap import cut, unwrap
+from envdoctor.facts.pasted.unwrap import cut_lines, unwrap
 
 CHARACTERS = 4 * 1024 * 1024
 """Reports end well below 1 MiB; more is a log or no report at all."""
@@ -91,7 +91,7 @@ def read(text: str) -> Facts:
     strange = sum(character == "\x00" or character == "\ufffd" for character in sample)
     if strange > max(4, len(sample) // 50):
         raise Trouble("this is not text", remedy=_REMEDY)
-    lines = unwrap(scrub.without_secrets(cut(text), opaque=False))
+    lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))
     if len(lines) > LINES:
         raise Trouble(f"the report has more than {LINES:,} lines", remedy="Paste only the report, not the whole log.")
     page, draft = Page(lines), Draft()

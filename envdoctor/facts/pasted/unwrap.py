@@ -39,7 +39,7 @@ _VALUE = re.compile(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{
 _ANSWER = re.compile(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
 
 
-def cut(text: str) -> str:
+def cut_lines(text: str) -> str:
     """The text with line breaks as they were meant, and no line longer than LINE characters; the rest of it is lost."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     if text.count("\\n") > max(8, 4 * text.count("\n")):  # a JSON string of a report
@@ -51,14 +51,14 @@ def cut(text: str) -> str:
 
 
 def unwrap(text: str) -> list[str]:
-    """The lines of a text that was `cut`, without their wrapping. Lost breaks of a flattened report are put back."""
+    """The lines of a text (after `cut_lines`) without their wrapping; a flattened report gets its breaks back."""
     text = _CONTROL.sub("", _BARE_COLOUR.sub("", _ANSI.sub("", text)))
     text = _SPACE.sub(" ", text)
     text = html.unescape(_TAG.sub("", text))
     lines = []
     for line in _CONTROL.sub("", text).split("\n"):
-        lines += _flattened(_line(line[:LINE]))
-    return _answered(lines)
+        lines += _split_flat_line(_line(line[:LINE]))
+    return _join_answers(lines)
 
 
 def _without_comments(text: str) -> str:
@@ -104,21 +104,21 @@ _GLUED = re.compile(
 )
 
 
-def _flattened(line: str) -> list[str]:
+def _split_flat_line(line: str) -> list[str]:
     """A report whose line breaks were lost holds several known keys in one line: put the breaks back."""
     if len(line) < 60 or (sum(key in line for key in _KEYS) < 3 and line.count("[pip3] ") + line.count("[conda] ") < 2):
         return [line]
     return [part.strip() for part in _GLUED.sub("\n", line).split("\n")]
 
 
-def _answered(lines: list[str]) -> list[str]:
+def _join_answers(lines: list[str]) -> list[str]:
     """``>>> torch.version.cuda`` with its answer in the next line becomes ``torch.version.cuda: 12.1``."""
     answered: list[str] = []
     asked, plainly = "", True
     for line in lines:
         prompt, bare = _PROMPT.fullmatch(line), _BARE.fullmatch(line)
         if prompt or bare:
-            asked = _asked((prompt or bare)["code"])  # type: ignore[index]
+            asked = _printed_expression((prompt or bare)["code"])  # type: ignore[index]
             plainly = prompt is not None
             if bare and not prompt:
                 answered.append(line)
@@ -131,7 +131,7 @@ def _answered(lines: list[str]) -> list[str]:
     return answered
 
 
-def _asked(code: str) -> str:
+def _printed_expression(code: str) -> str:
     """The expression whose value the next line shows, or "" for a statement that prints nothing."""
     code = code.strip().rstrip(";")
     found = re.fullmatch(r"print\((.*)\)", code)

@@ -48,7 +48,7 @@ def main(answer_path: str) -> None:
         tell(
             driver=query(nvml.nvmlSystemGetDriverVersion),
             library=query(nvml.nvmlSystemGetNVMLVersion),
-            cuda=_dotted(query(nvml.nvmlSystemGetCudaDriverVersion_v2)),
+            cuda=_dotted_version(query(nvml.nvmlSystemGetCudaDriverVersion_v2)),
         )
         count = query(nvml.nvmlDeviceGetCount) or 0
         tell(count=count)
@@ -146,7 +146,7 @@ def identity(uuid: str) -> str:
 def reasons(handle: Any) -> list[str] | None:
     """Why the clocks are not at their highest; the call was renamed with driver 535."""
     for name in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
-        mask = query(getattr(nvml, name, _missing), handle)
+        mask = query(getattr(nvml, name, _no_reading), handle)
         if mask is not None:
             return [word for bit, word in REASONS.items() if mask & bit]
     return None
@@ -228,7 +228,7 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _dotted(version: int | None) -> str | None:
+def _dotted_version(version: int | None) -> str | None:
     return "%d.%d" % (version // 1000, version % 1000 // 10) if version else None
 
 
@@ -244,7 +244,7 @@ def _virtual(mode: int | None) -> bool | None:
     return None if mode is None else mode != 0
 
 
-def _missing(*_: Any) -> None:
+def _no_reading(*_: Any) -> None:
     return None
 
 

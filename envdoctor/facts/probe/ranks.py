@@ -70,7 +70,7 @@ def lead(
     backend = "" if answer["missing"] else "nccl" if cuda and distributed.is_nccl_available() else "gloo"
     store.set("go", backend)
     if backend:
-        told = bounded(distributed, torch, store, request, backend, end - request["seconds"] * 0.2)
+        told = reduce_within(distributed, torch, store, request, backend, end - request["seconds"] * 0.2)
         store.set("after0", json.dumps(told))
         names = ["after%d" % rank for rank in range(world)]
         heard = collect(store, names, end - request["seconds"] * 0.1)
@@ -95,7 +95,7 @@ def follow(distributed: Any, torch: Any, store: Any, request: Any, end: Any, ans
     try:
         go = fetch(store, "go", end)
         if go:
-            told = bounded(distributed, torch, store, request, go, end - request["seconds"] * 0.2)
+            told = reduce_within(distributed, torch, store, request, go, end - request["seconds"] * 0.2)
             store.set("after%d" % request["rank"], json.dumps(told))
         answer["verdict"] = fetch(store, "verdict", end)
         store.set("read%d" % request["rank"], "1")
@@ -128,7 +128,7 @@ def fetch(store: Any, name: Any, until: Any) -> Any:
     return store.get(name).decode()
 
 
-def bounded(distributed: Any, torch: Any, store: Any, request: Any, backend: Any, until: Any) -> Any:
+def reduce_within(distributed: Any, torch: Any, store: Any, request: Any, backend: Any, until: Any) -> Any:
     """`reduce` with an end of our own: gloo's limit does not hold while it connects to an address that swallows it."""
     interface, resolves = way_to(request["address"], request["port"])
     if interface and "GLOO_SOCKET_IFNAME" not in os.environ:

@@ -53,11 +53,11 @@ def main(answer_path: str, table_path: str, device: bool) -> None:
         seconds = time.perf_counter() - started
         tell(fields={"version": str(torch.__version__), "import_seconds": round(seconds, 4), "hook": _hook()})
         tell(stage="reading torch's build")
-        tell(fields=_guarded(_BUILD, torch))
+        tell(fields=_read_fields(_BUILD, torch))
         tell(stage="reading torch's flags")
         tell(fields={"flags": _flags(torch, table_path)})
         tell(stage="reading torch's threads")
-        tell(fields=_guarded(_RUNTIME, torch))
+        tell(fields=_read_fields(_RUNTIME, torch))
         tell(stage="initialising CUDA")
         tell(fields=_cuda(torch, device, caught))
         tell(fields={"libraries": _libraries(), "warnings": caught[:20]}, stage="done")
@@ -76,7 +76,7 @@ def _leash() -> None:
         return
 
 
-def _guarded(readers: Dict[str, Callable[[Any], Any]], torch: Any) -> Dict[str, Any]:
+def _read_fields(readers: Dict[str, Callable[[Any], Any]], torch: Any) -> Dict[str, Any]:
     """Each field by its own reader: one that this torch does not offer leaves the others alone."""
     fields: Dict[str, Any] = {}
     for name, read in readers.items():

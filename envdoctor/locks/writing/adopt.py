@@ -44,7 +44,7 @@ def adopt_file(path: Path, name: str, *, folder: Path, interpreter: Interpreter,
     """
     before = _before(name, folder)
     if path.name == "uv.lock":
-        answer = _exported(path, sources)
+        answer = _export_uv_lock(path, sources)
     elif path.suffix == ".toml" and path.name.startswith("pylock."):
         answer = read_toml(path)
     elif path.suffix == ".toml":
@@ -54,12 +54,12 @@ def adopt_file(path: Path, name: str, *, folder: Path, interpreter: Interpreter,
             remedy="A lock is called pylock.toml, pylock.NAME.toml or uv.lock.",
         )
     else:
-        python, machine = _known(interpreter)
+        python, machine = _platform_of(interpreter)
         wanted = files.read(path, pythons=(python,), machines=(machine,))
         return Adopted(written=write_stack(name, wanted, folder=folder, sources=sources))
     lock = _valid(answer, path)
-    answer = trim.addressed(_with_wheels_only(answer, path), path.parent)
-    served = _covered(answer, lock, path)
+    answer = trim.with_addresses(_with_wheels_only(answer, path), path.parent)
+    served = _covered_interpreters(answer, lock, path)
     wheels = [file for package in lock.packages for file in package.wheels or ()]
     absent = any(file.path is not None and not (path.parent / file.path).is_file() for file in wheels)
     wanted = Inputs(
@@ -81,7 +81,7 @@ def adopt_environment(
     What was installed from a folder, a repository or a single file is left out, and said. Raises `Trouble` for one that
     contradicts itself, unless ``force``.
     """
-    python, machine = _known(interpreter)
+    python, machine = _platform_of(interpreter)
     pins, left_out = [], []
     for one in sorted(packages.distributions, key=lambda one: one.name):
         if one.editable or one.source is not None:
@@ -106,7 +106,7 @@ def _before(name: str, folder: Path) -> stack.Stack | None:
     return stack.load(path) if path.exists() else None
 
 
-def _known(interpreter: Interpreter) -> tuple[str, str]:
+def _platform_of(interpreter: Interpreter) -> tuple[str, str]:
     python, machine = place(interpreter)
     if python not in PYTHONS or machine not in MACHINES or interpreter.markers.get("sys_platform") != "linux":
         raise Trouble(
@@ -124,7 +124,7 @@ def _pins(packages: Iterable[Resolved], served: Iterable[Interpreter]) -> Iterat
         yield f"{package.name}=={package.version}{where}"
 
 
-def _exported(path: Path, sources: Sources) -> dict[str, Any]:
+def _export_uv_lock(path: Path, sources: Sources) -> dict[str, Any]:
     """A uv.lock as a pylock dict, by uv itself and without a network."""
     uv = find_uv()
     if uv is None:
@@ -176,10 +176,10 @@ def _with_wheels_only(answer: Mapping[str, Any], path: Path) -> dict[str, Any]:
     return {**answer, "packages": [dict(package) for package in answer["packages"]]}
 
 
-def _covered(answer: Mapping[str, Any], lock: Pylock, path: Path) -> tuple[Interpreter, ...]:
+def _covered_interpreters(answer: Mapping[str, Any], lock: Pylock, path: Path) -> tuple[Interpreter, ...]:
     """The interpreters that the lock says it serves and has wheels for, as whole rows of Pythons and machines."""
     said: Sequence[Interpreter] = served_by(lock.requires_python, lock.environments)
-    missing = trim.uncovered(trim.read(answer, said), said)
+    missing = trim.uncovered_places(trim.read(answer, said), said)
     covered = [one for one in said if place(one) not in missing]
     machines = {machine for _, machine in map(place, covered)}
     pythons = {python for python, _ in map(place, covered)}

@@ -50,7 +50,7 @@ def _walk(
 ) -> None:
     python, machine = place(one)
     todo: list[tuple[Resolved | None, Requirement]] = [
-        (None, wish) for wish in parse(roots) if _needed(wish, one, ("",))
+        (None, wish) for wish in parse(roots) if _is_needed(wish, one, ("",))
     ]
     seen: set[tuple[str, frozenset[str]]] = set()
     while todo:
@@ -70,7 +70,7 @@ def _walk(
             continue
         seen.add(visit)
         extras = ("", *sorted(wish.extras))
-        todo += [(package, further) for further in parse(package.requires) if _needed(further, one, extras)]
+        todo += [(package, further) for further in parse(package.requires) if _is_needed(further, one, extras)]
 
 
 def parse(lines: Iterable[str]) -> Iterable[Requirement]:
@@ -82,5 +82,5 @@ def parse(lines: Iterable[str]) -> Iterable[Requirement]:
             continue
 
 
-def _needed(wish: Requirement, one: Interpreter, extras: Iterable[str]) -> bool:
+def _is_needed(wish: Requirement, one: Interpreter, extras: Iterable[str]) -> bool:
     return wish.marker is None or holds(wish.marker, one, extras)

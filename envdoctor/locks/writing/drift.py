@@ -41,7 +41,7 @@ class Drift:
 def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iterable[Target]) -> Drift:
     """Resolve the stack's requirements again and compare; changes nothing. Raises `Trouble` when nothing resolves."""
     locked = _newest((str(package.name), str(package.version)) for package in found.lock.packages)
-    newest = _resolved(inputs, sources)
+    newest = _resolve(inputs, sources)
     newer = {
         name: Newer(name=name, locked=str(locked[name]), newest=str(version))
         for name, version in newest.items()
@@ -49,8 +49,8 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
     }
     unknown = ""
     try:
-        loose = tuple(_loosened(requirement) for requirement in inputs.requirements)
-        freest = _resolved(replace(inputs, requirements=loose, exclude_newer=None), sources)
+        loose = tuple(_loosen(requirement) for requirement in inputs.requirements)
+        freest = _resolve(replace(inputs, requirements=loose, exclude_newer=None), sources)
     except Trouble as error:
         freest, unknown = {}, error.problem
     for name, version in freest.items():
@@ -71,12 +71,12 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
     )
 
 
-def _loosened(requirement: str) -> str:
+def _loosen(requirement: str) -> str:
     """At least the pinned version; a local label ("+cpu") may only be asked for exactly, so it goes."""
     return re.sub(r"(?<![=!])==([^=,;\s+]+)(\+[A-Za-z0-9.]+)?", r">=\1", requirement)
 
 
-def _resolved(inputs: Inputs, sources: Sources) -> dict[str, Version]:
+def _resolve(inputs: Inputs, sources: Sources) -> dict[str, Version]:
     packages = trim.read(resolve(inputs, sources), inputs.served)
     return _newest((package.name, package.version) for package in packages)
 

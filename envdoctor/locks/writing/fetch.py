@@ -163,7 +163,7 @@ def _addresses(missing: Sequence[Locked], interpreter: Interpreter, sources: Sou
         # An index by itself has some of them: ask for each alone, or the one it lacks would spoil the answer.
         for pins in [left] if number == 0 else [(pin,) for pin in left]:
             try:
-                found |= _answered(pins, interpreter, view)
+                found |= _wheel_addresses(pins, interpreter, view)
             except Unreachable:
                 raise  # each index by itself would be waited for as long: minutes, for what one attempt has said
             except Trouble as error:
@@ -187,7 +187,7 @@ def _views(sources: Sources) -> Iterator[Sources]:
             yield replace(sources, uv=alone | ({"UV_DEFAULT_INDEX": index} if index else {}))
 
 
-def _answered(pins: Sequence[Locked], interpreter: Interpreter, sources: Sources) -> dict[str, str]:
+def _wheel_addresses(pins: Sequence[Locked], interpreter: Interpreter, sources: Sources) -> dict[str, str]:
     python, machine = place(interpreter)
     exact = Inputs(
         requirements=tuple(f"{pin.name}=={pin.version}" for pin in pins),

@@ -62,7 +62,7 @@ def read(path: Path, **defaults: tuple[str, ...]) -> Inputs:
             else:
                 options += _option(words, file, number)
         else:
-            requirements.append(_checked(line, file, number))
+            requirements.append(_check_requirement(line, file, number))
     if not requirements:
         raise Trouble("no requirements in it", file=path, remedy="Name at least one package.")
     said = {**defaults, **_block(path)}
@@ -107,7 +107,7 @@ def _option(words: list[str], file: Path, number: int) -> list[str]:
     )
 
 
-def _checked(line: str, file: Path, number: int) -> str:
+def _check_requirement(line: str, file: Path, number: int) -> str:
     where = f"line {number}"
     try:
         requirement = Requirement(line)
@@ -134,10 +134,10 @@ def _block(path: Path) -> dict[str, Any]:
         raise Trouble("the block is not closed", file=path, where=f"line {starts[0] + 1}", remedy="End it with: # ///")
     body = "\n".join(line.removeprefix("#").strip() for line in lines[starts[0] + 1 : end])
     table = parse_toml(body, path, first_line=starts[0] + 2)
-    return dict(_said(table, path, starts[0] + 1))
+    return dict(_settings(table, path, starts[0] + 1))
 
 
-def _said(table: Mapping[str, Any], path: Path, line: int) -> Iterator[tuple[str, Any]]:
+def _settings(table: Mapping[str, Any], path: Path, line: int) -> Iterator[tuple[str, Any]]:
     allowed = {"pythons": PYTHONS, "machines": (*MACHINES, *DESKTOPS)}
     for key, value in table.items():
         if key in allowed:

@@ -85,9 +85,9 @@ def write_answer(
         f"Written by: envdoctor lock {name}\n"
         "Wheels by name, size and sha256; where they come from is the installer's business."
     )
-    content = _dated(trim.document(packages, inputs.served), comment, path, before)
+    content = _with_date(trim.document(packages, inputs.served), comment, path, before)
     changed = before is None or path.read_text("utf-8") != content
-    after = _put(path, content) if changed else before
+    after = _write_lock(path, content) if changed else before
     assert after is not None
     return Written(
         stack=after,
@@ -98,7 +98,7 @@ def write_answer(
     )
 
 
-def _dated(lock: Mapping[str, Any], comment: str, path: Path, before: Stack | None) -> str:
+def _with_date(lock: Mapping[str, Any], comment: str, path: Path, before: Stack | None) -> str:
     """The lock's text with the day (UTC) it was resolved: the day it became what it is, if nothing else has changed."""
     own = dict(before.lock.tool or {}).get("envdoctor") if before else None
     said = own.get("resolved") if isinstance(own, Mapping) else None
@@ -129,7 +129,7 @@ def complete(
     the same sha256 are taken from there. Raises `Trouble` where an interpreter would find no wheel.
     """
     packages = trim.read(answer, inputs.served)
-    for (python, machine), why in trim.uncovered(packages, inputs.served).items():
+    for (python, machine), why in trim.uncovered_places(packages, inputs.served).items():
         raise Trouble(
             f"{why} for Python {python} on {machine}",
             remedy="Serve fewer Pythons or machines, or choose another version.",
@@ -165,7 +165,7 @@ def _origins(packages: Iterable[Resolved]) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
-def _put(path: Path, content: str) -> Stack:
+def _write_lock(path: Path, content: str) -> Stack:
     """Put the text into place in one step; it must load and lint first."""
     make_folder(path.parent)
     with tempfile.TemporaryDirectory(prefix=".lock-", dir=path.parent) as folder:

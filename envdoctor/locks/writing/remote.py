@@ -59,7 +59,7 @@ class Remote:
         try:
             headers, _ = self._request(address, method="HEAD")
         except FileNotFoundError as error:
-            raise _unanswered(address, "it is not there (any more)") from error
+            raise _no_answer(address, "it is not there (any more)") from error
         length = headers.get("content-length", "")
         if not length.isdigit():
             raise Trouble(f"the server does not say how large {name_of(address)} is", exit_code=3)
@@ -97,7 +97,7 @@ class Remote:
         asking.start()
         asking.join(seconds + 1)
         if not answers:
-            raise _unanswered(address, f"its page did not come within {seconds:.0f} s")
+            raise _no_answer(address, f"its page did not come within {seconds:.0f} s")
         if isinstance(answers[0], BaseException):
             raise answers[0]
         return answers[0]
@@ -111,16 +111,16 @@ class Remote:
                 while block := answer.read1(BLOCK):
                     content += block
                     if len(content) > limit:
-                        raise _unanswered(address, f"its page is longer than {limit // 2**20} MB")
+                        raise _no_answer(address, f"its page is longer than {limit // 2**20} MB")
                     if time.monotonic() > over:
-                        raise _unanswered(address, f"its page did not come within {seconds:.0f} s")
+                        raise _no_answer(address, f"its page did not come within {seconds:.0f} s")
                 return str(answer.headers.get("Content-Type", "")), str(answer.url), bytes(content)
         except urllib.error.HTTPError as error:
             if error.code in (401, 403, 404, 410):
                 raise FileNotFoundError(address) from error
-            raise _unanswered(address, f"HTTP {error.code}") from error
+            raise _no_answer(address, f"HTTP {error.code}") from error
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _unanswered(address, str(getattr(error, "reason", error))) from error
+            raise _no_answer(address, str(getattr(error, "reason", error))) from error
 
     def content(self, address: str, *, limit: int | None) -> Iterator[bytes]:
         """The file, block by block. Raises `Trouble` as soon as it is longer than ``limit`` bytes, or ends before."""
@@ -135,14 +135,14 @@ class Remote:
                     received += len(block)
                     passed = time.monotonic() - started
                     if passed > SLOW_SECONDS and received < SLOWEST * passed:
-                        raise _unanswered(address, f"it comes at {received / passed:.0f} bytes a second")
+                        raise _no_answer(address, f"it comes at {received / passed:.0f} bytes a second")
                     if limit is not None and received > limit:
                         raise Trouble(f"{name_of(address)} is longer than the {limit} bytes locked", exit_code=3)
                     yield block
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise _unanswered(address, str(getattr(error, "reason", error))) from error
+            raise _no_answer(address, str(getattr(error, "reason", error))) from error
         if limit is not None and received < limit:
-            raise _unanswered(address, f"{received} of {limit} bytes came")
+            raise _no_answer(address, f"{received} of {limit} bytes came")
 
     def _range(self, address: str, first: int, last: int) -> bytes:
         wanted = last - first + 1
@@ -167,7 +167,7 @@ class Remote:
             except (OSError, http.client.HTTPException, ValueError) as error:  # timeouts, resets, bad certificates
                 problem = str(getattr(error, "reason", error))
             time.sleep(0.5 * 2**attempt)
-        raise _unanswered(address, problem)
+        raise _no_answer(address, problem)
 
     def _asked(
         self, address: str, method: str = "GET", headers: Mapping[str, str] | None = None
@@ -207,7 +207,7 @@ def name_of(address: str) -> str:
     return urllib.parse.unquote(urllib.parse.urlsplit(address).path.rpartition("/")[2])
 
 
-def _unanswered(address: str, problem: str) -> Trouble:
+def _no_answer(address: str, problem: str) -> Trouble:
     host = urllib.parse.urlsplit(address).hostname or "this machine"
     return Trouble(
         f"no answer about {name_of(address)} from {host}: {problem}",

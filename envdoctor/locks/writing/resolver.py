@@ -21,7 +21,7 @@ from envdoctor.facts.model import Interpreter
 from envdoctor.locks.platforms import environments, place, python_ranges
 from envdoctor.locks.stack import Stack
 from envdoctor.locks.writing.inputs import Inputs
-from envdoctor.locks.writing.trim import addressed
+from envdoctor.locks.writing.trim import with_addresses
 from envdoctor.process import Outcome, run
 from envdoctor.sources.sources import Sources
 from envdoctor.values.document import read_toml
@@ -52,10 +52,10 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None, seco
             answer.unlink(missing_ok=True)
             if keep is not None:
                 answer.write_text(_preferences(keep), "utf-8")
-            argv = _bounded(_command(inputs, sources, answer, backend))
+            argv = _limit_memory(_command(inputs, sources, answer, backend))
             attempt = run(argv, deadline=seconds, cwd=root, env=_environment(sources, root), leash=True)
             if attempt.ok:
-                return addressed(read_toml(answer), root)
+                return with_addresses(read_toml(answer), root)
             outcome = outcome or attempt
             if failure.understand(attempt.err, ()).cause == "network":
                 break  # another way to ask would wait as long
@@ -80,7 +80,7 @@ def _command(inputs: Inputs, sources: Sources, answer: Path, backend: tuple[str,
     ]  # fmt: skip
 
 
-def _bounded(argv: list[str]) -> list[str]:
+def _limit_memory(argv: list[str]) -> list[str]:
     """With a limit to its memory: an index may send without end, and uv reads on until none is left."""
     if sys.platform != "linux" or not os.access("/bin/sh", os.X_OK):
         return argv

@@ -44,8 +44,8 @@ class Resolved:
 def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resolved]:
     """The packages that any served interpreter needs, each with the wheels that any of those can use.
 
-    ``answer`` is a pylock dict whose wheels all have a ``url`` (see `addressed`). Raises `Trouble` for a wheel without
-    sha256.
+    ``answer`` is a pylock dict whose wheels all have a ``url`` (see `with_addresses`). Raises `Trouble` for a wheel
+    without sha256.
     """
     ranks = {place(one): {tag: rank for rank, tag in reversed(list(enumerate(tags(one))))} for one in served}
     groups = answer.get("default-groups", ())
@@ -60,7 +60,7 @@ def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resol
     return sorted(packages, key=lambda one: (one.name, one.version))
 
 
-def addressed(answer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def with_addresses(answer: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The pylock dict with a ``url`` for every wheel; paths, which win over addresses, are relative to ``folder``."""
 
     def wheel(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _usable(wheels: Iterable[Wheel], supported: Iterable[Mapping[Tag, int]]) -> 
 
     Down an interpreter's list of tags, the first wheel for any platform ends the search: none after it is ever taken.
     """
-    read = [(wheel, *parsed[2:]) for wheel in wheels if (parsed := _parsed(wheel)) is not None]
+    read = [(wheel, *parsed[2:]) for wheel in wheels if (parsed := _parse_filename(wheel)) is not None]
     taken: dict[str, Wheel] = {}
     for ranks in supported:
         fitting = [
@@ -110,14 +110,14 @@ def _usable(wheels: Iterable[Wheel], supported: Iterable[Mapping[Tag, int]]) -> 
     return tuple(sorted(taken.values(), key=lambda wheel: wheel.name))
 
 
-def _parsed(wheel: Wheel) -> tuple[Any, Any, BuildTag, frozenset[Tag]] | None:
+def _parse_filename(wheel: Wheel) -> tuple[Any, Any, BuildTag, frozenset[Tag]] | None:
     try:
         return parse_wheel_filename(wheel.name)
     except InvalidWheelFilename:
         return None  # old names that no installer accepts either
 
 
-def uncovered(packages: Iterable[Resolved], served: Sequence[Interpreter]) -> dict[tuple[str, str], str]:
+def uncovered_places(packages: Iterable[Resolved], served: Sequence[Interpreter]) -> dict[tuple[str, str], str]:
     """The served places where some package has no wheel, and which."""
     missing: dict[tuple[str, str], str] = {}
     for one in served:

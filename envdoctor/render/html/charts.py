@@ -80,7 +80,7 @@ def distribution(rates: Sequence[float], bins: int = 24) -> str:
     return _svg(142, body, "distribution of window speeds")
 
 
-def stacked(shares: Mapping[str, float]) -> str:
+def stacked_bar(shares: Mapping[str, float]) -> str:
     """Where a step's time goes: one bar; its legend is `legend`."""
     x, body = 0.0, ""
     for name, share, colour in _parts(shares):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from envdoctor.render.fleet import named
+from envdoctor.render.fleet import list_names
 from envdoctor.render.html.style import CSS
 from envdoctor.render.html.words import safe
 
@@ -29,12 +29,16 @@ def page(found: Mapping[str, Any]) -> str:
         parts += ["<h2>Speeds</h2>", *_table(("what", "machines", "median", "range", "slow"), rows)]
     if found["differences"]:
         differences = [
-            (d["subject"], f"{d['usual']} ({d['shared']})", "; ".join(f"{o['value']}: {named(o)}" for o in d["odd"]))
+            (
+                d["subject"],
+                f"{d['usual']} ({d['shared']})",
+                "; ".join(f"{o['value']}: {list_names(o)}" for o in d["odd"]),
+            )
             for d in found["differences"]
         ]
         parts += ["<h2>Differences</h2>", *_table(("what", "most have", "but"), differences)]
     if found["group_count"] > 1:
-        groups = [(group["count"], named(group)) for group in found["groups"]]
+        groups = [(group["count"], list_names(group)) for group in found["groups"]]
         parts += [f"<h2>{found['group_count']} groups</h2>", *_table(("machines", "who"), groups)]
     if found["unread"]["count"]:
         parts += [

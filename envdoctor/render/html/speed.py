@@ -42,7 +42,7 @@ def section(speed: Mapping[str, Any]) -> Iterator[str]:
         yield figure(charts.distribution(every), "Distribution of window speeds")
     if any(speed.get("breakdown", {}).values()):
         caption = f"Where a step's time goes: {about.get('diagnosis', '')}"
-        yield figure(charts.stacked(speed["breakdown"]), caption, charts.legend(speed["breakdown"]))
+        yield figure(charts.stacked_bar(speed["breakdown"]), caption, charts.legend(speed["breakdown"]))
     yield from _roofline(speed)
 
 

@@ -59,7 +59,7 @@ def within(place: str, *, dark: tuple[str, ...] = (), light: tuple[str, ...] = (
 
     ``dark`` and ``light`` are selectors of pages that have a theme of their own; without one, the reader's holds.
     """
-    rules = re.sub(r"(?m)(^|\}\s*|\{\s+)(?=[.*a-z][^{}]*\{)([^{}@]+)\{", lambda found: _placed(found, place), RULES)
+    rules = re.sub(r"(?m)(^|\}\s*|\{\s+)(?=[.*a-z][^{}]*\{)([^{}@]+)\{", lambda found: _place(found, place), RULES)
     sheet = [f"{place} {{ color-scheme: light dark; {LIGHT} }}"]
     sheet.append(f"@media (prefers-color-scheme: dark) {{ {place} {{ {DARK} }} }}")
     sheet += [f"{theme} {place} {{ color-scheme: light; {LIGHT} }}" for theme in light]
@@ -67,6 +67,6 @@ def within(place: str, *, dark: tuple[str, ...] = (), light: tuple[str, ...] = (
     return "\n".join([*sheet, rules.strip()])
 
 
-def _placed(found: re.Match[str], place: str) -> str:
+def _place(found: re.Match[str], place: str) -> str:
     names = (name.strip() for name in found[2].split(","))
     return found[1] + ", ".join(place if name == "body" else f"{place} {name}" for name in names) + " {"

@@ -91,7 +91,7 @@ def _cudnn(facts: Facts) -> Numbers | None:
 
 def _newer(facts: Facts, target: Target) -> Iterator[Pin]:
     """The stack's own cuDNN, with the torch that asks for it, where that is a mended one."""
-    pins = remedies.locked(target, known(facts.packages), "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "torch")
+    pins = remedies.locked_pins(target, known(facts.packages), "nvidia-cudnn-cu13", "nvidia-cudnn-cu12", "torch")
     if any(pin.name != "torch" and numbers(pin.version)[:2] >= _MENDED for pin in pins):
         yield from pins
 

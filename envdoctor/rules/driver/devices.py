@@ -33,22 +33,24 @@ def devices(facts: Facts, target: Target) -> Findings:
         raise Skip("the target trains on the CPU")
     driver, launcher, variables = known(facts.driver), known(facts.launcher), known(facts.variables)
     if hidden := hidden_by(facts):
-        yield _hidden(hidden, "hides every GPU")
+        yield _devices_hidden(hidden, "hides every GPU")
         return
     value = (variables or {}).get("CUDA_VISIBLE_DEVICES", "")
     if _LISTED.fullmatch(value.strip()) and value.strip():
-        yield _hidden(f"CUDA_VISIBLE_DEVICES={value}", "is written as a list and names no device")
+        yield _devices_hidden(f"CUDA_VISIBLE_DEVICES={value}", "is written as a list and names no device")
         return
     gpu_ids = launcher.settings.get("gpu_ids", "") if launcher else ""
     if _LISTED.fullmatch(gpu_ids.strip()):
-        yield _hidden(f"gpu_ids: {gpu_ids}", "becomes CUDA_VISIBLE_DEVICES, where a bracketed list names no device")
+        yield _devices_hidden(
+            f"gpu_ids: {gpu_ids}", "becomes CUDA_VISIBLE_DEVICES, where a bracketed list names no device"
+        )
         return
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
-    if driver is not None and not works and (lost := _lost(facts, driver)):
-        yield _taken(lost)
+    if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
+        yield _devices_taken(lost)
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
-        yield _denied(driver.device_denied)
+        yield _devices_denied(driver.device_denied)
         return
     said = anywhere(facts, *_SAYS)
     if driver is None and said is None:
@@ -60,10 +62,10 @@ def devices(facts: Facts, target: Target) -> Findings:
     absent = absent and facts.origin.kind != "pasted"
     wanted = not target.is_cpu or (driver is not None and bool(driver.pci) and bool(torch_cuda(facts)))
     if said is not None or (absent and wanted and not wsl):
-        yield _absent(facts, said)
+        yield _devices_absent(facts, said)
 
 
-def _hidden(setting: str, how: str) -> Finding:
+def _devices_hidden(setting: str, how: str) -> Finding:
     return finding(
         subject="CUDA_VISIBLE_DEVICES",
         actual=setting,
@@ -81,7 +83,7 @@ def _hidden(setting: str, how: str) -> Finding:
     )
 
 
-def _lost(facts: Facts, driver: Driver) -> str:
+def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
     """What shows that a running container had its GPU taken away: NVML's own words, or that root itself is refused."""
     host = known(facts.host)
     said = _LOST.search(driver.smi or "") or anywhere(facts, _LOST)
@@ -91,7 +93,7 @@ def _lost(facts: Facts, driver: Driver) -> str:
     return f"{driver.device_denied[0]}: refused, for root as well" if root and driver.device_denied else ""
 
 
-def _taken(lost: str) -> Finding:
+def _devices_taken(lost: str) -> Finding:
     return finding(
         subject="/dev/nvidia0",
         actual=lost,
@@ -105,7 +107,7 @@ def _taken(lost: str) -> Finding:
     )
 
 
-def _denied(files: tuple[str, ...]) -> Finding:
+def _devices_denied(files: tuple[str, ...]) -> Finding:
     return finding(
         subject=files[0],
         actual="may not be opened",
@@ -117,7 +119,7 @@ def _denied(files: tuple[str, ...]) -> Finding:
     )
 
 
-def _absent(facts: Facts, said: re.Match[str] | None) -> Finding:
+def _devices_absent(facts: Facts, said: re.Match[str] | None) -> Finding:
     container = in_container(facts)
     who: Who = "image" if container else "you"
     return finding(

@@ -26,7 +26,7 @@ def library_mismatch(facts: Facts) -> Findings:
     """
     driver = known(facts.driver)
     said = anywhere(facts, _SAYS) or (_SAYS.search(driver.smi) if driver and driver.smi else None)
-    pair = _differing(driver) if driver else None
+    pair = _differing_version(driver) if driver else None
     if said is None and (driver is None or driver.kernel_module is None):
         raise Skip("the versions of the kernel module and its libraries are not known")
     if said is None and pair is None:
@@ -48,7 +48,7 @@ def library_mismatch(facts: Facts) -> Findings:
     )
 
 
-def _differing(driver: Driver) -> str | None:
+def _differing_version(driver: Driver) -> str | None:
     """The libraries' version, when it differs from the module's and CUDA does not start."""
     module = numbers(driver.kernel_module)
     if len(module) < 2 or driver.cuinit == 0:

@@ -17,7 +17,7 @@ def nothing_found(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     if facts.origin.kind != "pasted":
-        yield from _probed(facts, target)
+        yield from _probed_machine(facts, target)
         return
     torch, driver, host = need(facts.torch), known(facts.driver), known(facts.host)
     explicit = bool(torch.cuda) or "+cu" in torch.version
@@ -39,7 +39,7 @@ def nothing_found(facts: Facts, target: Target) -> Findings:
     )
 
 
-def _probed(facts: Facts, target: Target) -> Findings:
+def _probed_machine(facts: Facts, target: Target) -> Findings:
     """A probe looks at the machine itself: nothing there is certain, and a matter only of the target that was named."""
     driver = need(facts.driver)
     if target.is_cpu or driver.nvidia_present or nvidia_gpu(facts) is not None:

@@ -32,7 +32,7 @@ def pcie_link(facts: Facts) -> Findings:
         now = _speed(gpu.pcie_generation if loaded else gpu.pcie_generation_max, gpu.pcie_width)
         yield finding(
             subject=subject(gpu),
-            actual=_spelled(gpu, now_generation=loaded),
+            actual=_describe_link(gpu, now_generation=loaded),
             expected=f"PCIe {gpu.pcie_generation_max or '?'} x{gpu.pcie_width_max or '?'}",
             message=f"{full(gpu)} has a PCIe link of {gpu.pcie_width or '?'} of {gpu.pcie_width_max or '?'} lanes"
             + (f", generation {gpu.pcie_generation} of {gpu.pcie_generation_max}" if slow else "")
@@ -48,6 +48,6 @@ def _speed(generation: int | None, width: int | None) -> float | None:
     return lane * width if lane and width else None
 
 
-def _spelled(gpu: Gpu, *, now_generation: bool) -> str:
+def _describe_link(gpu: Gpu, *, now_generation: bool) -> str:
     generation = gpu.pcie_generation if now_generation else gpu.pcie_generation_max
     return f"PCIe {generation or '?'} x{gpu.pcie_width or '?'}"

@@ -1,7 +1,7 @@
 from envdoctor.knowledge.gpus import capability_of, identify
 from envdoctor.knowledge.numbers import capability
 from envdoctor.knowledge.renting import for_capability
-from envdoctor.locks.nearest import naming
+from envdoctor.locks.nearest import target_named
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, need, rule
 
 
@@ -21,7 +21,7 @@ def target_mismatch(facts: Facts, target: Target) -> Findings:
         gpu = next(each for each in gpus.devices if each.name == name)
         number = gpu.capability or capability_of(name)
         model = identify(name)
-        if number is None or naming((target,), name, model) is not None:
+        if number is None or target_named((target,), name, model) is not None:
             continue
         same = number == target.capability
         if same and (model is None or not target.gpu_names):

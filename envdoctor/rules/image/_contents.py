@@ -19,14 +19,14 @@ from envdoctor.knowledge.solver import Fit, Machine, fits
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.image._installs import Install, Wanted, installs
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 TORCH = ("torch", "pytorch")
 HEAVY = frozenset({"torch", "pytorch", "vllm", "tensorflow", "jax", "torchvision", "xformers", "deepspeed", "sglang"})
 """What brings gigabytes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Torch:
     """A torch that comes into the image: by the base, or by a command."""
 
@@ -53,7 +53,7 @@ class Torch:
         return build_of(self.version, self.cuda) if self.version and self.cuda is not None else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Contents:
     """One stage with what it goes on from: its base, its Python, and its installing commands in order."""
 

@@ -13,7 +13,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from envdoctor.facts.images.dockerfile import Instruction, Stage
 from envdoctor.facts.images.shell import Command
 from envdoctor.facts.images.words import Word
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 _PIP = Pattern(r"pip(?:3(?:\.\d+)?)?")
@@ -40,7 +40,7 @@ _HOMES = {
 """Repository -> distribution, where they are called otherwise or are built against the torch that is installed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Wanted:
     """One package that a command installs. ``version``: the exact one, "" for any other specifier or none."""
 
@@ -52,7 +52,7 @@ class Wanted:
     source: bool = False  # from a folder or a repository: built here
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Install:
     """One installing command."""
 

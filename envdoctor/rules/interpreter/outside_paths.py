@@ -13,7 +13,7 @@ def outside_paths(facts: Facts) -> Findings:
     Fix: nothing while it is meant; remove the file otherwise.
     Source: https://docs.python.org/3/library/site.html
     """
-    lines = [line for line in need(facts.interpreter).path_files if not _expected(line)]
+    lines = [line for line in need(facts.interpreter).path_files if not _is_expected(line)]
     if lines:
         yield finding(
             actual="; ".join(lines[:5]),
@@ -24,5 +24,5 @@ def outside_paths(facts: Facts) -> Findings:
         )
 
 
-def _expected(line: str) -> bool:
+def _is_expected(line: str) -> bool:
     return any(name in line for name in _EXPECTED) or "envdoctor" in line

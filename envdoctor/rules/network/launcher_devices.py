@@ -30,10 +30,10 @@ def launcher_devices(facts: Facts) -> Findings:
     if machines and processes and processes < machines:
         message = f"num_processes: {processes} is the number for all {machines} machines, at least one each."
         yield replace(_mismatch(str(processes), f"at least {machines}", message), subject="num_processes")
-    yield from _listed(facts, settings.get("gpu_ids"))
+    yield from _from_list(facts, settings.get("gpu_ids"))
 
 
-def _listed(facts: Facts, text: str | None) -> Findings:
+def _from_list(facts: Facts, text: str | None) -> Findings:
     if text is None or text.strip("'\" ").lower() in ("all", "", "none", "null"):
         return
     plain = text.strip("'\"")

@@ -13,7 +13,7 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
     Fix: use_cpu: false.
     Source: https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config
     """
-    settings = [(name, value) for given in _given(facts) for name, value in given.items()]
+    settings = [(name, value) for given in _settings(facts) for name, value in given.items()]
     if not settings:
         raise Skip("no launcher's configuration is known")
     forced = next((f"{name}: {value}" for name, value in settings if _keeps_on_cpu(name, value)), None)
@@ -27,7 +27,7 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
     )
 
 
-def _given(facts: Facts) -> Iterator[Mapping[str, str]]:
+def _settings(facts: Facts) -> Iterator[Mapping[str, str]]:
     """Where a setting may stand: the launcher's configuration, variables, and further lines of a report."""
     launcher = known(facts.launcher)
     yield launcher.settings if launcher else {}

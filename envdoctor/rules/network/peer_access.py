@@ -30,7 +30,7 @@ def peer_access(facts: Facts) -> Findings:
     gpus = known(facts.gpus)
     said = next((line for line in (*facts.messages, *_pairs(facts)) if _SAYS.search(line)), None)
     if said is not None and _joined.gpu_count(facts) != 1:
-        yield _reported(said)
+        yield _from_report(said)
         return
     if gpus is None or len(gpus.peer_access) < 2:
         raise Skip("peer access between GPUs is not known")
@@ -65,7 +65,7 @@ def _pairs(facts: Facts) -> Iterator[str]:
 _STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", re.IGNORECASE)
 
 
-def _reported(said: str) -> Finding:
+def _from_report(said: str) -> Finding:
     stops = _STOPS.search(said) is not None
     return finding(
         actual=said,

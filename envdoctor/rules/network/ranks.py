@@ -22,7 +22,7 @@ def ranks(facts: Facts) -> Findings:
     """
     said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
     if said is not None:
-        yield _reported(said)
+        yield _from_report(said)
         return
     started = _joined.ranks_here(facts)
     count = _joined.gpu_count(facts)
@@ -44,7 +44,7 @@ def ranks(facts: Facts) -> Findings:
     )
 
 
-def _reported(said: str) -> Finding:
+def _from_report(said: str) -> Finding:
     return finding(
         actual=said,
         expected="one process per GPU",

@@ -8,7 +8,7 @@ from typing import Literal
 
 from envdoctor.facts.model import Facts, Packages
 from envdoctor.knowledge import versions
-from envdoctor.knowledge.broken import Release, releases
+from envdoctor.knowledge.broken import KnownRelease, releases
 from envdoctor.knowledge.installed_torch import torch_cuda
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.torch_builds import line_of
@@ -21,7 +21,7 @@ from envdoctor.values.pattern import Pattern
 _SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
 
 
-def found(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iterator[Finding]:
+def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iterator[Finding]:
     """One finding for each row whose release is installed; its severity says whether the rest holds too."""
     packages, torch = known(facts.packages), known(facts.torch)
     present = {each.name: each.version for each in packages.distributions} if packages else {}
@@ -31,18 +31,18 @@ def found(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iter
         present["python"] = interpreter.version
     for row in releases(kind, present):
         version = present[row.package]
-        if not _concerned(row, version, facts):
+        if not _concerns(row, version, facts):
             continue
         fits = _so_built(row, facts, target)
         if fits is False:
             continue
-        full = (fits or bool(row.symptom)) and _together(row, packages) and _hinted(row, facts)
+        full = (fits or bool(row.symptom)) and _together(row, packages) and _has_hint(row, facts)
         if kind == "slow" and row.otherwise != "none" and _complains(facts):
             full = True
         word = row.severity if full else row.otherwise
         if word == "none":
             continue
-        locked = remedies.locked(target, packages, row.package)
+        locked = remedies.locked_pins(target, packages, row.package)
         yield Finding(
             kind="known-broken-version" if kind == "broken" else "known-slow-version",
             subject=row.package,
@@ -56,7 +56,7 @@ def found(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iter
         )
 
 
-def _concerned(row: Release, version: str, facts: Facts) -> bool:
+def _concerns(row: KnownRelease, version: str, facts: Facts) -> bool:
     """Released versions only: a nightly of 2.9 was not 2.9.0 yet."""
     torch = known(facts.torch)
     if versions.prerelease(version) and row.package != "python":
@@ -68,7 +68,7 @@ def _concerned(row: Release, version: str, facts: Facts) -> bool:
     return row.where.build is None or line_of(version, torch.cuda if torch else None) != ""
 
 
-def _together(row: Release, packages: Packages | None) -> bool:
+def _together(row: KnownRelease, packages: Packages | None) -> bool:
     for wanted in row.beside:
         version = packages.version(wanted.name) if packages else None
         if version is None or (wanted.specifier and not versions.within(version, wanted.specifier)):
@@ -76,7 +76,7 @@ def _together(row: Release, packages: Packages | None) -> bool:
     return True
 
 
-def _so_built(row: Release, facts: Facts, target: Target) -> bool | None:
+def _so_built(row: KnownRelease, facts: Facts, target: Target) -> bool | None:
     """GPU, Python, CUDA line and cuDNN, as far as the row asks for them; None when something of it is not known."""
     where, interpreter = row.where, known(facts.interpreter)
     fits: list[bool | None] = []
@@ -101,7 +101,7 @@ def _cudnn(facts: Facts) -> str | None:
     return next((version for version in (torch.cudnn if torch else None, *wheels) if version), None)
 
 
-def _command(row: Release) -> str:
+def _command(row: KnownRelease) -> str:
     return "" if row.package == "python" else remedies.install(row.instead)
 
 
@@ -110,7 +110,7 @@ def _complains(facts: Facts) -> bool:
     return any(_SLOW.search(line) for line in facts.messages)
 
 
-def _hinted(row: Release, facts: Facts) -> bool:
+def _has_hint(row: KnownRelease, facts: Facts) -> bool:
     if row.said is None:
         return True
     texts = (*facts.messages, *facts.remarks.values(), *(script.source for script in facts.scripts))

@@ -27,7 +27,7 @@ def conda_and_pip(facts: Facts, target: Target) -> Findings:
             or _same_sources(theirs.version, version)
         ):
             continue
-        locked = remedies.locked(target, packages, pip)
+        locked = remedies.locked_pins(target, packages, pip)
         yield finding(
             subject=pip,
             actual=f"{version} by conda, {theirs.version} by {theirs.installer or 'pip'}",

@@ -29,11 +29,11 @@ def conflicts(facts: Facts, target: Target) -> Findings:
     for distribution in packages.distributions:
         for line in distribution.requires:
             wanted = requirements.read(line)
-            if wanted is not None and _violated(wanted, versions_of, packages, markers, pins):
+            if wanted is not None and _violates(wanted, versions_of, packages, markers, pins):
                 yield _finding(distribution, wanted, packages, pins, target)
 
 
-def _violated(
+def _violates(
     wanted: requirements.Wanted,
     installed: Mapping[str, str],
     packages: Packages,
@@ -57,7 +57,9 @@ def _finding(
 ) -> Finding:
     need_text = f"{wanted.name}{wanted.specifier}"
     version = packages.version(wanted.name)
-    locked = remedies.locked(target, packages, wanted.name) or remedies.locked(target, packages, demanding.name)
+    locked = remedies.locked_pins(target, packages, wanted.name) or remedies.locked_pins(
+        target, packages, demanding.name
+    )
     text = f"Install a version that {demanding.name} accepts."
     by_hand = remedies.install(need_text)
     relevant = demanding.name in pins or demanding.name in TRAINING

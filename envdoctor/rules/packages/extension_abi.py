@@ -2,7 +2,7 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.knowledge import extensions, messages, pairs, versions
-from envdoctor.knowledge.extensions import Built
+from envdoctor.knowledge.extensions import ExtensionBuild
 from envdoctor.rules import remedies
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
 from envdoctor.values import shell
@@ -69,7 +69,7 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
         return
     packages = known(facts.packages)
     bound = [d.name for d in packages.distributions if d.name in _BOUND] if packages else []
-    blamed = extensions.named(said.string, built) if said else None
+    blamed = extensions.extension_named(said.string, built) if said else None
     blamed = "torchao" if said and blamed is None and _SKIPS.search(said.string) else blamed
     blamed = blamed or (bound[0] if said and len(bound) == 1 else None)
     told = False
@@ -85,11 +85,11 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
         yield _finding(target, facts, blamed or "a compiled extension", built, said.string, proven=True)
 
 
-def _other_cuda(facts: Facts, torch: Built | None) -> re.Match[str] | None:
+def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | None:
     """A library of another CUDA than torch's is looked for: by an extension, since torch has its own; or an extension
     wants a later C library. bitsandbytes finds its library by itself, and has a rule of its own."""
     libc = messages.in_report(facts, _LIBC)
-    if libc is not None and extensions.named(libc.string) in _BOUND:
+    if libc is not None and extensions.extension_named(libc.string) in _BOUND:
         return libc
     found = messages.in_report(facts, _LIBRARY)
     if found is None or "bitsandbytes" in " ".join(facts.messages):
@@ -105,11 +105,13 @@ def _about_abi(error: str) -> bool:
     return any(pattern.search(error) for pattern in _SAYS)
 
 
-def _finding(target: Target, facts: Facts, name: str, built: Mapping[str, Built], reason: str, proven: bool) -> Finding:
+def _finding(
+    target: Target, facts: Facts, name: str, built: Mapping[str, ExtensionBuild], reason: str, proven: bool
+) -> Finding:
     packages = known(facts.packages)
     version = packages.version(name) if packages else None
     torch = extensions.torch_build(facts)
-    locked = remedies.locked(target, packages, "torch", name)
+    locked = remedies.locked_pins(target, packages, "torch", name)
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
@@ -170,5 +172,5 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
     return f"Install a build of {name} made for this torch, or remove it.", again, remedies.uninstall(name)
 
 
-def _for(build: Built | None) -> str:
+def _for(build: ExtensionBuild | None) -> str:
     return f", built for {build.text()}" if build and build.text() else ""

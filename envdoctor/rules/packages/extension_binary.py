@@ -40,12 +40,12 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
         return
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     line = line_of(version, torch.cuda if torch else None) if version else None
-    carried = _carried(extension)
+    carried = _bundled_cuda(extension)
     if said is None and (not line or not carried or line.replace(".", "") in carried):
         return
     wanted = (line or "").replace(".", "") or "torch's CUDA"
     near = [text for text in carried if line and text[:2] == line[:2]]
-    locked = remedies.locked(target, packages, _NAME)
+    locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(
         subject=_NAME,
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
@@ -65,7 +65,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     )
 
 
-def _carried(extension: Extension | None) -> list[str]:
+def _bundled_cuda(extension: Extension | None) -> list[str]:
     """CUDA versions ("126") of the libraries that the package holds."""
     binaries = extension.binaries if extension else ()
     return sorted({match[1] for path in binaries if (match := _BINARY.search(path))}, key=int)

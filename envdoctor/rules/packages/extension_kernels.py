@@ -1,5 +1,5 @@
 from envdoctor.knowledge import extensions, messages
-from envdoctor.knowledge.architectures import serving
+from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import torch_build
 from envdoctor.rules import remedies
@@ -38,10 +38,10 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
         number for gpu in (gpus.devices if gpus else ()) if (number := gpu.capability or capability_of(gpu.name))
     ]
     numbers = numbers or list(torch.capabilities if torch else ())
-    if not kernels or not numbers or not all(serving(kernels, number, line) for number in numbers):
+    if not kernels or not numbers or not all(code_for(kernels, number, line) for number in numbers):
         return
     present = [d.name for d in packages.distributions if d.name in _COMPILED] if packages else []
-    name = extensions.named(CALLER.sub(r" \g<name>", said.string), present)
+    name = extensions.extension_named(CALLER.sub(r" \g<name>", said.string), present)
     name = name or (present[0] if len(present) == 1 else None)
     if name is None and not present and facts.origin.kind != "pasted":
         return

@@ -58,13 +58,13 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if name in _ELSEWHERE or (row is not None and row.package in _ELSEWHERE):
             continue
         if row is not None:
-            yield _known(facts, target, row, line, version)
+            yield _known_side(facts, target, row, line, version)
         elif caller_of(line) == name and "has no attribute" not in line:
             yield _torn(target, packages, name, version, what, line)
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
-            yield _unknown(target, packages, name, version, what, line)
+            yield _unknown_side(target, packages, name, version, what, line)
 
 
 def _home(name: str, what: str) -> str | None:
@@ -87,7 +87,7 @@ def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) 
 
 def _torn(target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str) -> Finding:
     """A package that lacks a part of its own."""
-    locked = remedies.locked(target, packages, name)
+    locked = remedies.locked_pins(target, packages, name)
     exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name
     return finding(
         kind="package-damaged",
@@ -116,7 +116,7 @@ def _row(line: str, module: str, what: str, version: str | None) -> Name | None:
     return next((row for row in rows if row.fits(version)), None)
 
 
-def _known(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
+def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
     """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
     packages = known(facts.packages)
     installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
@@ -124,7 +124,7 @@ def _known(facts: Facts, target: Target, row: Name, line: str, version: str | No
     caller = row.caller(dict(installed), named)
     what = row.name or row.module
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
-    locked = remedies.locked(target, packages, row.package, *([caller.name] if caller else []))
+    locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
     if row.direction == "added":
         use = f"{row.package}>={row.release}"
         text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
@@ -153,10 +153,10 @@ def _known(facts: Facts, target: Target, row: Name, line: str, version: str | No
     )
 
 
-def _unknown(
+def _unknown_side(
     target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str
 ) -> Finding:
-    locked = remedies.locked(target, packages, name)
+    locked = remedies.locked_pins(target, packages, name)
     named = caller_of(line)
     caller = named if named and named != name else None
     new = _NEW.search(line) is not None and name in _SEARCHED

@@ -14,4 +14,4 @@ def known_broken(facts: Facts, target: Target) -> Findings:
     https://github.com/huggingface/diffusers/issues/9704
     """
     need(facts.packages)
-    yield from _releases.found("broken", facts, target)
+    yield from _releases.release_findings("broken", facts, target)

@@ -1,7 +1,7 @@
 import re
 
 from envdoctor.knowledge import messages, versions
-from envdoctor.knowledge.broken import Release, releases
+from envdoctor.knowledge.broken import KnownRelease, releases
 from envdoctor.rules import remedies
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, known, rule
 
@@ -40,8 +40,8 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
         yield _script(present.get("datasets"), script.string)
 
 
-def _finding(facts: Facts, target: Target, row: Release, one: str, other: str, proven: bool) -> Finding:
-    locked = remedies.locked(target, known(facts.packages), row.package, row.beside[0].name)
+def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: str, proven: bool) -> Finding:
+    locked = remedies.locked_pins(target, known(facts.packages), row.package, row.beside[0].name)
     return finding(
         subject=f"{row.package} {row.beside[0].name}",
         actual=f"{one} with {other}",

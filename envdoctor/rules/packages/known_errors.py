@@ -61,7 +61,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     windows = platform_of(facts).startswith("win")
     commands = row.windows if windows and row.windows else row.commands
     usable = all("{name}" not in command for command in commands) or bool(plain)
-    locked = remedies.locked(target, packages, plain) if plain else ()
+    locked = remedies.locked_pins(target, packages, plain) if plain else ()
     return finding(
         kind=cast(Kind, row.kind),
         subject=filled(row.subject),

@@ -14,4 +14,4 @@ def known_slow(facts: Facts, target: Target) -> Findings:
     https://github.com/unslothai/unsloth/blob/main/unsloth/import_fixes.py
     """
     need(facts.packages)
-    yield from _releases.found("slow", facts, target)
+    yield from _releases.release_findings("slow", facts, target)

@@ -59,7 +59,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             if name in told:
                 continue
             told.add(name)
-            locked = remedies.locked(target, packages, name)
+            locked = remedies.locked_pins(target, packages, name)
             yield finding(
                 subject=name,
                 actual=present.get(name, "of unknown version"),
@@ -147,7 +147,7 @@ def _argument(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, 
             return row.package, f"{row.name} of {row.package} knows {what} from {row.release} on", use, row.source
         moved = f"{row.moved_to} in its place, or " if row.moved_to else ""
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
-    passed = names.overridden(callee, what)
+    passed = names.overridden_method(callee, what)
     if passed is None or "." not in callee or passed.fits(present.get(passed.package) or "9999"):
         return None
     return (

@@ -34,11 +34,11 @@ def leftovers(facts: Facts) -> Findings:
             actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
             message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
             fix="Look at it, then remove it.",
-            run=tuple(f"rm -r -- {_quoted(folder, path)}" for path in paths[:5]) if removable else (),
+            run=tuple(f"rm -r -- {_quote(folder, path)}" for path in paths[:5]) if removable else (),
         )
 
 
-def _quoted(folder: str, path: str) -> str:
+def _quote(folder: str, path: str) -> str:
     """For the shell; a home that was shortened to ~ must stay outside the quotes."""
     whole = f"{folder}/{path}" if folder and not path.startswith(("/", "~/")) else path
     return shell.word(whole)

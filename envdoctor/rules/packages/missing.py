@@ -47,7 +47,7 @@ def missing(facts: Facts, target: Target) -> Findings:
         raise Skip(f"this environment trains with {other}")
     absent = [each for each in differences(packages, choice.pins, choice.cuda) if each.relation == "missing"]
     interpreter, pins = known(facts.interpreter), {pin.name for pin in choice.pins}
-    needed = _required(packages, {each.name for each in absent}, pins, interpreter.markers if interpreter else {})
+    needed = _required_by(packages, {each.name for each in absent}, pins, interpreter.markers if interpreter else {})
     torch = next((each for each in absent if each.name == "torch"), None)
     if torch is not None:
         yield _finding([torch], choice.stack, target, None, explains=("torch/",))
@@ -62,7 +62,7 @@ def missing(facts: Facts, target: Target) -> Findings:
             yield _finding(group, choice.stack, target, severity, needed=needed)
 
 
-def _required(packages: Packages, names: set[str], pins: set[str], markers: Mapping[str, str]) -> dict[str, str]:
+def _required_by(packages: Packages, names: set[str], pins: set[str], markers: Mapping[str, str]) -> dict[str, str]:
     """Which of these names an installed package of the training, or of the stack, requires, and which that is."""
     found: dict[str, str] = {}
     for distribution in packages.distributions if names else ():

@@ -57,7 +57,7 @@ def _before(version: str, first: str) -> bool:
 
 def _finding(target: Target, packages: Packages | None, text: str, old: tuple[str, ...], proven: bool) -> Finding:
     numpy = packages.version("numpy") if packages else None
-    locked = remedies.locked(target, packages, "numpy", *old)
+    locked = remedies.locked_pins(target, packages, "numpy", *old)
     advice = "Install newer builds of these packages, or an older NumPy."
     command = remedies.install("numpy<2")
     return finding(

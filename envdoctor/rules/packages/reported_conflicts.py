@@ -58,7 +58,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         if (one, wanted.name) in told:
             continue
         told.add((one, wanted.name))
-        locked = remedies.locked(target, packages, wanted.name)
+        locked = remedies.locked_pins(target, packages, wanted.name)
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None

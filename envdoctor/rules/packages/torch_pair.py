@@ -2,7 +2,7 @@ import re
 
 from envdoctor.facts.model import Distribution, Packages
 from envdoctor.knowledge import messages, pairs, versions
-from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.requirements import demanded_specifier
 from envdoctor.knowledge.torch_builds import line_of
 from envdoctor.rules import remedies
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
@@ -58,7 +58,7 @@ def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] |
     want = pairs.torchvision_for(torch) if mate.name == "torchvision" else pairs.torchaudio_for(torch)
     have = versions.release(mate.version)
     interpreter = known(facts.interpreter)
-    demand = demanded(mate.requires, "torch", interpreter.markers if interpreter else {})
+    demand = demanded_specifier(mate.requires, "torch", interpreter.markers if interpreter else {})
     if demand and not versions.within(torch, demand):
         return f"{mate.name} {mate.version} requires torch{demand}, and torch is {torch}", True
     if have is None or versions.label(torch) not in (None, *_labels(torch)):
@@ -103,7 +103,7 @@ def _finding(
     target: Target, packages: Packages | None, torch: str, name: str, problem: str, serious: bool, proven: bool
 ) -> Finding:
     version = packages.version(name) if packages else None
-    locked = remedies.locked(target, packages, "torch", name)
+    locked = remedies.locked_pins(target, packages, "torch", name)
     text = f"Install torch and {name} together, from one index."
     want = pairs.torchvision_for(torch) if name == "torchvision" else pairs.torchaudio_for(torch)
     requirement = f"{name}=={want[0]}.{want[1]}.*" if want else name

@@ -4,7 +4,7 @@ from envdoctor.facts.model import Distribution, Packages
 from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.pairs import triton_for
-from envdoctor.knowledge.requirements import demanded
+from envdoctor.knowledge.requirements import demanded_specifier
 from envdoctor.knowledge.torch_builds import line_of
 from envdoctor.rules import remedies
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
@@ -50,7 +50,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")
     triton = _triton(packages)
-    wanted = _wanted(facts, packages, torch) if torch else None
+    wanted = _wanted_triton(facts, packages, torch) if torch else None
     if said is not None:
         name = "triton-windows" if platform_of(facts).startswith("win") else "triton"
         yield _finding(target, packages, triton, wanted, f"Triton failed: {said.string}", proven=True, name=name)
@@ -67,7 +67,7 @@ def _triton(packages: Packages | None) -> str | None:
     return next((version for version in found if version), None)
 
 
-def _wanted(facts: Facts, packages: Packages | None, torch: str) -> str | None:
+def _wanted_triton(facts: Facts, packages: Packages | None, torch: str) -> str | None:
     """The specifier of triton that this torch asks for: its own wheel's, else the table's; None for any."""
     wheel = packages.find("torch") if packages else None
     if wheel is not None and wheel.requires:
@@ -78,7 +78,9 @@ def _wanted(facts: Facts, packages: Packages | None, torch: str) -> str | None:
 def _of_wheel(facts: Facts, wheel: Distribution) -> str | None:
     interpreter = known(facts.interpreter)
     markers = interpreter.markers if interpreter else {}
-    return next((spec for name in _NAMES if (spec := demanded(wheel.requires, name, markers)) is not None), None)
+    return next(
+        (spec for name in _NAMES if (spec := demanded_specifier(wheel.requires, name, markers)) is not None), None
+    )
 
 
 def _fits(triton: str, wanted: str) -> bool:
@@ -106,7 +108,7 @@ def _finding(
     proven: bool,
     name: str = "triton",
 ) -> Finding:
-    locked = remedies.locked(target, packages, "torch", "triton")
+    locked = remedies.locked_pins(target, packages, "torch", "triton")
     whole = () if name == "triton-windows" else ("torch",)  # PyPI's torch for Windows has no CUDA
     command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade(*whole, name)
     advice = "Install the triton that torch requires."

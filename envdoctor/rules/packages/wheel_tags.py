@@ -25,7 +25,7 @@ def wheel_tags(facts: Facts, target: Target) -> Findings:
         ]
         if not reasons or None in reasons:
             continue
-        locked = remedies.locked(target, packages, distribution.name)
+        locked = remedies.locked_pins(target, packages, distribution.name)
         exact = f"{distribution.name}=={versions.public(distribution.version)}"
         yield finding(
             subject=distribution.name,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.rules.rule import Pattern
-from envdoctor.rules.script._reading import Tree, assigned, constant, inside, keyword
+from envdoctor.rules.script._reading import Tree, assignments, constant, inside, keyword
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "DataLoader", "StatefulDataLoader",
            "torchdata.stateful_dataloader.StatefulDataLoader")  # fmt: skip
@@ -40,7 +40,7 @@ def dataset_of(tree: Tree, loader: ast.Call) -> ast.ClassDef | None:
     if isinstance(argument, (ast.Name, ast.Attribute)):
         wanted = ast.unparse(argument)
         for node in tree.nodes:
-            for to, value in assigned(node):
+            for to, value in assignments(node):
                 if ast.unparse(to) == wanted and isinstance(value, ast.Call) and tree.dotted(value.func) in known:
                     return known[tree.dotted(value.func)]
     return None
@@ -55,7 +55,7 @@ def collate_of(tree: Tree, loader: ast.Call) -> ast.AST | None:
         for node in tree.nodes:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == given.id:
                 return node
-            for to, value in assigned(node):
+            for to, value in assignments(node):
                 if isinstance(to, ast.Name) and to.id == given.id and isinstance(value, ast.Call):
                     return classes(tree).get(tree.dotted(value.func))
     if isinstance(given, ast.Call):
@@ -73,7 +73,9 @@ def workers(tree: Tree, loader: ast.Call) -> int | None:
             return None if any(word.arg is None for word in loader.keywords) else 0
     if isinstance(value, ast.Name):
         name = value.id
-        settings = [v for node in tree.nodes for to, v in assigned(node) if isinstance(to, ast.Name) and to.id == name]
+        settings = [
+            v for node in tree.nodes for to, v in assignments(node) if isinstance(to, ast.Name) and to.id == name
+        ]
         value = settings[0] if len(settings) == 1 else None
     number = constant(value)
     return number if isinstance(number, int) else None

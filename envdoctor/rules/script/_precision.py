@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from envdoctor.rules.script._reading import Tree, assigned, constant, given, keyword
+from envdoctor.rules.script._reading import Tree, assignments, constant, keyword, keyword_literal
 
 _AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast",
              "torch.cuda.amp.autocast", "torch.cuda.amp.autocast_mode.autocast")  # fmt: skip
@@ -15,7 +15,7 @@ def autocasts(tree: Tree) -> Iterator[tuple[ast.Call, str]]:
     """Autocast regions on CUDA and their dtype: "float16" (its default), "bfloat16", or "" when it is computed."""
     for call in tree.calls(*_AUTOCAST):
         if (
-            given(call, "enabled") is False
+            keyword_literal(call, "enabled") is False
             or constant(call.args[0] if call.args else keyword(call, "device_type")) == "cpu"
         ):
             continue
@@ -26,7 +26,7 @@ def autocasts(tree: Tree) -> Iterator[tuple[ast.Call, str]]:
 def scalers(tree: Tree) -> Iterator[ast.Call]:
     """Gradient scalers that are not switched off."""
     for call in tree.calls(*_SCALER):
-        if given(call, "enabled") is not False and not (call.args and constant(call.args[-1]) is False):
+        if keyword_literal(call, "enabled") is not False and not (call.args and constant(call.args[-1]) is False):
             enabled = keyword(call, "enabled")
             if enabled is None or isinstance(enabled, ast.Constant):
                 yield call
@@ -37,7 +37,7 @@ def _dtype(tree: Tree, node: ast.expr) -> str:
         values = [
             value
             for other in tree.nodes
-            for to, value in assigned(other)
+            for to, value in assignments(other)
             if isinstance(to, ast.Name) and to.id == node.id
         ]
         if len(values) == 1:

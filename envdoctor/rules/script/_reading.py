@@ -133,7 +133,7 @@ def constant(node: ast.AST | None) -> object:
     return node.value if isinstance(node, ast.Constant) else None
 
 
-def given(call: ast.Call, name: str) -> object:
+def keyword_literal(call: ast.Call, name: str) -> object:
     """The literal given for a keyword, or None."""
     return constant(keyword(call, name))
 
@@ -148,7 +148,7 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
             stack.extend(ast.iter_child_nodes(current))
 
 
-def assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def assignments(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Target and value of a plain assignment."""
     if isinstance(node, ast.Assign):
         for target in node.targets:

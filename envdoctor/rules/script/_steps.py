@@ -27,7 +27,7 @@ def steps(tree: Tree) -> tuple[ast.AST, ...]:
     innermost = [loop for loop in loops if not any(other is not loop and _within(tree, other, loop) for other in loops)]
     found: list[ast.AST] = list(innermost)
     for loop in innermost:
-        called = [functions.get(_called(node)) for node in inside(loop) if isinstance(node, ast.Call)]
+        called = [functions.get(_callee(node)) for node in inside(loop) if isinstance(node, ast.Call)]
         found += [function for function in dict.fromkeys(called) if function is not None and _has_backward(function)]
     found += [
         node
@@ -109,7 +109,7 @@ def _trains(loop: Loop, functions: dict[str, ast.FunctionDef]) -> bool:
         return True
     return any(
         isinstance(node, ast.Call)
-        and (called := functions.get(_called(node))) is not None
+        and (called := functions.get(_callee(node))) is not None
         and _has_backward(called)
         and not _has_loop_with_backward(called)
         for node in inside(loop)
@@ -129,7 +129,7 @@ def _has_loop_with_backward(function: ast.AST) -> bool:
     return any(isinstance(node, (ast.For, ast.While)) and _has_backward(node) for node in inside(function))
 
 
-def _called(call: ast.Call) -> str:
+def _callee(call: ast.Call) -> str:
     """The plain name of what is called: ``step(...)`` and ``self.step(...)``."""
     if isinstance(call.func, ast.Name):
         return call.func.id

@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, constant, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, constant, finding_at, keyword_literal, trees
 
 _SETTERS = (
     "torch.autograd.set_detect_anomaly",
@@ -38,4 +38,4 @@ def _switches_on(tree: Tree, call: ast.Call) -> bool:
         if mode is None:
             return tree.dotted(call.func).endswith(".detect_anomaly")
         return explicit is True
-    return given(call, "detect_anomaly") is True
+    return keyword_literal(call, "detect_anomaly") is True

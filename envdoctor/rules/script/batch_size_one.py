@@ -2,7 +2,7 @@ import ast
 
 from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
 from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import Tree, constant, finding_at, given, keyword, trees
+from envdoctor.rules.script._reading import Tree, constant, finding_at, keyword, keyword_literal, trees
 from envdoctor.rules.script._steps import steps
 
 
@@ -17,8 +17,8 @@ def batch_size_one(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         for node in tree.nodes:
-            if isinstance(node, ast.Call) and given(node, "per_device_train_batch_size") == 1:
-                accumulation = given(node, "gradient_accumulation_steps")
+            if isinstance(node, ast.Call) and keyword_literal(node, "per_device_train_batch_size") == 1:
+                accumulation = keyword_literal(node, "gradient_accumulation_steps")
                 yield _finding(tree, node, accumulation if isinstance(accumulation, int) else 1)
         if not steps(tree):
             continue

@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, given, trees
+from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 from envdoctor.rules.script._steps import each_step
 
 
@@ -30,7 +30,7 @@ def cache_emptied(facts: Facts) -> Findings:
                     fix="Remove it from the loop. Against fragmentation use the allocator's expandable segments.",
                     run="export PYTORCH_ALLOC_CONF=expandable_segments:True",
                 )
-            elif tree.is_call(node, ".zero_grad") and given(node, "set_to_none") is False:
+            elif tree.is_call(node, ".zero_grad") and keyword_literal(node, "set_to_none") is False:
                 yield finding_at(
                     tree,
                     node,

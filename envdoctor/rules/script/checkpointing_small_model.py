@@ -2,7 +2,7 @@ import ast
 import re
 
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, known, rule
-from envdoctor.rules.script._reading import Tree, constant, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, constant, finding_at, keyword_literal, trees
 
 BYTES = 18
 """Per parameter, with bf16 autocast: 4 weights, 2 its copy, 4 gradients, 8 Adam (huggingface.co/docs/transformers:
@@ -46,7 +46,7 @@ def checkpointing_small_model(facts: Facts) -> Findings:
 def _switched_on(tree: Tree) -> ast.AST | None:
     for node in tree.nodes:
         if isinstance(node, ast.Call):
-            if given(node, "gradient_checkpointing") is True:
+            if keyword_literal(node, "gradient_checkpointing") is True:
                 return node
             if isinstance(node.func, ast.Attribute) and node.func.attr == "gradient_checkpointing_enable":
                 return node

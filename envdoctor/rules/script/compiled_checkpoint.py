@@ -2,7 +2,7 @@ import ast
 from collections.abc import Iterator
 
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, assigned, finding_at, trees
+from envdoctor.rules.script._reading import Tree, assignments, finding_at, trees
 
 
 @rule(WARNING, kind="script-wrong", expected="names without _orig_mod.")
@@ -18,9 +18,13 @@ def compiled_checkpoint(facts: Facts) -> Findings:
     for tree in trees(facts):
         if "_orig_mod" in tree.script.source or "unwrap_model" in tree.script.source:
             continue
-        compiled = set(_compiled(tree))
+        compiled = set(_compiled_names(tree))
         for call in tree.calls(".state_dict"):
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in compiled and _saved(tree, call):
+            if (
+                isinstance(call.func, ast.Attribute)
+                and ast.unparse(call.func.value) in compiled
+                and _is_saved(tree, call)
+            ):
                 name = ast.unparse(call.func.value)
                 yield finding_at(
                     tree,
@@ -31,21 +35,21 @@ def compiled_checkpoint(facts: Facts) -> Findings:
                 )
 
 
-def _compiled(tree: Tree) -> Iterator[str]:
+def _compiled_names(tree: Tree) -> Iterator[str]:
     """Names that hold a wrapper: ``model = torch.compile(model)``."""
     for node in tree.nodes:
-        for to, value in assigned(node):
+        for to, value in assignments(node):
             if tree.is_call(value, "torch.compile"):
                 yield ast.unparse(to)
 
 
-def _saved(tree: Tree, call: ast.Call) -> bool:
+def _is_saved(tree: Tree, call: ast.Call) -> bool:
     """Is this state written to a file: directly, in a dict, or through a name?"""
     for parent in tree.above(call):
         if tree.is_call(parent, "torch.save", "safetensors.torch.save_file", ".save"):
             return True
         if isinstance(parent, (ast.Assign, ast.AnnAssign)):
-            names = {ast.unparse(to) for to, _ in assigned(parent)}
+            names = {ast.unparse(to) for to, _ in assignments(parent)}
             return any(
                 isinstance(argument, ast.Name) and argument.id in names
                 for save in tree.calls("torch.save", "safetensors.torch.save_file")

@@ -7,7 +7,7 @@ from envdoctor.facts.model import Script
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, Variable
 from envdoctor.rules.hardware import trains_on_gpu
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, rule
-from envdoctor.rules.script._reading import assigned, constant, parse
+from envdoctor.rules.script._reading import assignments, constant, parse
 
 _TABLES = (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL)
 _SHELL = Pattern(
@@ -74,7 +74,7 @@ def _python(script: Script) -> Iterator[tuple[int, str, str]]:
     for node in tree.nodes if tree else ():
         if tree is None:
             return
-        for to, value in assigned(node):
+        for to, value in assignments(node):
             if isinstance(to, ast.Subscript) and tree.dotted(to.value) == "os.environ":
                 yield from _pair(node, to.slice, value)
         if (

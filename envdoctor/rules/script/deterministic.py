@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
 
 _CALLS = ("torch.use_deterministic_algorithms", "torch.set_deterministic")
 
@@ -27,18 +27,18 @@ def deterministic(facts: Facts) -> Findings:
 
 
 def _forces(tree: Tree, node: ast.AST) -> str:
-    for target, value in assigned(node):
+    for target, value in assignments(node):
         if tree.dotted(target) == "torch.backends.cudnn.deterministic" and constant(value) is True:
             return "torch.backends.cudnn.deterministic = True"
         if tree.dotted(target) == "torch.backends.cudnn.enabled" and constant(value) is False:
             return "torch.backends.cudnn.enabled = False"
     if isinstance(node, ast.Call):
         if tree.is_call(node, *_CALLS) and (
-            (node.args and constant(node.args[0]) is True) or given(node, "mode") is True
+            (node.args and constant(node.args[0]) is True) or keyword_literal(node, "mode") is True
         ):
             return "use_deterministic_algorithms(True)"
-        if given(node, "full_determinism") is True:
+        if keyword_literal(node, "full_determinism") is True:
             return "full_determinism=True"
-        if given(node, "deterministic") is True and tree.dotted(node.func).endswith("Trainer"):
+        if keyword_literal(node, "deterministic") is True and tree.dotted(node.func).endswith("Trainer"):
             return "deterministic=True"
     return ""

@@ -22,7 +22,7 @@ def evaluation_with_graph(facts: Facts) -> Findings:
             model = ast.unparse(call.func.value)
             scope = tree.scope(call)
             forward = _forward(scope, model, call.lineno)
-            if forward is None or _guarded(tree, forward) or _called_under_guard(tree, scope):
+            if forward is None or _is_guarded(tree, forward) or _called_under_guard(tree, scope):
                 continue
             yield finding_at(
                 tree,
@@ -43,7 +43,7 @@ def _forward(scope: ast.AST, model: str, after: int) -> ast.Call | None:
     return min(forwards, key=lambda c: c.lineno, default=None)
 
 
-def _guarded(tree: Tree, node: ast.AST) -> bool:
+def _is_guarded(tree: Tree, node: ast.AST) -> bool:
     for parent in tree.above(node):
         if isinstance(parent, (ast.With, ast.AsyncWith)) and any(
             guard in ast.unparse(item.context_expr) for item in parent.items for guard in _GUARDS
@@ -66,4 +66,4 @@ def _called_under_guard(tree: Tree, scope: ast.AST) -> bool:
     if not isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return False
     calls = [c for c in tree.nodes if isinstance(c, ast.Call) and ast.unparse(c.func).rpartition(".")[2] == scope.name]
-    return bool(calls) and all(_guarded(tree, call) for call in calls)
+    return bool(calls) and all(_is_guarded(tree, call) for call in calls)

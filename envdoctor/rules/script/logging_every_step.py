@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import NOTE, Facts, Finding, Findings, rule
-from envdoctor.rules.script._reading import Tree, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, finding_at, keyword_literal, trees
 from envdoctor.rules.script._steps import each_step
 
 _LOGGERS = (".add_scalar", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics", ".log_metrics")
@@ -25,7 +25,7 @@ def logging_every_step(facts: Facts) -> Findings:
 
 
 def _every_step(call: ast.Call) -> str:
-    return next((name for name in ("logging_steps", "log_every_n_steps") if given(call, name) == 1), "")
+    return next((name for name in ("logging_steps", "log_every_n_steps") if keyword_literal(call, name) == 1), "")
 
 
 def _finding(tree: Tree, node: ast.AST, message: str, line: str) -> Finding:

@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, given, trees
+from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 
 _FIXED = ("diffusers", "torch_xla", "jax", "tensorflow", "optimum")
 """Where every row must have one length: text encoders of diffusion models, and compilers for fixed shapes."""
@@ -22,8 +22,8 @@ def max_length_padding(facts: Facts) -> Findings:
         for node in tree.nodes:
             if not isinstance(node, ast.Call):
                 continue
-            padding = given(node, "padding")
-            if padding == "max_length" or given(node, "pad_to_max_length") is True:
+            padding = keyword_literal(node, "padding")
+            if padding == "max_length" or keyword_literal(node, "pad_to_max_length") is True:
                 yield finding_at(
                     tree,
                     node,

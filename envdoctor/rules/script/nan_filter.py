@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, given, trees
+from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 
 
 @rule(WARNING, kind="script-wrong", expected="logging_nan_inf_filter=False")
@@ -15,7 +15,7 @@ def nan_filter(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         for node in tree.nodes:
-            if isinstance(node, ast.Call) and given(node, "logging_nan_inf_filter") is True:
+            if isinstance(node, ast.Call) and keyword_literal(node, "logging_nan_inf_filter") is True:
                 yield finding_at(
                     tree,
                     node,

@@ -2,7 +2,7 @@ import ast
 
 from envdoctor.rules.rule import NOTE, Facts, Findings, rule
 from envdoctor.rules.script._datasets import loaders
-from envdoctor.rules.script._reading import finding_at, given, trees
+from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 from envdoctor.rules.script._steps import each_step
 
 
@@ -19,10 +19,12 @@ def pinned_copies(facts: Facts) -> Findings:
         calls = list(loaders(tree))
         if not calls or any(word.arg is None for call in calls for word in call.keywords):
             continue
-        pinned = [call for call in calls if given(call, "pin_memory") is True]
-        unpinned = [call for call in calls if call not in pinned and given(call, "pin_memory") in (None, False)]
+        pinned = [call for call in calls if keyword_literal(call, "pin_memory") is True]
+        unpinned = [
+            call for call in calls if call not in pinned and keyword_literal(call, "pin_memory") in (None, False)
+        ]
         copies = [node for node in each_step(tree) if isinstance(node, ast.Call) and _to_device(node)]
-        free = [copy for copy in copies if given(copy, "non_blocking") is True]
+        free = [copy for copy in copies if keyword_literal(copy, "non_blocking") is True]
         if pinned and copies and not free:
             yield finding_at(
                 tree,

@@ -2,7 +2,7 @@ import ast
 import re
 
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
 
 _DROPOUT = Pattern(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def rng_state(facts: Facts) -> Findings:
 
 
 def _not_kept(node: ast.AST) -> ast.AST | None:
-    if isinstance(node, ast.Call) and given(node, "preserve_rng_state") is False:
+    if isinstance(node, ast.Call) and keyword_literal(node, "preserve_rng_state") is False:
         return node
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
@@ -54,14 +54,16 @@ def _dropout(tree: Tree) -> bool | None:
         if isinstance(node, ast.Call) and re.search(
             r"(?:^|\.)(?:\w*Dropout\w*|dropout\d?d?|DropPath)$", tree.dotted(node.func)
         ):
-            rate = constant(node.args[0]) if node.args else given(node, "p")
+            rate = constant(node.args[0]) if node.args else keyword_literal(node, "p")
             if rate is None:
                 return True
         elif isinstance(node, ast.keyword) and _DROPOUT.search(node.arg or ""):
             rate = constant(node.value)
         else:
             rates = [
-                constant(value) for to, value in assigned(node) if _DROPOUT.search(ast.unparse(to).rpartition(".")[2])
+                constant(value)
+                for to, value in assignments(node)
+                if _DROPOUT.search(ast.unparse(to).rpartition(".")[2])
             ]
             rate = rates[0] if rates else None
         if isinstance(rate, (int, float)) and not isinstance(rate, bool):

@@ -1,5 +1,5 @@
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
-from envdoctor.rules.script._reading import finding_at, given, trees
+from envdoctor.rules.script._reading import finding_at, keyword_literal, trees
 from envdoctor.rules.script._steps import steps
 
 _SAMPLERS = ("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
@@ -21,7 +21,7 @@ def sampler_epoch(facts: Facts) -> Findings:
         ):
             continue
         for call in tree.calls(*_SAMPLERS):
-            if given(call, "shuffle") is not False:
+            if keyword_literal(call, "shuffle") is not False:
                 yield finding_at(
                     tree,
                     call,

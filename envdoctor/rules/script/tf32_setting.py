@@ -1,7 +1,7 @@
 import ast
 
 from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Kind, rule
-from envdoctor.rules.script._reading import Tree, assigned, constant, finding_at, given, trees
+from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
 from envdoctor.rules.script._steps import steps
 
 _OLD = ("torch.backends.cuda.matmul.allow_tf32", "torch.backends.cudnn.allow_tf32")
@@ -24,7 +24,7 @@ def tf32_setting(facts: Facts) -> Findings:
     https://github.com/pytorch/pytorch/issues/166387
     """
     for tree in trees(facts):
-        old, new = _written(tree, _OLD), _written(tree, _NEW)
+        old, new = _assignments_to(tree, _OLD), _assignments_to(tree, _NEW)
         if old and new:
             yield _finding(
                 tree,
@@ -42,16 +42,16 @@ def tf32_setting(facts: Facts) -> Findings:
                 yield _finding(tree, node, "script-slow", "TF32 is switched on only after training.")
 
 
-def _written(tree: Tree, names: tuple[str, ...]) -> list[ast.AST]:
-    nodes = [node for node in tree.nodes for to, _ in assigned(node) if tree.dotted(to) in names]
+def _assignments_to(tree: Tree, names: tuple[str, ...]) -> list[ast.AST]:
+    nodes = [node for node in tree.nodes for to, _ in assignments(node) if tree.dotted(to) in names]
     if names is _OLD:
-        nodes += [node for node in tree.nodes if isinstance(node, ast.Call) and given(node, "tf32") is True]
+        nodes += [node for node in tree.nodes if isinstance(node, ast.Call) and keyword_literal(node, "tf32") is True]
     return nodes
 
 
 def _late(tree: Tree, node: ast.AST) -> bool:
     """Does it stand behind the training loop, or a ``.train()`` of a trainer, of the same block?"""
-    if isinstance(node, ast.Call) and given(node, "tf32") is True:
+    if isinstance(node, ast.Call) and keyword_literal(node, "tf32") is True:
         return False
     if isinstance(node, ast.Assign) and constant(node.value) is False:
         return False

@@ -2,7 +2,7 @@ import ast
 
 from envdoctor.knowledge import versions
 from envdoctor.rules.rule import NOTE, Facts, Findings, known, rule
-from envdoctor.rules.script._reading import finding_at, given, keyword, trees
+from envdoctor.rules.script._reading import finding_at, keyword, keyword_literal, trees
 
 
 @rule(NOTE, kind="script-wrong", expected="weights_only=True")
@@ -18,7 +18,7 @@ def unsafe_load(facts: Facts) -> Findings:
     safe = torch is not None and versions.at_least(torch.version, "2.6")
     for tree in trees(facts):
         for call in tree.calls("torch.load"):
-            choice = given(call, "weights_only")
+            choice = keyword_literal(call, "weights_only")
             if choice is True or (keyword(call, "weights_only") is None and safe):
                 continue
             if choice is None and keyword(call, "weights_only") is not None:

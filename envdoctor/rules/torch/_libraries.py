@@ -30,7 +30,7 @@ def read(paths: Iterable[str]) -> tuple[Library, ...]:
     return tuple(Library(match[0], match["stem"], match["version"] or "") for match in matches)
 
 
-def mapped(facts: Facts) -> tuple[Library, ...]:
+def mapped_libraries(facts: Facts) -> tuple[Library, ...]:
     torch = known(facts.torch)
     return read(torch.libraries) if torch else ()
 

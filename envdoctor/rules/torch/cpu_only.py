@@ -38,7 +38,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     if (cuda and not guessed) or (torch is not None and (torch.hip or torch.xpu)):
         return
     gpu = nvidia_gpu(facts)
-    evidence = gpu or _wanted(facts) or (said and f"the error {said[0]!r}")
+    evidence = gpu or _signs_of_gpu(facts) or (said and f"the error {said[0]!r}")
     if evidence is None:
         return
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
@@ -57,7 +57,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     )
 
 
-def _wanted(facts: Facts) -> str | None:
+def _signs_of_gpu(facts: Facts) -> str | None:
     """Signs that a GPU was meant where a report names none: a toolkit, a script or launcher, CUDA packages."""
     if facts.origin.kind != "pasted":
         return None

@@ -3,7 +3,7 @@ from collections import defaultdict
 
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
-from envdoctor.rules.torch._libraries import Library, is_environments, mapped, short
+from envdoctor.rules.torch._libraries import Library, is_environments, mapped_libraries, short
 
 _STEMS = (
     "libcudart",
@@ -40,7 +40,7 @@ def cuda_libraries(facts: Facts) -> Findings:
     https://github.com/bitsandbytes-foundation/bitsandbytes/blob/main/bitsandbytes/diagnostics/cuda.py
     """
     said = anywhere(facts, *_SAYS) or (anywhere(facts, _STATUS) if _toolkit_on_path(facts) else None)
-    libraries = [library for library in mapped(facts) if library.stem in _STEMS]
+    libraries = [library for library in mapped_libraries(facts) if library.stem in _STEMS]
     if said is None and not libraries:
         raise Skip("which CUDA libraries are loaded is not known")
     own = [library for library in libraries if is_environments(library, facts)]

@@ -4,7 +4,7 @@ from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.numbers import Numbers, numbers
 from envdoctor.rules.finding import Finding, Remedy, Severity
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
-from envdoctor.rules.torch._libraries import is_environments, mapped, short
+from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _SAYS = (
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
@@ -36,14 +36,14 @@ def cudnn(facts: Facts) -> Findings:
     """
     torch = known(facts.torch)
     said = anywhere(facts, *_SAYS)
-    libraries = [library for library in mapped(facts) if library.stem.startswith("libcudnn")]
+    libraries = [library for library in mapped_libraries(facts) if library.stem.startswith("libcudnn")]
     folders = sorted({library.folder for library in libraries})
     loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
     if said is None and len(folders) < 2 and not (loaded and built):
         raise Skip("cuDNN's versions are not reported")
     if said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
-        yield _mixed(said, [short(folder) for folder in folders], [short(path) for path in outside])
+        yield _mixed_libraries(said, [short(folder) for folder in folders], [short(path) for path in outside])
     elif loaded and built and (loaded[0] != built[0] or loaded < built):
         spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
         yield _older(spelled[0], spelled[1], ERROR)
@@ -63,7 +63,7 @@ def _number(text: str | None) -> Numbers:
     return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
 
 
-def _mixed(said: re.Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
+def _mixed_libraries(said: re.Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
     where = " and ".join(folders) if len(folders) > 1 else ""
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
     return finding(

@@ -67,7 +67,7 @@ def _finding(
         have += f" (CUDA {offered})"
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
     version = torch_version(facts)
-    locked = remedies.locked(target, known(facts.packages), "torch", "torchvision", "torchaudio")
+    locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     owner = driver_owner(facts)
     renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
     update = f"a driver of at least {minimum}" if minimum else "a newer driver"

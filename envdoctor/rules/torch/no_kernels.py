@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 
 from envdoctor.knowledge import extensions
-from envdoctor.knowledge.architectures import serving, spelled
+from envdoctor.knowledge.architectures import code_for, compiler_name
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
 from envdoctor.knowledge.machine import gpu_names, machine_of
@@ -46,22 +46,22 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     kernels = torch.arch_list if torch and torch.arch_list else build.kernels if build else ()
     if said is None and not (devices and kernels):
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
-    bare = {number: name for number, name in devices.items() if kernels and not _served(build, kernels, number)}
+    bare = {number: name for number, name in devices.items() if kernels and not _serves(build, kernels, number)}
     for number, name in bare.items():
         one = _finding(facts, target, name, number, kernels)
         if said is None and line_is_guessed(facts) and _other_build_serves(build, number):
             one = replace(one, severity=NOTE, explains=())
         yield one
-    if not bare and said is not None and not _contradicted(said, devices, kernels):
-        named, gpu = _named(said)
+    if not bare and said is not None and not _contradicts(said, devices, kernels):
+        named, gpu = _name_device(said)
         if named is None and len(devices) == 1:  # a nightly: what it holds is in no table
             ((named, gpu),) = devices.items()
         yield _finding(facts, target, gpu, named, kernels)
 
 
-def _served(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
+def _serves(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
     """Cubins count. PTX alone counts only where the CUDA line's own libraries know the GPU as well."""
-    codes = serving(kernels, number, build.cuda if build else None)
+    codes = code_for(kernels, number, build.cuda if build else None)
     if any(code.kind == "cubin" for code in codes):
         return True
     return bool(codes) and (build is None or libraries_know(build.cuda, number))
@@ -72,15 +72,15 @@ def _other_build_serves(build: Build | None, number: str) -> bool:
     release = release_of(build.torch) if build else None
     lines = release.lines if release else ()
     builds = [build_of(release.name, line) for line in lines if release]
-    return any(_served(other, other.kernels, number) for other in builds)
+    return any(_serves(other, other.kernels, number) for other in builds)
 
 
-def _contradicted(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
+def _contradicts(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
     """An unspecific complaint proves nothing against a build that covers the GPU: an extension may have raised it."""
     return not said.groupdict() and bool(devices and kernels)
 
 
-def _named(said: re.Match[str]) -> tuple[str | None, str]:
+def _name_device(said: re.Match[str]) -> tuple[str | None, str]:
     groups = said.groupdict()
     number = groups.get("cc")
     if number is None and (sm := groups.get("sm")):
@@ -90,9 +90,9 @@ def _named(said: re.Match[str]) -> tuple[str | None, str]:
 
 
 def _finding(facts: Facts, target: Target, name: str, number: str | None, kernels: tuple[str, ...]) -> Finding:
-    wanted = spelled(number) if number and capability(number) else "its architecture"
+    wanted = compiler_name(number) if number and capability(number) else "its architecture"
     version = torch_version(facts)
-    locked = remedies.locked(target, known(facts.packages), "torch", "torchvision", "torchaudio")
+    locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     machine = machine_of(facts)
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
@@ -138,7 +138,9 @@ def _on_jetson(facts: Facts) -> bool:
 def _raiser(facts: Facts) -> str | None:
     """The extension in whose code a report's traceback ends."""
     lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
-    return next((name for text in lines if (raised := caller_of(text)) and (name := extensions.named(raised))), None)
+    return next(
+        (name for text in lines if (raised := caller_of(text)) and (name := extensions.extension_named(raised))), None
+    )
 
 
 def _unspecific(extension: str | None, version: str | None) -> str:

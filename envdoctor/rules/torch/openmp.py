@@ -1,6 +1,6 @@
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, rule
-from envdoctor.rules.torch._libraries import mapped, short
+from envdoctor.rules.torch._libraries import mapped_libraries, short
 
 _SAYS = (
     Pattern(r"OMP: Error #15.*"),
@@ -19,7 +19,7 @@ def openmp(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/joblib/threadpoolctl/blob/master/multiple_openmp.md
     """
     said = anywhere(facts, *_SAYS)
-    libraries = [library for library in mapped(facts) if library.stem in _RUNTIMES]
+    libraries = [library for library in mapped_libraries(facts) if library.stem in _RUNTIMES]
     if said is None and not libraries:
         raise Skip("which libraries are loaded is not known")
     kinds = sorted({_RUNTIMES[library.stem] for library in libraries})

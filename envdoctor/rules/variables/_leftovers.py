@@ -14,7 +14,9 @@ from envdoctor.rules.hardware import trains_on_gpu
 from envdoctor.rules.rule import Finding, Kind, Remedy, SetVariable, Severity, need
 
 
-def found(rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable") -> Iterator[Finding]:
+def variable_findings(
+    rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable"
+) -> Iterator[Finding]:
     """One finding for each row whose variable is set to a value that acts."""
     variables = need(facts.variables)
     for row in rows.among(variables):

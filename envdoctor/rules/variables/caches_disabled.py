@@ -13,4 +13,4 @@ def caches_disabled(facts: Facts, target: Target) -> Findings:
     Source: https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_configuration_tutorial.html
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from _leftovers.found(CACHES_OFF, facts, target)
+    yield from _leftovers.variable_findings(CACHES_OFF, facts, target)

@@ -13,4 +13,4 @@ def compile_disabled(facts: Facts, target: Target) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html
     https://github.com/pytorch/pytorch/blob/main/torch/_dynamo/config.py
     """
-    yield from _leftovers.found(COMPILE_OFF, facts, target)
+    yield from _leftovers.variable_findings(COMPILE_OFF, facts, target)

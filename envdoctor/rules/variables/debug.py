@@ -15,4 +15,4 @@ def debug(facts: Facts, target: Target) -> Findings:
     https://github.com/horenbergerb/BernoulliDiffusion/issues/23
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from _leftovers.found(DEBUG, facts, target)
+    yield from _leftovers.variable_findings(DEBUG, facts, target)

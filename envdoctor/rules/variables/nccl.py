@@ -17,7 +17,7 @@ def nccl(facts: Facts, target: Target) -> Findings:
     https://github.com/hkust-nlp/simpleRL-reason/issues/63 https://github.com/NVIDIA/nccl/issues/631
     """
     single = _count(known(facts.gpus)) == 1 and not _several_nodes(facts)
-    for finding in _leftovers.found(NCCL, facts, target):
+    for finding in _leftovers.variable_findings(NCCL, facts, target):
         yield _leftovers.idle(finding, "one GPU") if single else finding
 
 

@@ -38,7 +38,7 @@ def old_kernels(facts: Facts, target: Target) -> Findings:
         value = variables.get(name, "").strip()
         aten = name.startswith("ATEN")
         limit = _ATEN.get(value.lower()) if aten else value.upper()
-        unused = _unused(limit, host.cpu_flags, aten=aten)
+        unused = _unused_levels(limit, host.cpu_flags, aten=aten)
         if not unused:
             continue
         slow = not aten and any(level in unused for level in _BFLOAT16)
@@ -54,7 +54,7 @@ def old_kernels(facts: Facts, target: Target) -> Findings:
         )
 
 
-def _unused(limit: str | None, flags: tuple[str, ...], *, aten: bool) -> list[str]:
+def _unused_levels(limit: str | None, flags: tuple[str, ...], *, aten: bool) -> list[str]:
     """Levels above ``limit`` that the CPU has; none for a word that no level has, which limits nothing."""
     if limit not in _LEVELS:
         return []

@@ -14,4 +14,4 @@ def process_settings(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://github.com/NVIDIA/Megatron-LM https://github.com/huggingface/tokenizers
     """
-    yield from _leftovers.found(SETTINGS, facts, target, kind="no-effect")
+    yield from _leftovers.variable_findings(SETTINGS, facts, target, kind="no-effect")

@@ -13,4 +13,4 @@ def profilers(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/NVIDIA/DCGM/blob/master/nvvs/src/Software.cpp
     https://github.com/leptonai/gpud/blob/main/components/accelerator/nvidia/processes
     """
-    yield from _leftovers.found(PROFILERS, facts, target)
+    yield from _leftovers.variable_findings(PROFILERS, facts, target)

@@ -25,10 +25,10 @@ def target_variables(facts: Facts, target: Target) -> Findings:
         if actual is None and name in _ALIASES:
             actual = variables.get(_ALIASES[name])
         if actual == wanted or (
-            actual is None and torch and torch.flags.get("allocator-conf") and _hooked(torch, wanted)
+            actual is None and torch and torch.flags.get("allocator-conf") and _set_by_hook(torch, wanted)
         ):
             continue
-        spelled = _spelled(name, torch.version if torch else None)
+        spelled = _variable_name(name, torch.version if torch else None)
         yield finding(
             subject=name,
             actual=actual if actual is not None else "not set",
@@ -42,11 +42,11 @@ def target_variables(facts: Facts, target: Target) -> Findings:
         )
 
 
-def _hooked(torch: Torch | None, wanted: str) -> bool:
+def _set_by_hook(torch: Torch | None, wanted: str) -> bool:
     """The startup hook sets variables inside the process; the shell's own do not show them."""
     flag = torch.flags.get("allocator-conf") if torch else None
     return flag is not None and flag.value == wanted
 
 
-def _spelled(name: str, torch: str | None) -> str:
+def _variable_name(name: str, torch: str | None) -> str:
     return _ALIASES[name] if name in _ALIASES and torch and versions.below(torch, "2.10") else name

@@ -27,7 +27,7 @@ Word = Literal["faster", "slower", "equal", "undecided", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class VariantRow:
     """One variant against its reference: ``ratio`` 1.2 is 20 % more trained tokens per second."""
 
     variant: Variant
@@ -48,7 +48,7 @@ class Row:
 class Ablation:
     """The table. ``noise``: log-sd of one run, rounds and variants taken out; ``df``: its degrees of freedom."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[VariantRow, ...]
     noise: float
     df: int
     alpha: float = ALPHA
@@ -79,7 +79,7 @@ def evaluate(
     reference = variants[0]
     for index, variant in enumerate(variants):
         if variant.name not in logs:
-            rows.append(_failed(variant, reference.name, reports.get(variant.name, ())))
+            rows.append(_failed_row(variant, reference.name, reports.get(variant.name, ())))
             continue
         rows.append(_row(variant, reference, logs, reports, noise, df, rounds, is_reference=index == 0))
         if against == "previous":
@@ -131,7 +131,7 @@ def _row(
     rounds: int,
     *,
     is_reference: bool,
-) -> Row:
+) -> VariantRow:
     ours, theirs = reports[variant.name], reports[reference.name]
     memory = _median_memory(ours)
     usual = _median_memory(theirs)
@@ -145,10 +145,12 @@ def _row(
         "rounds": rounds,
     }
     if is_reference:
-        return Row(against=variant.name, word="equal", ratio=1.0, interval=(1.0, 1.0), memory_ratio=1.0, **common)
+        return VariantRow(
+            against=variant.name, word="equal", ratio=1.0, interval=(1.0, 1.0), memory_ratio=1.0, **common
+        )
     d = found - statistics.fmean(logs[reference.name])
     half = t_quantile(1.0 - ALPHA / 2.0, df) * noise * math.sqrt(2.0 / rounds)
-    return Row(
+    return VariantRow(
         against=reference.name,
         word=_word(d, half),
         ratio=math.exp(d),
@@ -176,7 +178,7 @@ def _median_memory(reports: Sequence[Report]) -> float | None:
     return statistics.median(peaks) if peaks else None
 
 
-def _failed(variant: Variant, against: str, reports: Sequence[Report]) -> Row:
+def _failed_row(variant: Variant, against: str, reports: Sequence[Report]) -> VariantRow:
     errors = [str(report.error.get("message", "")) for report in reports if report.error]
     remark = errors[0] if errors else "it did not run"
-    return Row(variant=variant, against=against, word="failed", rounds=len(reports), remark=remark)
+    return VariantRow(variant=variant, against=against, word="failed", rounds=len(reports), remark=remark)

@@ -24,9 +24,9 @@ from envdoctor.speed.evidence.gather import run_of
 from envdoctor.speed.evidence.pressure import PRESSURE_LIMIT, highest_pressure
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, run_variant, unwatched, workload_of
+from envdoctor.speed.timing import Timing, ignore_progress, run_variant, workload_of
 from envdoctor.speed.verdict import tokens_per_second
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 LOCKED = "locked"
 """The word for an environment made from the target's lock."""
@@ -37,7 +37,7 @@ SHORT = Measure(windows=10, probes=False)
 """Half of a run against a baseline: more processes say more than longer ones, and neighbours replace the probes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Other:
     """The other arm. ``name``: as it was typed. ``lock``: digest of what it was made from, where that is known.
     ``before``: it is what a fix has replaced."""
@@ -48,7 +48,7 @@ class Other:
     before: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Pairs:
     """How two arms are timed: ``most`` pairs (None: what the way of timing needs), each run as ``measure`` says.
 
@@ -94,7 +94,7 @@ def time_against(
         arm = arms[number]
         if turns:
             arm = replace(arm, variables={**arm.variables, side_by_side.VARIABLE: turns})
-        listener = (on_line or unwatched) if turns else on_line
+        listener = (on_line or ignore_progress) if turns else on_line
         report = run_variant(places[number], target, workload, measure, arm, on_line=listener)
         return _finished(report, places[number])
 
@@ -118,7 +118,7 @@ def time_against(
         theirs.append(another)
         decision = decide_pairs(ratios, most=most, at=looks)
         if decision is not None and decision.word is not None:
-            return judged(decision, decision.word, ours, theirs, other, target, timing, facts)
+            return verdict_of(decision, decision.word, ours, theirs, other, target, timing, facts)
     raise AssertionError("the last look always has a word")
 
 
@@ -134,7 +134,7 @@ def _finished(report: Report, where: Environment) -> Report:
     )
 
 
-def judged(
+def verdict_of(
     decision: Decision,
     word: Word,
     ours: Sequence[Report],
@@ -148,7 +148,7 @@ def judged(
     run, found = run_of(ours), decision.comparison
     stack = target.choice.stack if target.choice else ""
     recorded = record(theirs, target, stack, facts=facts, lock=other.lock, command=f"against {other.name}", noisy=True)
-    cause, reasons = _explained(word, ours[0], recorded, other.name)
+    cause, reasons = _explain(word, ours[0], recorded, other.name)
     waited = highest_pressure([*ours, *theirs])
     if waited is not None and waited > PRESSURE_LIMIT.get(ours[0].device.type, 0.25):
         reasons.append(
@@ -179,7 +179,7 @@ def judged(
     )
 
 
-def _explained(word: Word, first: Report, recorded: Baseline, name: str) -> tuple[Cause | None, list[str]]:
+def _explain(word: Word, first: Report, recorded: Baseline, name: str) -> tuple[Cause | None, list[str]]:
     """What differs between the arms: named as the cause only of a run that is slower, said in any case."""
     settings = list(differing_settings(first, recorded))
     packages = differing_packages(first, recorded, None)

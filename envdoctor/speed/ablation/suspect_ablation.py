@@ -17,12 +17,12 @@ from envdoctor.speed.cost import at_speed
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
 from envdoctor.speed.timing import Timing, run_variant
-from envdoctor.values.frozen import dataclass
+from envdoctor.values.frozen import frozen
 
 ROUNDS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Suspects:
     """How the causes of a slow run are tried: ``clean`` is an environment with the stack as locked, for versions."""
 

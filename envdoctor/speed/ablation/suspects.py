@@ -15,7 +15,7 @@ from typing import Any
 
 from envdoctor.facts.model import Facts
 from envdoctor.locks.target import Target
-from envdoctor.speed.ablation.ablation import Ablation, Row, evaluate
+from envdoctor.speed.ablation.ablation import Ablation, VariantRow, evaluate
 from envdoctor.speed.ablation.interleaving import Variant
 from envdoctor.speed.evidence import differences
 from envdoctor.speed.evidence.evidence import Cause
@@ -60,7 +60,7 @@ class Suspect:
 class SuspectAblation:
     """What was tried and found. ``cause`` None: nothing that was tried explains it."""
 
-    rows: tuple[tuple[Suspect, Row], ...] = ()
+    rows: tuple[tuple[Suspect, VariantRow], ...] = ()
     untried: tuple[str, ...] = ()
     cause: Cause | None = None
     suspect: Suspect | None = None

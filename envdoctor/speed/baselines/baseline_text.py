@@ -37,7 +37,7 @@ def _lines(baseline: Baseline) -> Iterator[str]:
         yield f"  {', '.join(about)}"
     disturbed = known.get("disturbed")
     if isinstance(disturbed, (list, tuple)) and disturbed:
-        yield f"  recorded on a machine that was not quiet ({_counted(disturbed)}, the first: {disturbed[0]})"
+        yield f"  recorded on a machine that was not quiet ({_count_disturbed(disturbed)}, the first: {disturbed[0]})"
     if refused := roofline.refuse_impossible(baseline):
         yield f"  impossible: {refused.arithmetic}"
     if baseline.source:
@@ -79,5 +79,5 @@ def detectable(baseline: list[Process], processes: int) -> float:
     return speeds.compare([alike] * processes, baseline, probe_spread=PROBE_FLOOR, least=LEAST_EFFECT).detectable
 
 
-def _counted(disturbed: Sequence[object]) -> str:
+def _count_disturbed(disturbed: Sequence[object]) -> str:
     return "1 disturbance" if len(disturbed) == 1 else f"{len(disturbed)} disturbances"

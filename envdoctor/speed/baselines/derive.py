@@ -38,7 +38,7 @@ def derive(chip: Model, measured: Iterable[Baseline], workload: str, stack: str)
     if not found:
         return None
     _, baseline, source = min(found, key=lambda item: item[0])
-    return _scaled(baseline, source, chip, stack)
+    return _scale(baseline, source, chip, stack)
 
 
 def _log_ratios(source: Model, chip: Model, precision: str) -> tuple[float, float] | None:
@@ -55,7 +55,7 @@ def _distance(source: Model, chip: Model, precision: str) -> float | None:
     return None if ratios is None else max(map(abs, ratios))
 
 
-def _scaled(baseline: Baseline, source: Model, chip: Model, stack: str) -> Baseline:
+def _scale(baseline: Baseline, source: Model, chip: Model, stack: str) -> Baseline:
     precision = str(baseline.conditions.get("precision", "bfloat16"))
     ratios = _log_ratios(source, chip, precision)
     assert ratios is not None

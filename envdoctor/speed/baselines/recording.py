@@ -46,17 +46,17 @@ def record(
     """
     least = speeds.FEWEST_BASELINE_PROCESSES
     if len(reports) < least:
-        raise _refused(f"{len(reports)} processes; a baseline needs at least {least}, and 10 to be sharp")
+        raise _refusal(f"{len(reports)} processes; a baseline needs at least {least}, and 10 to be sharp")
     first = reports[0]
     for report in reports[1:]:
         for what, ours, theirs in _identity(first, report):
             if ours != theirs:
-                raise _refused(f"the runs are of different things: {what} {ours} and {theirs}")
+                raise _refusal(f"the runs are of different things: {what} {ours} and {theirs}")
     runs = [speeds.process(report.rates, [w.seconds for w in report.windows]) for report in reports if report.windows]
     own = () if first.workload else runs  # a program of the user's own may vary by nature, as long as all runs do
     disturbed = [*disturbances(reports, runs, own), *gpu_state(facts, first.device, None)]
     if disturbed and not noisy:
-        raise _refused(f"a disturbed run makes no baseline: {disturbed[0].text}")
+        raise _refusal(f"a disturbed run makes no baseline: {disturbed[0].text}")
     digest = lock if lock is not None else (target.choice.digest if target.choice else None)
     baseline = Baseline(
         workload=first.workload or "",
@@ -69,11 +69,11 @@ def record(
         probes=tuple(
             {name: _short(speed) for name, speed in probes.flat(report.reference_probes).items()} for report in reports
         ),
-        conditions={**_conditions(reports, facts, date), **_said(disturbed)},
+        conditions={**_conditions(reports, facts, date), **_disturbance_table(disturbed)},
         source=command,
     )
     if refused := roofline.refuse_impossible(baseline):
-        raise _refused(f"the measured speed is impossible: {refused.arithmetic}")
+        raise _refusal(f"the measured speed is impossible: {refused.arithmetic}")
     return baseline
 
 
@@ -99,11 +99,11 @@ def _paces(reports: Sequence[Report]) -> tuple[tuple[float, ...], ...]:
     return known if whole else ()
 
 
-def _said(disturbed: Sequence[Evidence]) -> dict[str, Any]:
+def _disturbance_table(disturbed: Sequence[Evidence]) -> dict[str, Any]:
     return {"disturbed": [found.text for found in disturbed]} if disturbed else {}
 
 
-def _refused(problem: str) -> Trouble:
+def _refusal(problem: str) -> Trouble:
     return Trouble(problem, remedy="Measure again on a quiet machine: envdoctor baseline record.", exit_code=3)
 
 

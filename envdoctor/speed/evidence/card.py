@@ -86,7 +86,7 @@ def _of_probes(speeds: Mapping[str, float], precision: str, model: Model, chip: 
     yield from _products(speeds, precision, model)
     if (copied := speeds.get("copy_gbs")) and model.bandwidth:
         yield _share("copy", "copies in its memory", copied, model.bandwidth, "GB/s", COPY)
-    link = negotiated(chip) if chip is not None else None
+    link = negotiated_rate(chip) if chip is not None else None
     for name, words in (("pinned_to_device_gbs", "to the card"), ("device_to_pinned_gbs", "from the card")):
         moved = speeds.get(name)
         if moved and link and moved <= link:  # faster than its link: the link was read while it rested
@@ -127,7 +127,7 @@ def _of_state(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[
 
 
 def _link(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[Share]:
-    carried = negotiated(chip)
+    carried = negotiated_rate(chip)
     moved = max(speeds.get("pinned_to_device_gbs", 0.0), speeds.get("device_to_pinned_gbs", 0.0))
     if carried is None or moved > carried:
         return  # hypervisors make such figures up
@@ -144,7 +144,7 @@ def _link(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[Shar
         yield Share(what="link", share=share, least=1.0, text=text)
 
 
-def negotiated(chip: Gpu) -> float | None:
+def negotiated_rate(chip: Gpu) -> float | None:
     """GB/s that the link can carry as it was negotiated, in one direction."""
     lane = LANE.get(chip.pcie_generation or 0)
     return lane * chip.pcie_width if lane and chip.pcie_width else None

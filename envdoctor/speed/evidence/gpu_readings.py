@@ -24,12 +24,12 @@ def gpu_readings(facts: Facts | None) -> Iterator[list[Gpu]]:
     if facts is None or isinstance(facts.gpus, Unavailable) or not facts.gpus.devices:
         yield []
         return
-    with repeated(read_gpus, EVERY) as found:
+    with read_repeatedly(read_gpus, EVERY) as found:
         yield found
 
 
 @contextmanager
-def repeated(read: Callable[[], Sequence[Gpu]], every: float) -> Iterator[list[Gpu]]:
+def read_repeatedly(read: Callable[[], Sequence[Gpu]], every: float) -> Iterator[list[Gpu]]:
     """A list that grows by one reading every so many seconds, in a thread, until the body ends."""
     found: list[Gpu] = []
     ended = threading.Event()

@@ -207,7 +207,7 @@ def _threads(record: Record, spent: Breakdown) -> Iterator[Advice]:
         )
 
 
-def _debugging(record: Record, spent: Breakdown) -> Iterator[Advice]:
+def _debugging_switches(record: Record, spent: Breakdown) -> Iterator[Advice]:
     """Switches for finding faults that were left on."""
     on_gpu = record.device.type == "cuda"
     if on_gpu and record.variables.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
@@ -252,7 +252,7 @@ def processes(run: MeasuredRun) -> tuple[str, ...]:
     return (head, *(text for _, text in said))
 
 
-def _padding(record: Record, spent: Breakdown) -> Iterator[Advice]:
+def _padding_waste(record: Record, spent: Breakdown) -> Iterator[Advice]:
     slots, real = record.batches.get("slots", 0), record.batches.get("real", 0)
     if not slots or not real:
         return
@@ -293,7 +293,7 @@ def _place(line: SourceLine) -> str:
 ADVISERS: tuple[Callable[[Record, Breakdown], Iterator[Advice]], ...] = (
     _data,
     _threads,
-    _debugging,
-    _padding,
+    _debugging_switches,
+    _padding_waste,
     _outside,
 )

@@ -50,7 +50,7 @@ def agreement(records: Sequence[Record], target: Target) -> Agreement:
     cuda = target.choice.cuda if target.choice else None
     packages: dict[str, RanWith] = {}
     flags: dict[str, RanWith] = {}
-    wanted_flags = _typed(target.flags)
+    wanted_flags = _typed_flags(target.flags)
     for record in records:
         for name, version in sorted(record.versions.items()):
             locked = pins.get(canonicalize_name(name))
@@ -115,9 +115,9 @@ def _same(ran: str, locked: str, cuda: str | None) -> bool:
     return versions.same(ran, locked) or versions.same(ran, implied)
 
 
-def _typed(flags: Mapping[str, str]) -> dict[str, Any]:
+def _typed_flags(flags: Mapping[str, str]) -> dict[str, Any]:
     try:
-        return hook.typed(flags)
+        return hook.typed_flags(flags)
     except Trouble:  # a flag of another version's table: the run itself has already said so
         return {}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envdoctor import bundle
-from envdoctor.launch.surroundings import injected
+from envdoctor.launch.surroundings import inject_module
 
 INJECTED = Path(__file__).parent / "inject"
 FOLDER = "ENVDOCTOR_MEASURED_RUN"
@@ -27,4 +27,4 @@ def variables(folder: Path, present: Mapping[str, str], *, stop_after: int | Non
         FLAGS: str(bundle.flags_table()),
         **({STOP: str(stop_after)} if stop_after else {}),
     }
-    return injected(measured, INJECTED, FILTER)
+    return inject_module(measured, INJECTED, FILTER)

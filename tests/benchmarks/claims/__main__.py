@@ -51,7 +51,7 @@ def measure(given: argparse.Namespace) -> None:
         output = Path(folder) / "ablation.json"
         words = ["ablate", *answers.variants_to_measure("cpu"), "--target", "cpu", "--env", given.env]
         words += ["--rounds", str(given.rounds), "--output", output]
-        code = process.attached([sys.executable, "-m", "envdoctor", *map(str, words)], deadline=3600.0)
+        code = process.run_attached([sys.executable, "-m", "envdoctor", *map(str, words)], deadline=3600.0)
         if code != 0:
             raise SystemExit(code or 1)
         data = read_json(output, limit=256 * 1024 * 1024)

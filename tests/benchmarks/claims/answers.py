@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from envdoctor.speed.ablation.ablation import Row as Measured
+from envdoctor.speed.ablation.ablation import VariantRow as Measured
 
 from tests.benchmarks.claims import experiments
 from tests.benchmarks.claims.claimed import CLAIMS, WRITE_UPS, Claim

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import Trouble
-from envdoctor.speed.ablation.ablation import Ablation, Row, evaluate
+from envdoctor.speed.ablation.ablation import Ablation, VariantRow, evaluate
 from envdoctor.speed.ablation.interleaving import Variant
 from envdoctor.speed.ablation.variants import DEFAULT, VARIANTS
 from envdoctor.speed.report import parse
 from envdoctor.values.document import read_json
 
-Rows = Mapping[tuple[str, str], Row]
+Rows = Mapping[tuple[str, str], VariantRow]
 KEPT = (
     "schema", "outcome", "device", "windows", "losses", "memory", "contention", "tokens_per_step", "settings", "steps",
     "warmup", "workload", "error",

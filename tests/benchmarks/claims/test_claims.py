@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import locate
-from envdoctor.speed.ablation.ablation import Row as Measured
+from envdoctor.speed.ablation.ablation import VariantRow as Measured
 from envdoctor.speed.ablation.interleaving import Variant
 from envdoctor.speed.ablation.variants import find
 

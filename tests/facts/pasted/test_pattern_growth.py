@@ -17,7 +17,7 @@ import pytest
 
 from envdoctor.facts.model import Torch
 from envdoctor.facts.pasted import read
-from envdoctor.facts.pasted.unwrap import LINE, cut, unwrap
+from envdoctor.facts.pasted.unwrap import LINE, cut_lines, unwrap
 from tests.facts.pasted.ramps import UNITS, attacks, written
 
 READERS = ("pasted/", "rules/", "knowledge/", "compat/", "scrub.py")
@@ -140,12 +140,12 @@ def test_what_once_stopped_the_readers_is_read(line: str) -> None:
 
 
 def test_a_long_line_is_cut_before_any_expression_sees_it() -> None:
-    assert all(len(line) <= LINE for unit in UNITS for line in cut(unit * 100_000).split("\n"))
-    assert max(map(len, unwrap(cut("x" * 100_000 + "\nPython version: 3.11")))) == LINE
-    assert unwrap(cut("x" * 100_000 + "\nPython version: 3.11"))[1] == "Python version: 3.11"
+    assert all(len(line) <= LINE for unit in UNITS for line in cut_lines(unit * 100_000).split("\n"))
+    assert max(map(len, unwrap(cut_lines("x" * 100_000 + "\nPython version: 3.11")))) == LINE
+    assert unwrap(cut_lines("x" * 100_000 + "\nPython version: 3.11"))[1] == "Python version: 3.11"
 
 
 def test_a_report_in_one_line_is_not_cut_but_parted() -> None:
     for break_ in ("\\n", "<br>"):
         line = break_.join(["PyTorch version: 2.1.0", *["filler: nothing"] * 1_000, "Is CUDA available: True"])
-        assert unwrap(cut(line))[-1] == "Is CUDA available: True"
+        assert unwrap(cut_lines(line))[-1] == "Is CUDA available: True"

@@ -95,7 +95,7 @@ def test_mounts_over_one_another_and_with_blanks(tmp_path: Path) -> None:
     found = mounts.read(lay(tmp_path, {"/proc/self/mountinfo": text}))
 
     def kind(path: str) -> str:
-        mount = mounts.holding(found, path)
+        mount = mounts.mount_of(found, path)
         assert mount is not None
         return mount.filesystem
 

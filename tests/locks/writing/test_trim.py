@@ -77,12 +77,12 @@ def test_an_index_without_sha256_is_refused() -> None:
 def test_uncovered_names_the_place_and_the_package() -> None:
     served = interpreters(["3.11", "3.12"], ["x86_64"])
     packages = trim.read(answer(resolved("torch", "torch-1.0-cp311-cp311-manylinux_2_28_x86_64.whl")), served)
-    assert trim.uncovered(packages, served) == {("3.12", "x86_64"): "torch 1.0 has no wheel"}
+    assert trim.uncovered_places(packages, served) == {("3.12", "x86_64"): "torch 1.0 has no wheel"}
 
 
 def test_paths_win_over_addresses_and_lie_beside_the_lock(tmp_path: Path) -> None:
     entry = {"url": "https://host.invalid/alpha-1.0-py3-none-any.whl", "path": "wheels/alpha+1.whl"}
-    whole = trim.addressed(answer({"name": "alpha", "wheels": [entry]}), tmp_path)
+    whole = trim.with_addresses(answer({"name": "alpha", "wheels": [entry]}), tmp_path)
     assert whole["packages"][0]["wheels"][0]["url"] == (tmp_path / "wheels/alpha+1.whl").as_uri()
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.facts.model import Facts, Gpu, Gpus, Host
-from envdoctor.knowledge.broken import RELEASES, Release
+from envdoctor.knowledge.broken import RELEASES, KnownRelease
 from envdoctor.rules.packages.known_broken import known_broken
 from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
@@ -76,7 +76,7 @@ def test_unknown_is_skipped() -> None:
 @pytest.mark.parametrize(
     "row", [row for row in RELEASES if row.kind == "broken"], ids=lambda row: f"{row.package}{row.versions}"
 )
-def test_the_advice_of_each_row_leads_out_of_it(row: Release) -> None:
+def test_the_advice_of_each_row_leads_out_of_it(row: KnownRelease) -> None:
     from packaging.requirements import Requirement
     from packaging.specifiers import SpecifierSet
 

@@ -13,7 +13,7 @@ import pytest
 from envdoctor.facts.model import Facts, Gpu, Gpus, Unavailable
 from envdoctor.facts.scrub import identity
 from envdoctor.speed.evidence.gpu import gpu_state
-from envdoctor.speed.evidence.gpu_readings import gpu_readings, read_gpus, repeated
+from envdoctor.speed.evidence.gpu_readings import gpu_readings, read_gpus, read_repeatedly
 from envdoctor.speed.evidence.trained_gpu import trained_gpu
 from envdoctor.speed.evidence.working_gpu import facts_while_working, unsteady_clock
 from envdoctor.speed.verdict import judge
@@ -141,7 +141,7 @@ def test_the_hash_of_a_uuid_is_the_one_that_facts_have(monkeypatch: pytest.Monke
 
 
 def test_readings_are_taken_while_the_body_runs_and_no_longer() -> None:
-    with repeated(lambda: [WORKING], 0.01) as readings:
+    with read_repeatedly(lambda: [WORKING], 0.01) as readings:
         deadline = time.monotonic() + 10.0
         while len(readings) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)

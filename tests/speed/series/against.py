@@ -27,7 +27,7 @@ from envdoctor.speed.ablation import side_by_side
 from envdoctor.speed.ablation.interleaving import Variant
 from envdoctor.speed.ablation.pairs import decide_pairs
 from envdoctor.speed.report import Report, Window
-from envdoctor.speed.timing import run_variant, unwatched
+from envdoctor.speed.timing import ignore_progress, run_variant
 from tests.speed.making import cpu_report
 
 RECORD = Path(__file__).parents[1] / "recorded" / "against.jsonl"
@@ -45,7 +45,7 @@ def trial(slow: float, minutes: float, record: Path) -> str:
         given = {**(slowing if number == 0 else {}), **({side_by_side.VARIABLE: turns} if turns else {})}
         variant = Variant(name=str(number), settings=SETTINGS, variables=given)
         folder = Path(tempfile.mkdtemp(prefix="against-", dir=new_run_folder("against")))
-        return run_variant(environment, target, "chat-5m", MEASURE, variant, folder=folder, on_line=unwatched)
+        return run_variant(environment, target, "chat-5m", MEASURE, variant, folder=folder, on_line=ignore_progress)
 
     begun, ratios = time.monotonic(), list[float]()
     label = f"{time.time():.0f}"

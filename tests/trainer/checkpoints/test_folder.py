@@ -82,22 +82,22 @@ def test_two_runs_do_not_write_into_one_folder(tiny: dict, tmp_path: Path) -> No
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(TrainerError) as caught, run_folder.claimed(Path(tiny["output"]), print):
+        with pytest.raises(TrainerError) as caught, run_folder.claim_folder(Path(tiny["output"]), print):
             pass
         assert f"another run (process {holder.pid}) writes here" in caught.value.message
     finally:
         holder.kill()
         holder.communicate()
-    with run_folder.claimed(Path(tiny["output"]), print):
+    with run_folder.claim_folder(Path(tiny["output"]), print):
         pass  # a killed run holds nothing
     assert not Path(tiny["output"]).exists(), "a run that wrote nothing leaves nothing"
 
 
 def test_a_folder_that_is_not_named_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first = run_folder.named(from_mapping({}, "here"), "sft")
+    first = run_folder.run_folder(from_mapping({}, "here"), "sft")
     Path(first).mkdir(parents=True)
-    second = run_folder.named(from_mapping({}, "here"), "sft")
+    second = run_folder.run_folder(from_mapping({}, "here"), "sft")
     assert first.startswith("runs/sft-20")
     assert (first[-2:], second[-2:]) == ("-1", "-2")
 

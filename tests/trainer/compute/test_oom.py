@@ -12,9 +12,9 @@ from tests.trainer.test_equivalence import close
 from trainer import loop
 from trainer.checkpoints.resume import restore
 from trainer.compute import oom
-from trainer.data.batches import packed, padded
+from trainer.data.batches import pack, pad_rows
 from trainer.data.feed import Position
-from trainer.data.pairs import PairBatch, pooled
+from trainer.data.pairs import PairBatch, pool_documents
 from trainer.errors import TrainerError
 from trainer.loop import gradients
 from trainer.state import Run
@@ -55,7 +55,7 @@ def step_gradients(run: Run, batches: list) -> tuple[float, dict]:
 @pytest.mark.parametrize("error", [oom.OutOfMemory("CUDA out of memory."), RuntimeError(CPU_ERROR), MemoryError()])
 def test_the_step_is_repeated_in_pieces_with_the_same_gradients(tiny: dict, error: Exception, backward: bool) -> None:
     run = prepare_run(tiny)
-    batches = [packed(TEXTS[:2]), packed(TEXTS[2:])]  # 38 and 70 tokens; the longest document has 50
+    batches = [pack(TEXTS[:2]), pack(TEXTS[2:])]  # 38 and 70 tokens; the longest document has 50
     expected = step_gradients(run, batches)
     small, said = Small(run, 60, error, backward), []
     run.say = said.append
@@ -86,9 +86,9 @@ def test_a_run_that_runs_out_of_memory_trains_as_if_it_had_not(tiny: dict, tmp_p
 
 def test_padded_batches_are_cut_by_rows(tiny: dict) -> None:
     run = prepare_run({**tiny, "packing": False, "attention": "model", "head": "all"})
-    batch = padded(TEXTS, 0)
+    batch = pad_rows(TEXTS, 0)
     assert batch.slots == 250
-    pieces = oom.cut(batch, 120)
+    pieces = oom.cut_batch(batch, 120)
     assert [piece.slots for piece in pieces] == [100, 100, 50]
     assert sum(piece.trained for piece in pieces) == batch.trained
     expected, found = step_gradients(run, [batch]), step_gradients(run, pieces)
@@ -98,8 +98,8 @@ def test_padded_batches_are_cut_by_rows(tiny: dict) -> None:
 
 def test_pairs_are_embedded_in_pieces_and_keep_all_their_negatives(tmp_path) -> None:
     run, settings = trainee(tmp_path, TINY)
-    batch = PairBatch((pooled(DOCUMENTS, None),), 3, torch.tensor([0, 1, 3]), 1.0 / 3)
-    (piece,) = oom.cut(batch, 40)
+    batch = PairBatch((pool_documents(DOCUMENTS, None),), 3, torch.tensor([0, 1, 3]), 1.0 / 3)
+    (piece,) = oom.cut_batch(batch, 40)
     assert len(piece.rows) > 1
     assert piece.again
     results = []
@@ -118,7 +118,7 @@ def test_one_document_that_does_not_fit_is_told(tiny: dict) -> None:
     Small(run, 20, oom.OutOfMemory("CUDA out of memory."))
     run.say = lambda text: None
     with pytest.raises(TrainerError, match="a single document of 50 tokens") as caught:
-        step_gradients(run, [packed(TEXTS)])
+        step_gradients(run, [pack(TEXTS)])
     assert caught.value.kind == "out-of-memory"
     assert "recompute=full" in caught.value.remedy
 
@@ -127,7 +127,7 @@ def test_other_errors_are_not_taken_for_it(tiny: dict) -> None:
     run = prepare_run(tiny)
     small = Small(run, 10, RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        step_gradients(run, [packed(TEXTS)])
+        step_gradients(run, [pack(TEXTS)])
     assert small.failures == 1
 
 

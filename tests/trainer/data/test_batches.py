@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainer.data.batches import PackedSource, PaddedSource, best_fit, epoch_rows, packed, packing_order, padded
+from trainer.data.batches import PackedSource, PaddedSource, best_fit, epoch_rows, pack, packing_order, pad_rows
 from trainer.data.tokens import collect
 
 lengths = st.lists(st.integers(1, 50), min_size=1, max_size=200)
@@ -42,7 +42,7 @@ def test_packing_fills_rows_of_realistic_lengths() -> None:
 
 
 def test_targets_never_cross_a_document_border() -> None:
-    batch = packed([(np.array([5, 6, 7]), np.array([1, 1, 1])), (np.array([8, 9]), np.array([1, 1]))])
+    batch = pack([(np.array([5, 6, 7]), np.array([1, 1, 1])), (np.array([8, 9]), np.array([1, 1]))])
     assert batch.inputs["input_ids"].tolist() == [[5, 6, 7, 8, 9]]
     assert batch.inputs["position_ids"].tolist() == [[0, 1, 2, 0, 1]]
     assert batch.positions.tolist() == [0, 1, 3]
@@ -52,10 +52,10 @@ def test_targets_never_cross_a_document_border() -> None:
 
 def test_padded_rows_predict_the_same_targets() -> None:
     documents = [(np.array([5, 6, 7]), np.array([0, 1, 1])), (np.array([8, 9]), np.array([0, 1]))]
-    batch = padded(documents, pad=0)
+    batch = pad_rows(documents, pad=0)
     assert batch.inputs["input_ids"].tolist() == [[5, 6, 7], [8, 9, 0]]
     assert batch.inputs["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
-    assert batch.targets.tolist() == packed(documents).targets.tolist() == [6, 7, 9]
+    assert batch.targets.tolist() == pack(documents).targets.tolist() == [6, 7, 9]
     assert (batch.real, batch.slots) == (5, 6)
 
 

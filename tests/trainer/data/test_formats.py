@@ -15,9 +15,9 @@ from tests.trainer.running import prepare_run
 from trainer.data import show
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import read_rows
-from trainer.data.formats import described
-from trainer.data.located import located
-from trainer.data.mixture import Joined, Mixture
+from trainer.data.formats import describe_formats
+from trainer.data.located import locate
+from trainer.data.mixture import ConcatenatedSources, Mixture
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError
 from trainer.settings import from_mapping
@@ -111,7 +111,7 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
     datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
     settings = from_mapping({"data": [str(tmp_path / "saved")]}, "test")
-    (arrow,) = located(settings, "sft", print)[0].data
+    (arrow,) = locate(settings, "sft", print)[0].data
     for path in [*tmp_path.glob("*.*"), Path(arrow)]:
         assert [row for _, row in read_rows([path])] == rows, path.name
     (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
@@ -124,7 +124,7 @@ def test_folders_patterns_and_near_names(tmp_path: Path) -> None:
         write_lines(tmp_path / name, [chat(2, 3)])
 
     def names(item: str) -> list[str]:
-        found, fetched = located(from_mapping({"data": [item]}, "test"), "sft", print)
+        found, fetched = locate(from_mapping({"data": [item]}, "test"), "sft", print)
         assert fetched == {}
         return [Path(name).name for name in found.data]
 
@@ -149,8 +149,11 @@ def test_each_data_set_has_its_weight(tiny: dict, tmp_path: Path) -> None:
     assert counts.sum(0).tolist() == [2] * 8 + [1] * 8 + [4] * 8
     assert counts[0, 8:16].sum() == 4
     with pytest.raises(TrainerError, match="3 numbers above 0"):
-        located(from_mapping({"data": paths, "data_weights": ["1", "0"]}, "test"), "sft", print)
-    assert Joined([source.tokens, source.tokens]).example(25)[0].tolist() == source.tokens.example(1)[0].tolist()
+        locate(from_mapping({"data": paths, "data_weights": ["1", "0"]}, "test"), "sft", print)
+    assert (
+        ConcatenatedSources([source.tokens, source.tokens]).example(25)[0].tolist()
+        == source.tokens.example(1)[0].tolist()
+    )
     assert len(Mixture([8], [0.25], 0)(3)) == 2
 
 
@@ -158,11 +161,11 @@ def test_examples_are_shown_as_tokens_with_what_is_trained(tiny: dict, tmp_path:
     settings = from_mapping(tiny, "test")
     tokenizer = load_tokenizer(settings, None)
     path = write_lines(tmp_path / "a.jsonl", [SAME["alpaca"], SAME["sharegpt"]])
-    lines = list(show.shown([path], tokenizer, settings, 1, colour=False))
+    lines = list(show.show_examples([path], tokenizer, settings, 1, colour=False))
     assert len(lines) == 2
     ids, trained = tokens(SAME["alpaca"], tiny)
     assert f"{len(ids)} tokens, {sum(trained)} of them trained" in lines[0]
     assert lines[1].count("▸") == sum(trained)
-    coloured = list(show.shown([path], tokenizer, settings, 1, colour=True))[1]
+    coloured = list(show.show_examples([path], tokenizer, settings, 1, colour=True))[1]
     assert coloured.count(show.TRAINED) == sum(trained)
-    assert described([path], settings) == {"alpaca (instruction, input, output, system)": [str(path)]}
+    assert describe_formats([path], settings) == {"alpaca (instruction, input, output, system)": [str(path)]}

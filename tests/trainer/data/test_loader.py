@@ -34,7 +34,7 @@ def test_the_decision(load: float, step: float, spare: int, thread: bool, worker
 
 
 def test_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    watch = loader.Watch(lambda: time.sleep(0.03))
+    watch = loader.LoaderWatch(lambda: time.sleep(0.03))
     for _ in range(4):
         watch.take()
         time.sleep(0.01)
@@ -59,7 +59,7 @@ def test_any_number_of_workers_gives_the_same_run(tiny: dict) -> None:
 
 
 def test_the_number_may_change_in_the_middle(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loader, "decide", lambda *_: loader.Decision(1, "for the test"))
+    monkeypatch.setattr(loader, "decide", lambda *_: loader.LoaderDecision(1, "for the test"))
     plain = prepare_run({**tiny, "epochs": 2, "loader_workers": 0})
     run = prepare_run({**tiny, "epochs": 2, "loader_workers": -1})
     loop.train(plain, [])

@@ -229,10 +229,10 @@ def test_the_tokens_of_a_large_vocabulary_are_written_as_they_come(tmp_path: Pat
     from trainer.data import tokens
 
     examples = [([1, 2, 3], [0, 1, 1]), ([70000, 5], [1, 0]), ([4], [1])]
-    found, kept = tokens.cached(tmp_path / "wide", lambda: iter(examples))
+    found, kept = tokens.cached_tokens(tmp_path / "wide", lambda: iter(examples))
     assert (kept, str(found.ids.dtype)) == (False, "uint32")
     assert [found.example(n)[0].tolist() for n in range(3)] == [ids for ids, _ in examples]
     assert [found.example(n)[1].tolist() for n in range(3)] == [marks for _, marks in examples]
     assert not (tmp_path / "wide" / "tokens.wide").exists()
-    narrow, _ = tokens.cached(tmp_path / "narrow", lambda: iter(examples[:1]))
+    narrow, _ = tokens.cached_tokens(tmp_path / "narrow", lambda: iter(examples[:1]))
     assert str(narrow.ids.dtype) == "uint16"

@@ -94,4 +94,4 @@ def test_a_cpu_has_no_gpu_to_be_idle() -> None:
     def never(_: int) -> int:
         raise AssertionError("trained")
 
-    assert idle.profiled(never, 0.1, torch.device("cpu")) is None
+    assert idle.profile_steps(never, 0.1, torch.device("cpu")) is None

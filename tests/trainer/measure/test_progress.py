@@ -32,7 +32,7 @@ def test_the_bar_fits_the_terminal_from_the_first_step_on(
     monkeypatch.setattr("sys.stderr", out)
     monkeypatch.setattr(progress, "REDRAWN", 0.0)
     monkeypatch.setenv("COLUMNS", str(columns))
-    with progress.shown(run, flops.work_of(run.trainee.model)) as log:
+    with progress.show_progress(run, flops.work_of(run.trainee.model)) as log:
         loop.train(run, [log])
     drawn = [text for text in re.split(r"\r\x1b\[2K|\n", out.getvalue()) if text]
     assert [text.split("/")[0] for text in drawn] == [str(step) for step in range(1, run.position.step + 1)]
@@ -46,7 +46,7 @@ def test_rows_have_the_loss_of_their_step_and_go_on_without_repeating(tiny: dict
     values = {**tiny, "epochs": 3, "log_every": 4, "output": str(tmp_path)}
     run = prepare_run(values)
     steps = run.prepared.source.steps_in(0) * 3
-    with progress.shown(run, flops.work_of(run.trainee.model)) as log:
+    with progress.show_progress(run, flops.work_of(run.trainee.model)) as log:
         loop.train(run, [log])
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert rows[0]["step"] == 1
@@ -55,7 +55,7 @@ def test_rows_have_the_loss_of_their_step_and_go_on_without_repeating(tiny: dict
     since = run.history.losses[rows[0]["step"] : rows[1]["step"]]
     assert rows[1]["mean_loss"] == pytest.approx(sum(since) / len(since))
     (tmp_path / "metrics.jsonl").open("a").write('{"torn')
-    with progress.continued(tmp_path / "metrics.jsonl", 5):
+    with progress.open_to_continue(tmp_path / "metrics.jsonl", 5):
         pass
     kept = [json.loads(line)["step"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert kept == [1, 4]

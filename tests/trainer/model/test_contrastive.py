@@ -13,9 +13,9 @@ import torch
 
 import trainer
 from tests.trainer.conftest import TINY
-from trainer.data.pairs import PairBatch, chunks, pooled
+from trainer.data.pairs import PairBatch, chunks, pool_documents
 from trainer.model.build import build
-from trainer.model.contrastive import embedded, info_nce, mean_pooled
+from trainer.model.contrastive import embed_rows, info_nce, mean_pooled
 from trainer.settings import from_mapping
 from trainer.tasks.gritlm import Gritlm
 
@@ -74,9 +74,9 @@ def test_the_mean_is_over_counted_tokens_of_each_document_alone(tmp_path: Path) 
     plain, _ = trainee(tmp_path, TINY, packing=False, attention="model")
     plain.model.load_state_dict(run.model.state_dict())
     with torch.no_grad():
-        row = pooled(DOCUMENTS, None)
+        row = pool_documents(DOCUMENTS, None)
         together = mean_pooled(run.hidden(row.batch, causal=False), row)
-        padded = pooled(DOCUMENTS, 0)
+        padded = pool_documents(DOCUMENTS, 0)
         wide = mean_pooled(plain.hidden(padded.batch, causal=False), padded)
         for index, (ids, mark) in enumerate(DOCUMENTS):
             mask = torch.ones(1, 1, len(ids), len(ids), dtype=torch.bool)
@@ -93,15 +93,17 @@ def test_embedding_reads_both_ways_and_generating_one_way(tmp_path: Path) -> Non
     other[-1] += 1
     with torch.no_grad():
         for causal in (True, False):
-            first, second = (run.hidden(pooled([(x, marks)], None).batch, causal=causal)[0] for x in (ids, other))
+            first, second = (
+                run.hidden(pool_documents([(x, marks)], None).batch, causal=causal)[0] for x in (ids, other)
+            )
             assert torch.equal(first, second) is causal
 
 
 @pytest.mark.parametrize("budget", [20, 40, 64])
 def test_gradcache_gives_the_gradients_of_the_whole_batch(tmp_path: Path, budget: int) -> None:
     run, settings = trainee(tmp_path, TINY, gradcache_chunk=budget)
-    whole = gradients(run, settings, batch_of([pooled(DOCUMENTS, None)]))
-    rows = [pooled(part, None) for part in chunks(DOCUMENTS, budget)]
+    whole = gradients(run, settings, batch_of([pool_documents(DOCUMENTS, None)]))
+    rows = [pool_documents(part, None) for part in chunks(DOCUMENTS, budget)]
     assert len(rows) > 1
     assert sum(len(row.counts) for row in rows) == len(DOCUMENTS)
     cached = gradients(run, settings, batch_of(rows))
@@ -113,7 +115,7 @@ def test_gradcache_gives_the_gradients_of_the_whole_batch(tmp_path: Path, budget
 def test_gradcache_repeats_dropout(tmp_path: Path) -> None:
     """The same rows with their graphs kept draw the same masks; forgetting to put the states back is noticed."""
     run, settings = trainee(tmp_path, GPT2, gradcache_chunk=40)
-    rows = [pooled(part, None) for part in chunks(DOCUMENTS, 40)]
+    rows = [pool_documents(part, None) for part in chunks(DOCUMENTS, 40)]
     kept = from_mapping({"gradcache_chunk": 0}, "test")
     results = []
     for choice in (kept, settings):
@@ -131,7 +133,7 @@ def test_gradcache_under_autocast_and_recomputation(tmp_path: Path) -> None:
     run, settings = trainee(tmp_path, TINY, gradcache_chunk=40, precision="bfloat16", recompute=True)
     plain, kept = trainee(tmp_path, TINY, precision="bfloat16")
     plain.model.load_state_dict(run.model.state_dict())
-    rows = [pooled(part, None) for part in chunks(DOCUMENTS, 40)]
+    rows = [pool_documents(part, None) for part in chunks(DOCUMENTS, 40)]
     loss, cached = gradients(run, settings, batch_of(rows))
     expected, whole = gradients(plain, kept, batch_of(rows))
     assert loss == pytest.approx(expected, rel=1e-5)
@@ -146,9 +148,9 @@ def test_chunks_keep_the_order_and_the_budget() -> None:
 
 
 def test_embedding_without_chunks_is_one_pass() -> None:
-    rows = [pooled(DOCUMENTS, None)]
+    rows = [pool_documents(DOCUMENTS, None)]
     seen = []
-    vectors = embedded(rows, lambda row: seen.append(row) or torch.ones(len(row.counts), 4), again=False)
+    vectors = embed_rows(rows, lambda row: seen.append(row) or torch.ones(len(row.counts), 4), again=False)
     assert vectors.shape == (len(DOCUMENTS), 4)
     assert seen == rows
 
@@ -196,7 +198,7 @@ def test_two_processes_give_the_gradients_of_one_with_the_joined_batch(tmp_path:
     assert [child.returncode for child in children] == [0, 0], errors
     run, settings = trainee(tmp_path, TINY)
     order = [0, 1, 2, 3, 4, 6, 5]
-    batch = PairBatch((pooled([DOCUMENTS[i] for i in order], None),), 3, torch.tensor([0, 1, 3]), 1.0 / 3)
+    batch = PairBatch((pool_documents([DOCUMENTS[i] for i in order], None),), 3, torch.tensor([0, 1, 3]), 1.0 / 3)
     loss, expected = gradients(run, settings, batch)
     found = torch.load(tmp_path / "joined.pt", weights_only=True)
     assert float(found["loss"]) == pytest.approx(loss, rel=1e-5)

@@ -60,7 +60,7 @@ def test_a_run_on_a_cpu_computes_with_them_in_the_precisions_it_chooses_by_itsel
 def test_models_compute_the_same_with_them_and_are_their_own_again_after(kind: str) -> None:
     model = model_of(kind)
     expected, gradients = loss_and_gradients(model)
-    with kernels.installed(model) as choice:
+    with kernels.install_kernels(model) as choice:
         assert choice.value == "RMSNorm in 5 places, rotary positions"
         loss, found = loss_and_gradients(model)
     assert loss == pytest.approx(expected, rel=1e-6)
@@ -74,7 +74,7 @@ def test_frozen_weights_get_no_gradient() -> None:
     model = model_of("llama")
     norm = model.model.norm
     norm.weight.requires_grad_(False)
-    with kernels.installed(model):
+    with kernels.install_kernels(model):
         _, found = loss_and_gradients(model)
     assert "model.norm.weight" not in found
     assert "model.layers.0.input_layernorm.weight" in found
@@ -85,13 +85,13 @@ def test_a_norm_that_computes_something_else_keeps_its_own(monkeypatch: pytest.M
     kind = type(model.model.norm)
     own = kind.forward
     monkeypatch.setattr(kind, "forward", lambda self, x: own(self, x) * 1.01)  # as Gemma's (1 + weight) differs
-    with kernels.installed(model) as choice:
+    with kernels.install_kernels(model) as choice:
         assert choice.value == "rotary positions"
 
 
 def test_a_model_without_either_is_left_alone() -> None:
     config = AutoConfig.for_model("gpt2", n_embd=32, n_layer=1, n_head=2, vocab_size=64, bos_token_id=0, eos_token_id=0)
-    with kernels.installed(AutoModelForCausalLM.from_config(config)) as choice:
+    with kernels.install_kernels(AutoModelForCausalLM.from_config(config)) as choice:
         assert choice.value == "the model's own"
 
 
@@ -107,12 +107,12 @@ def equal(left: list, right: list) -> bool:
 def test_two_models_at_once_do_not_undo_each_other() -> None:
     first, second = model_of("llama"), model_of("llama")
     own = bits(second)
-    with kernels.installed(second):
+    with kernels.install_kernels(second):
         alone = bits(second)
     assert not equal(alone, own)  # they round differently: who computes with which can be told
-    outer = kernels.installed(first)
+    outer = kernels.install_kernels(first)
     outer.__enter__()
-    with kernels.installed(second) as choice:
+    with kernels.install_kernels(second) as choice:
         assert choice.value == "RMSNorm in 5 places, rotary positions"
         assert equal(bits(second), alone)
         outer.__exit__(None, None, None)
@@ -148,7 +148,7 @@ def test_under_autocast_the_last_norm_stays_wide_and_gradients_are_as_good() -> 
         return max(float((a - b).norm() / b.norm()) for a, b in zip(found, exact, strict=True))
 
     exact, own = gradients(False), gradients(True)
-    with kernels.installed(model):
+    with kernels.install_kernels(model):
         ours = gradients(True)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert model.model(IDS).last_hidden_state.dtype == torch.float32

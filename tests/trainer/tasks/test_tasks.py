@@ -12,7 +12,7 @@ from trainer.tasks.task import Task
 
 def test_every_file_of_the_folder_is_a_task_and_shows_itself() -> None:
     assert tasks.names() == ["gritlm", "pretrain", "rft", "sft"]
-    for listed in tasks.listed():
+    for listed in tasks.list_tasks():
         kind = type(tasks.load(listed.name))
         assert issubclass(kind, Task)
         assert kind.__name__.lower() == listed.name
@@ -52,6 +52,8 @@ def test_a_new_task_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     monkeypatch.setattr(tasks, "__file__", str(tmp_path / "__init__.py"))
     monkeypatch.setattr(tasks, "__path__", [str(tmp_path)])
-    assert tasks.listed() == [tasks.Listed("copycat", "Says it again", "python -m trainer copycat --data texts.jsonl")]
+    assert tasks.list_tasks() == [
+        tasks.Listed("copycat", "Says it again", "python -m trainer copycat --data texts.jsonl")
+    ]
     found = tasks.load("copycat")
     assert (found.in_turn, found.adapter_rank, found.plan_settings) == (False, 0, ())

@@ -14,7 +14,7 @@ from tests.trainer.launching import finish, single, start, torchrun
 from tests.trainer.test_gritlm import grit, pair, prepared, run_of  # noqa: F401 - a fixture
 from tests.trainer.test_rft import accepted, pupil, values  # noqa: F401 - fixtures
 from trainer.__main__ import main
-from trainer.data.pairs import pooled
+from trainer.data.pairs import pool_documents
 from trainer.model.contrastive import mean_pooled
 from trainer.tasks.answers.acceptance import packs
 from trainer.validation.evaluation import rank
@@ -59,7 +59,7 @@ def test_the_accuracy_is_that_of_documents_embedded_one_by_one(grit: dict, packi
         found = held(run)["retrieval_accuracy"]
 
         def vector(index: int) -> torch.Tensor:
-            row = pooled(held.documents.examples([index]), pad)
+            row = pool_documents(held.documents.examples([index]), pad)
             return torch.nn.functional.normalize(mean_pooled(run.trainee.hidden(row.batch, causal=False), row))[0]
 
         passages = [(n, i, vector(i)) for n, one in enumerate(held.queries) for i in (*one.positives, *one.negatives)]

@@ -14,7 +14,7 @@ def rows() -> list[list[dict[str, str]]]:
     return [json.loads(line)["messages"] for line in (HERE / "chat.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def said(turns: list[dict[str, str]], role: str) -> str:
+def first_words(turns: list[dict[str, str]], role: str) -> str:
     """The first thing that `role` says, at most 300 characters of it."""
     return next(turn["content"] for turn in turns if turn["role"] == role)[:300]
 
@@ -24,9 +24,9 @@ def pairs() -> list[dict[str, object]]:
     chats = rows()
     return [
         {
-            "query": said(chats[n], "user"),
-            "positives": [said(chats[n], "assistant")],
-            "negatives": [said(chats[-1 - n], "assistant")],
+            "query": first_words(chats[n], "user"),
+            "positives": [first_words(chats[n], "assistant")],
+            "negatives": [first_words(chats[-1 - n], "assistant")],
         }
         for n in range(PAIRS)
     ]

@@ -37,12 +37,12 @@ def checker(settings: Settings) -> Iterator[Checker]:
             lambda _, text, row: _word(numeric(text, row[column], settings.numeric_tolerance)), _number(column)
         )
     elif name == "regex":
-        yield from _judged("regex:" + column, settings, _pattern(column))
+        yield from _prove_checker("regex:" + column, settings, _pattern(column))
     elif re.fullmatch(r".+\.py:[A-Za-z_]\w*", name):
         path = Path(name.rpartition(":")[0])
         if not path.is_file():
             raise TrainerError("bad-checker", f"checker {name}: no such file", "Give it as path/to/file.py:function.")
-        yield from _judged(f"{path.resolve()}:{name.rpartition(':')[2]}", settings, lambda *_: None)
+        yield from _prove_checker(f"{path.resolve()}:{name.rpartition(':')[2]}", settings, lambda *_: None)
     else:
         raise TrainerError(
             "unknown-checker",
@@ -73,7 +73,7 @@ def _word(right: bool) -> str:
     return "accepted" if right else "wrong"
 
 
-def _judged(source: str, settings: Settings, prove: Callable[[str, dict[str, Any]], None]) -> Iterator[Checker]:
+def _prove_checker(source: str, settings: Settings, prove: Callable[[str, dict[str, Any]], None]) -> Iterator[Checker]:
     judge = Judge(source, settings.check_seconds)
 
     def check(place: str, text: str, row: dict[str, Any]) -> str:
@@ -83,7 +83,7 @@ def _judged(source: str, settings: Settings, prove: Callable[[str, dict[str, Any
         if kind != "accepted":
             raise TrainerError(
                 "checker-failed",
-                f"{place}: checker {settings.checker}: {said}; the answer was {shown(text)}",
+                f"{place}: checker {settings.checker}: {said}; the answer was {quote_answer(text)}",
                 "Correct the checker and start again: the answers sampled so far are kept.",
             )
         return _word(said)
@@ -99,7 +99,7 @@ def _judged(source: str, settings: Settings, prove: Callable[[str, dict[str, Any
         judge.close()
 
 
-def shown(text: str) -> str:
+def quote_answer(text: str) -> str:
     """An answer as one short quoted line."""
     return repr(text if len(text) <= 120 else text[:117] + "...")
 
@@ -123,7 +123,7 @@ def _number(column: str) -> Callable[[str, dict[str, Any]], None]:
         _needs(column)(place, row)
         if last_number(str(row[column])) is None:
             raise TrainerError(
-                "bad-column", f"{place}: {column} has no number: {shown(str(row[column]))}", "Correct that row."
+                "bad-column", f"{place}: {column} has no number: {quote_answer(str(row[column]))}", "Correct that row."
             )
 
     return prove

@@ -93,7 +93,7 @@ def _serve(pipe: Any, source: str, seconds: float) -> None:
     try:
         function = load(source)
     except BaseException as error:  # noqa: BLE001 - a user's module may raise anything; it is told to the user
-        pipe.send(("not-loaded", _said(error)))
+        pipe.send(("not-loaded", _describe_error(error)))
         return
     pipe.send(("ready", None))
     while True:
@@ -106,7 +106,7 @@ def _serve(pipe: Any, source: str, seconds: float) -> None:
         try:
             result: Verdict = ("accepted", function(text, row))
         except BaseException as error:  # noqa: BLE001 - see above
-            result = ("raised", _said(error))
+            result = ("raised", _describe_error(error))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if result[0] == "accepted" and not isinstance(result[1], bool):
             result = ("raised", f"it returned {result[1]!r}, not True or False")
@@ -129,5 +129,5 @@ def load(source: str) -> Callable[[str, Row], bool]:
     return function
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return in_one_line(error, 300)

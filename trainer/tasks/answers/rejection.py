@@ -13,7 +13,7 @@ from trainer.data import whole
 from trainer.data.examples import Row
 from trainer.errors import TrainerError
 from trainer.settings import Settings
-from trainer.tasks.answers.checkers import Checker, shown
+from trainer.tasks.answers.checkers import Checker, quote_answer
 from trainer.tasks.answers.sampling import Answer
 
 Kept = tuple[list[Answer], dict[str, int]]
@@ -57,8 +57,8 @@ def _nothing(count: int, rejected: list[tuple[Answer, str]], rows: Sequence[Row]
     for answer, fate in rejected:
         place, row = rows[answer.prompt]
         right = row.get(settings.answer_field)
-        wanted = "" if right is None else f", wanted {shown(str(right))}"
-        lines.append(f"\n       {place}: {shown(answer.text)}{wanted} ({fate})")
+        wanted = "" if right is None else f", wanted {quote_answer(str(right))}"
+        lines.append(f"\n       {place}: {quote_answer(answer.text)}{wanted} ({fate})")
     return TrainerError(
         "nothing-accepted",
         f"checker {settings.checker} accepted none of {count} answers; for example:{''.join(lines)}",

@@ -140,7 +140,7 @@ def system(draft: Draft, value: str) -> None:
         read_system(value, draft)
 
 
-def ignored(draft: Draft, value: str) -> None:
+def ignore(draft: Draft, value: str) -> None:
     """Known to the tool, of no use to a rule."""
 
 
@@ -157,8 +157,8 @@ FIELDS = _table(
         "XPU used to build PyTorch": xpu,
         "OS": system,
         "GCC version": compiler,
-        "Clang version": ignored,
-        "CMake version": ignored,
+        "Clang version": ignore,
+        "CMake version": ignore,
         "Libc version": libc,
         "Python version": python_version,
         "Python platform": platform,
@@ -166,13 +166,13 @@ FIELDS = _table(
         "CUDA runtime version": nvcc,
         "CUDA_MODULE_LOADING set to": module_loading,
         "Nvidia driver version": driver,
-        "Is XPU available": ignored,
+        "Is XPU available": ignore,
         "HIP runtime version": torch_hip,
-        "MIOpen runtime version": ignored,
-        "Is XNNPACK available": ignored,
+        "MIOpen runtime version": ignore,
+        "Is XNNPACK available": ignore,
         "Caching allocator config": allocator,
         "ROCM Version": torch_hip,
-        "Neuron SDK Version": ignored,
+        "Neuron SDK Version": ignore,
     }
 )
 

@@ -31,28 +31,28 @@ def accelerator(draft: Draft, value: str) -> None:
         draft.claim("torch.cuda_available", False)
 
 
-def ignored(draft: Draft, value: str) -> None:
+def ignore(draft: Draft, value: str) -> None:
     """Known to the tool, of no use to a rule."""
 
 
 FIELDS: Mapping[str, Field] = {
     "pytorch accelerator": accelerator,
-    "using gpu in script": ignored,
-    "using distributed or parallel set-up in script": ignored,
-    "using distributed or parallel set-up": ignored,
-    "tensorflow version": ignored,
-    "flax version": ignored,
-    "jax version": ignored,
-    "jaxlib version": ignored,
-    "running on google colab": ignored,
-    "running on a notebook": ignored,
-    "pytorch xpu available": ignored,
-    "pytorch npu available": ignored,
-    "pytorch mlu available": ignored,
-    "pytorch musa available": ignored,
-    "pytorch sdaa available": ignored,
-    "pytorch neuron available": ignored,
-    "accelerate bash location": ignored,
+    "using gpu in script": ignore,
+    "using distributed or parallel set-up in script": ignore,
+    "using distributed or parallel set-up": ignore,
+    "tensorflow version": ignore,
+    "flax version": ignore,
+    "jax version": ignore,
+    "jaxlib version": ignore,
+    "running on google colab": ignore,
+    "running on a notebook": ignore,
+    "pytorch xpu available": ignore,
+    "pytorch npu available": ignore,
+    "pytorch mlu available": ignore,
+    "pytorch musa available": ignore,
+    "pytorch sdaa available": ignore,
+    "pytorch neuron available": ignore,
+    "accelerate bash location": ignore,
 }
 
 

@@ -199,7 +199,7 @@ _LIKE: tuple[tuple[re.Pattern[str], Field], ...] = (
 """Keys in a person's own words: "cpus_visible", "torch_threads", "docker.shm_size". Their values are plain numbers."""
 
 
-def _compiled(draft: Draft, text: str) -> bool:
+def _build_configuration(draft: Draft, text: str) -> bool:
     """Rows of torch.__config__.show(), which mmcv, detectron2 and others print."""
     if found := re.fullmatch(r"CUDA Runtime (\d{1,2}\.\d{1,2})", text):
         draft.claim("torch.cuda", found[1], LISTED)
@@ -223,7 +223,7 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim("host.nvcc", tools[2] or tools[1])
             page.take(number)
             continue
-        if _compiled(draft, text):
+        if _build_configuration(draft, text):
             page.take(number)
             continue
         found = pair(text)

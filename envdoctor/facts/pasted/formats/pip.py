@@ -23,7 +23,7 @@ _RULE = re.compile(r"[-|\s:]{6,}")
 
 def read(page: Page, draft: Draft) -> None:
     _tables(page, draft)
-    _shown(page, draft)
+    _pip_show(page, draft)
     _pins(page, draft)
     _wheels(page, draft)
     _loose(page, draft)
@@ -52,7 +52,7 @@ def _tables(page: Page, draft: Draft) -> None:
             draft.whole_list = True
 
 
-def _shown(page: Page, draft: Draft) -> None:
+def _pip_show(page: Page, draft: Draft) -> None:
     """``pip show``: "Name: torch", "Version: 2.2.1", and what follows up to the next name."""
     name = None
     for number, text in list(page.left()):

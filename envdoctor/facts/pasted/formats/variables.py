@@ -58,17 +58,17 @@ def read(page: Page, draft: Draft) -> None:
         if _ADVICE.search(text):
             continue
         if setting := _PYTHON.search(text):
-            _set(draft, setting["name"], setting["value"])
-        elif (found := _LINE.fullmatch(text)) and allowed(found["name"]) and _assigns(text, found["value"]):
-            _set(draft, found["name"], found["value"])
+            _set_variable(draft, setting["name"], setting["value"])
+        elif (found := _LINE.fullmatch(text)) and is_allowed(found["name"]) and _assigns(text, found["value"]):
+            _set_variable(draft, found["name"], found["value"])
             page.take(number)
         else:
             for inline in _INLINE.finditer(text):
-                if allowed(inline["name"]):
-                    _set(draft, inline["name"], inline["value"])
+                if is_allowed(inline["name"]):
+                    _set_variable(draft, inline["name"], inline["value"])
 
 
-def allowed(name: str) -> bool:
+def is_allowed(name: str) -> bool:
     """Is this a variable that rules may see?"""
     return (name in _NAMES or name.startswith(_FAMILIES)) and not _SECRET.search(name)
 
@@ -80,7 +80,7 @@ def _assigns(text: str, value: str) -> bool:
     return bool(value) or "=" in text
 
 
-def _set(draft: Draft, name: str, value: str) -> None:
+def _set_variable(draft: Draft, name: str, value: str) -> None:
     value = value.strip().strip("'\"")
     draft.format(FORMAT)
     draft.variable(name, value)

@@ -56,13 +56,13 @@ def _build(draft: Draft, what: str, value: str) -> None:
     if what == "torch_version":
         draft.extension("xformers", torch=words.version(value))
     elif what == "cuda_version":
-        draft.extension("xformers", cuda=_dotted(value))
+        draft.extension("xformers", cuda=_dotted_version(value))
     elif what == "python_version":
         draft.extension("xformers", python=value)
     elif what == "env.TORCH_CUDA_ARCH_LIST":
         draft.extension("xformers", architectures=tuple(value.replace(";", " ").split()))
 
 
-def _dotted(value: str) -> str:
+def _dotted_version(value: str) -> str:
     """xformers writes CUDA as 1201 (it is 12.1), newer releases as "12.1"."""
     return f"{int(value) // 100}.{int(value) % 100}" if re.fullmatch(r"\d{3,4}", value) else value

@@ -6,7 +6,7 @@ import json
 
 from ..sections import tell
 from . import damage, extensions, interpreter, packages
-from .places import Places
+from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def main(request_path: str, answer_path: str) -> None:
     """Answer the request (working directory, PYTHONPATH, ``deep``) section by section."""
     with open(request_path, encoding="utf-8") as stream:
         request = json.load(stream)
-    places = Places(request)
+    places = EnvironmentPlaces(request)
     found = packages.read(places)
     sections: Dict[str, Callable[[], Any]] = {
         "interpreter": lambda: interpreter.read(places, request),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from .packages import Found, Problem, Reading
-from .places import Places
+from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NOT_IMPORTED = ("tests", "test", "docs", "doc", "examples", "benchmarks", "scrip
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
 
 
-def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
+def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool) -> Dict[str, Any]:
     """All damage. Changes the working directory: short relative paths halve the cost of each look."""
     problems = list(reading.problems)
     odd: List[Tuple[Found, Problem]] = []
@@ -40,30 +40,30 @@ def read(places: Places, reading: Reading, *, deep: bool) -> Dict[str, Any]:
         if entries is None:
             continue
         files.append({"location": found.location, "name": found.value["name"], "files": len(entries)})
-        if _trusted(found):
+        if _has_trusted_record(found):
             os.chdir(found.location)
             entries[:] = _inside(found, entries, places, problems)
             odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
     if deep:
         told = {(found.location, problem.path) for found, problem in odd}
         for found, entries in records:
-            if entries and _trusted(found):
+            if entries and _has_trusted_record(found):
                 os.chdir(found.location)
                 rest = [entry for entry in entries if (found.location, entry[0]) not in told]
-                odd.extend((found, problem) for problem in _altered(found.value["name"], rest))
+                odd.extend((found, problem) for problem in _altered_files(found.value["name"], rest))
         problems.extend(_strangers(places, records))
     if deep:
-        problems.extend(_overwritten(records))
-    problems.extend(_unshared(odd, records))
-    return {"problems": _shortened(problems), "checked": "hashes" if deep else "sizes", "files": files}
+        problems.extend(_overwritten_files(records))
+    problems.extend(_without_shared_files(odd, records))
+    return {"problems": _limit_problems(problems), "checked": "hashes" if deep else "sizes", "files": files}
 
 
-def _trusted(found: Found) -> bool:
+def _has_trusted_record(found: Found) -> bool:
     """Is RECORD what the installer left? conda, Debian and rpm change files (prefixes, debug symbols) afterwards."""
-    return not found.value["editable"] and not _managed(found)
+    return not found.value["editable"] and not _is_managed_elsewhere(found)
 
 
-def _managed(found: Found) -> bool:
+def _is_managed_elsewhere(found: Found) -> bool:
     return found.value["installer"] in OTHERS or found.location == DEBIAN
 
 
@@ -72,7 +72,7 @@ def _parse(found: Found, problems: List[Problem]) -> Optional[List[Entry]]:
     if found.record is None:
         if not found.looked:
             return None
-        if found.location.endswith("/dist-packages") or _managed(found):
+        if found.location.endswith("/dist-packages") or _is_managed_elsewhere(found):
             return None  # the system's package manager keeps its own list
         problems.append(Problem(name, "no-record", place))
         return None
@@ -116,7 +116,7 @@ def _entries(text: str) -> List[Entry]:
         raise ValueError("entry %d" % number) from None
 
 
-def _inside(found: Found, entries: List[Entry], places: Places, problems: List[Problem]) -> List[Entry]:
+def _inside(found: Found, entries: List[Entry], places: EnvironmentPlaces, problems: List[Problem]) -> List[Entry]:
     """Entries inside of the environment. Others are not looked at, and nobody must remove what they name."""
     base = os.path.join(places.prefix, "")
     if not os.path.join(found.location, "").startswith(base):
@@ -156,7 +156,7 @@ def _compare(name: str, entries: List[Entry]) -> Iterator[Problem]:
                 yield Problem(name, "wrong-size", path, detail)
 
 
-def _unshared(odd: List[Tuple[Found, Problem]], records: List[Record]) -> Iterator[Problem]:
+def _without_shared_files(odd: List[Tuple[Found, Problem]], records: List[Record]) -> Iterator[Problem]:
     """Drop differences that another distribution's RECORD explains: some share a file, and the last one wins."""
     stated: Dict[Tuple[str, str], Set[Any]] = {}
     wanted = {(found.location, problem.path) for found, problem in odd if problem.kind in ("wrong-size", "wrong-hash")}
@@ -173,7 +173,7 @@ def _unshared(odd: List[Tuple[Found, Problem]], records: List[Record]) -> Iterat
             yield problem
 
 
-def _overwritten(records: List[Record]) -> Iterator[Problem]:
+def _overwritten_files(records: List[Record]) -> Iterator[Problem]:
     """Code that two distributions list with different contents: the last one wins, and the others run its code."""
     owners: Dict[str, List[Tuple[str, str, Found]]] = {}
     for found, entries in records:
@@ -186,7 +186,7 @@ def _overwritten(records: List[Record]) -> Iterator[Problem]:
         from . import hashes
 
         for stated, path, found in several:
-            if list(hashes.differing([(place, stated, None)])):
+            if list(hashes.differing_files([(place, stated, None)])):
                 others = sorted({str(f.value["name"]) for _, _, f in several} - {found.value["name"]})
                 yield Problem(found.value["name"], "wrong-hash", path, "overwritten by %s" % ", ".join(others))
 
@@ -204,15 +204,15 @@ def _meant(path: str, problem: Problem, known: Set[Any]) -> bool:
     return line[:2] == b"#!" and os.path.exists(os.fsdecode(line[2:].split()[0] if line[2:].split() else b""))
 
 
-def _altered(name: str, entries: List[Entry]) -> Iterator[Problem]:
+def _altered_files(name: str, entries: List[Entry]) -> Iterator[Problem]:
     from . import hashes  # loads hashlib and a thread pool, which nobody else needs
 
-    for path, found in hashes.differing(entries):
+    for path, found in hashes.differing_files(entries):
         kind = "wrong-hash" if found.startswith("sha") else "unreadable"
         yield Problem(name, kind, path, found)
 
 
-def _strangers(places: Places, records: List[Record]) -> Iterator[Problem]:
+def _strangers(places: EnvironmentPlaces, records: List[Record]) -> Iterator[Problem]:
     """Code in directories that belong to packages, which no package lists: remains of older versions, or planted."""
     for location in places.search:
         listed: Set[str] = set()
@@ -226,7 +226,10 @@ def _strangers(places: Places, records: List[Record]) -> Iterator[Problem]:
                 if slash and folder[0] != "." and not folder.endswith(".dist-info"):
                     owners.setdefault(folder, found.value["name"])
         # A package without RECORD would make all of its files strangers
-        if any(found.location == location and (entries is None or _managed(found)) for found, entries in records):
+        if any(
+            found.location == location and (entries is None or _is_managed_elsewhere(found))
+            for found, entries in records
+        ):
             continue
         yield from _ownerless(location, listed)
         for folder, owner in sorted(owners.items()):
@@ -255,7 +258,7 @@ def _ownerless(location: str, listed: Set[str]) -> Iterator[Problem]:
                 yield Problem("", "orphan-file", entry.name + "/")
 
 
-def _shortened(problems: List[Problem]) -> List[Dict[str, str]]:
+def _limit_problems(problems: List[Problem]) -> List[Dict[str, str]]:
     counts: Dict[Tuple[str, str], int] = {}
     told: List[Problem] = []
     for problem in problems:

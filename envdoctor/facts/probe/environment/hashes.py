@@ -15,7 +15,7 @@ BLOCK = 1 << 20
 ALGORITHMS = ("sha256", "sha384", "sha512")  # what the wheel format allows in RECORD
 
 
-def differing(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[Tuple[str, str]]:
+def differing_files(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[Tuple[str, str]]:
     """Paths of entries (path, hash, size) whose file hashes otherwise, with its hash, or the error of reading it."""
     stated = [(path, stated) for path, stated, _ in entries if stated.partition("=")[0] in ALGORITHMS]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 
-from .places import Places
+from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Set
 
 
-def read(places: Places, request: Dict[str, Any]) -> Dict[str, Any]:
+def read(places: EnvironmentPlaces, request: Dict[str, Any]) -> Dict[str, Any]:
     purelib = places.site[0] if places.site else ""
     return {
         "version": "%d.%d.%d" % sys.version_info[:3] + _stage(),
@@ -31,7 +31,7 @@ def read(places: Places, request: Dict[str, Any]) -> Dict[str, Any]:
         "free_threaded": not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""),
         "debug_build": hasattr(sys, "gettotalrefcount"),
         "headers": _headers(places),
-        "shadowed": _shadowed(places, request),
+        "shadowed": _shadowed_modules(places, request),
         "user_site": places.user if places.user and _holds_packages(places.user) else None,
         "path_files": _path_files(places),
         "active_environment": request.get("active"),
@@ -86,12 +86,12 @@ def _libc() -> Optional[str]:
         return "musl" if any(name.startswith("ld-musl-") for name in names) else None
 
 
-def _externally_managed(places: Places) -> bool:
+def _externally_managed(places: EnvironmentPlaces) -> bool:
     standard = os.path.dirname(os.__file__)
     return not places.is_virtual and os.path.exists(os.path.join(standard, "EXTERNALLY-MANAGED"))
 
 
-def _headers(places: Places) -> str:
+def _headers(places: EnvironmentPlaces) -> str:
     """Path of Python.h, without which nothing can be compiled (torch.compile on the CPU, extensions); "" if missing."""
     folder = "python%d.%d%s" % (sys.version_info[0], sys.version_info[1], getattr(sys, "abiflags", ""))
     likely = os.path.join(places.base_prefix, "include", folder, "Python.h")
@@ -110,7 +110,7 @@ def _holds_packages(directory: str) -> bool:
         return False
 
 
-def _path_files(places: Places) -> List[str]:
+def _path_files(places: EnvironmentPlaces) -> List[str]:
     inside = (places.prefix + os.sep, *(directory + os.sep for directory in places.site))
     told = []
     for found in places.path_files:
@@ -126,7 +126,7 @@ def _path_files(places: Places) -> List[str]:
     return told
 
 
-def _shadowed(places: Places, request: Dict[str, Any]) -> List[str]:
+def _shadowed_modules(places: EnvironmentPlaces, request: Dict[str, Any]) -> List[str]:
     """Modules in the working directory or PYTHONPATH with the name of a standard or an installed module."""
     candidates: List[str] = []
     for entry in [request.get("cwd") or "", *(request.get("python_path") or [])]:
@@ -150,7 +150,7 @@ def _shadowed(places: Places, request: Dict[str, Any]) -> List[str]:
     ]
 
 
-def _is_source_of(directory: str, module: str, places: Places) -> bool:
+def _is_source_of(directory: str, module: str, places: EnvironmentPlaces) -> bool:
     """Is the module there the source that the installed one was made from, as in any checkout with a flat layout?
 
     It is where the folder's project has the name of an installed distribution that brings this module.

@@ -7,7 +7,7 @@ import os
 import re
 from collections import namedtuple
 
-from .places import Places
+from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Reading:
         self.problems: List[Problem] = []
 
 
-def read(places: Places) -> Reading:
+def read(places: EnvironmentPlaces) -> Reading:
     reading = Reading()
     for directory in places.search:
         try:
@@ -81,7 +81,7 @@ def read(places: Places) -> Reading:
     return reading
 
 
-def section(places: Places, reading: Reading) -> Dict[str, Any]:
+def section(places: EnvironmentPlaces, reading: Reading) -> Dict[str, Any]:
     """The packages section. Of one name on several directories the first counts, as it does for ``import``."""
     first: Dict[str, str] = {}
     distributions = []

@@ -25,7 +25,7 @@ else:
     PathFile = namedtuple("PathFile", "path adds code dangling")
 
 
-class Places:
+class EnvironmentPlaces:
     """Prefixes and search path of the interpreter that runs this, as a program started by it would have them."""
 
     def __init__(self, request: Dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ class Places:
         self.is_conda = os.path.isdir(os.path.join(self.prefix, "conda-meta"))
         # `site` (and Debian's changes to it) computes its directories from these.
         sys.prefix = sys.exec_prefix = self.prefix
-        self.site: List[str] = _existing(_site_directories([self.prefix]))
+        self.site: List[str] = _existing_directories(_site_directories([self.prefix]))
         self.system = (
             not self.is_virtual or self.configuration.get("include-system-site-packages", "").lower() == "true"
         )
@@ -49,7 +49,7 @@ class Places:
             self._add(directory)
         if self.is_virtual and self.system:
             sys.prefix = sys.exec_prefix = self.base_prefix
-            for directory in _existing(_site_directories([self.base_prefix])):
+            for directory in _existing_directories(_site_directories([self.base_prefix])):
                 self._add(directory)
             sys.prefix = sys.exec_prefix = self.prefix
 
@@ -123,7 +123,7 @@ def _user_directory() -> Optional[str]:
         return None
 
 
-def _existing(directories: List[str]) -> List[str]:
+def _existing_directories(directories: List[str]) -> List[str]:
     kept: List[str] = []
     for directory in directories:
         if directory not in kept and os.path.isdir(directory):

@@ -38,7 +38,7 @@ def read(root: Root) -> List[Mount]:
     return mounts
 
 
-def holding(mounts: List[Mount], path: str) -> Optional[Mount]:
+def mount_of(mounts: List[Mount], path: str) -> Optional[Mount]:
     """The mount that ``path`` (resolved) lies on; of mounts over one another the last one counts."""
     best = None
     for mount in mounts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .mounts import Mount, existing_parent, holding
+from .mounts import Mount, existing_parent, mount_of
 from .reading import Root
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
@@ -48,7 +48,7 @@ def look(mounts: List[Mount], purpose: str, path: str) -> Dict[str, Any]:
     """One directory; where it does not exist yet, the nearest one above it, in which it would be made."""
     path = os.path.abspath(os.path.expanduser(path))
     real = os.path.realpath(existing_parent(path))
-    mount = holding(mounts, real)
+    mount = mount_of(mounts, real)
     value: Dict[str, Any] = {
         "purpose": purpose,
         "path": path,

@@ -23,11 +23,11 @@ def compiler(root: Root, environ: Mapping[str, str]) -> str:
     for name in filter(None, (chosen, "cc", "gcc", "clang")):
         path = name if os.path.isabs(name) else which(root, name, environ.get("PATH", os.defpath))
         if path and os.access(root.path(path), os.X_OK):
-            return _named(root, path)
+            return _tool_name(root, path)
     return ""
 
 
-def _named(root: Root, path: str) -> str:
+def _tool_name(root: Root, path: str) -> str:
     real = os.path.realpath(root.path(path))
     base = os.path.basename(real)
     kind = "clang" if "clang" in base else "gcc" if "gcc" in base or base in ("cc", "c++") else base

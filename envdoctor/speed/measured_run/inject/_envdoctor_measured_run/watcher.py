@@ -145,7 +145,7 @@ class Watcher:
         self.windows.append({"steps": self._window_steps, "seconds": wall, "breakdown": parts})
         self._window_steps = 0
         if len(self.windows) >= MOST_WINDOWS:
-            self.windows = [_joined(self.windows[n], self.windows[n + 1]) for n in range(0, MOST_WINDOWS - 1, 2)]
+            self.windows = [_join(self.windows[n], self.windows[n + 1]) for n in range(0, MOST_WINDOWS - 1, 2)]
             self._window *= 2.0
         if self.file.due():
             self.file.write(self.record(None))
@@ -189,7 +189,7 @@ class Watcher:
         self._fresh()
 
 
-def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     parts = {part: first["breakdown"][part] + second["breakdown"][part] for part in first["breakdown"]}
     steps, seconds = first["steps"] + second["steps"], first["seconds"] + second["seconds"]
     return {"steps": steps, "seconds": seconds, "breakdown": parts}
