@@ -217,16 +217,9 @@ def verify(
     from envdoctor.speed.timing import ignore_progress
 
     verdict, ablation = ablate_suspects(
-        environment,
-        checkup.target,
-        timing,
-        verdict,
-        facts=checkup.facts,
-        clean=suspects.clean,
-        rounds=suspects.rounds,
-        progress=dialogue.step,
-        on_line=ignore_progress,
-    )
+        environment, checkup.target, timing, verdict, facts=checkup.facts,
+        clean=suspects.clean, rounds=suspects.rounds, progress=dialogue.step, on_line=ignore_progress,
+    )  # fmt: skip
     return Verified(checkup=checkup, verdict=verdict, ablation=ablation)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -47,13 +48,14 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "tests/benchmarks/recorded/values.json")
     asked = parser.parse_args()
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryDirectory() as folder:
         for way in WAYS:
             Path(folder, f"made_{way}.py").write_text(module(way, asked.classes), encoding="utf-8")
         for turn in range(asked.rounds + 1):  # the first writes the byte code
             for way in WAYS:
                 words = [sys.executable, "-c", RUN.format(f"made_{way}")]
-                done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+                done = subprocess.run(words, cwd=folder, env=environ, capture_output=True, text=True, check=False)
                 if turn and done.returncode == 0:
                     seconds[way].append(float(done.stdout))
     for way, values in seconds.items():
