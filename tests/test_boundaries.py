@@ -61,7 +61,7 @@ def test_one_module_starts_programs(path: Path) -> None:
 @pytest.mark.parametrize("path", INSIDE, ids=name)
 def test_every_child_has_a_deadline(path: Path) -> None:
     for call, node in calls(path):
-        if call in ("process.run", "process.attached", "process.Child", "Child"):
+        if call in ("process.run", "process.run_attached", "process.Child", "Child"):
             assert any(keyword.arg == "deadline" for keyword in node.keywords), f"{name(path)}:{node.lineno}"
 
 

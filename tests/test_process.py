@@ -242,7 +242,7 @@ def test_an_interrupt_is_left_to_the_attached_program(tmp_path: Path) -> None:
     )
     ours = (
         f"{heard}import sys; from envdoctor import process\n"
-        f"sys.exit(process.attached([sys.executable, {str(theirs)!r}], deadline=60))"
+        f"sys.exit(process.run_attached([sys.executable, {str(theirs)!r}], deadline=60))"
     )
     child = process.Child([sys.executable, "-c", ours], deadline=60, cwd=Path(process.__file__).parent.parent)
     assert child._popen is not None

@@ -15,8 +15,8 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 @click.command("fit")
-@click.option("--model", "-m", required=True, metavar="MODEL", help="A folder, a config.json, or a name on the Hub.")
-@click.option("--target", "-t", "target_name", metavar="NAME", help="Judge this one. Default: list all targets.")
+@click.option("--model", required=True, metavar="MODEL", help="A folder, a config.json, or a name on the Hub.")
+@click.option("--target", "-t", "target_name", metavar="NAME", help="A GPU (h100, ...) or a target file. Default: all.")
 @click.option("--task", type=click.Choice(TASKS), default="sft", show_default=True, help="The trainer's task.")
 @click.option(
     "--lora-rank", type=click.IntRange(0, 1024), help="Train adapters of this rank. Default: all weights; rft has 16."
@@ -34,7 +34,7 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 @click.option("--document", type=click.IntRange(1), metavar="TOKENS", help="Length of a typical document, on a CPU.")
 @_options.cost
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help='TOML, a line each: h100 = "2.49/h".')
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@_options.text_or_json
 def command(**given: Any) -> int:
     """Will training this model fit a GPU, how long will it take, and where is that cheapest?
 
@@ -46,7 +46,7 @@ def command(**given: Any) -> int:
     Examples:
       envdoctor fit --model ./llama --target h100
       envdoctor fit --model Qwen/Qwen2.5-0.5B --tokens 16384
-      envdoctor fit -m config.json -t rtx4090 --lora-rank 16 --tokens 8192
+      envdoctor fit --model config.json -t rtx4090 --lora-rank 16 --tokens 8192
       envdoctor fit --model ./llama --steps 1000 --prices prices.toml
 
     Exit codes: 0 it fits the target (without one: any); 1 it does not; 2 wrong usage or a broken file; 3 it

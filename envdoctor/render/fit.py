@@ -155,7 +155,7 @@ def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     whole = any(place["seconds"] is not None for place in places)
     timed = any(place["step_seconds"] is not None for place in places)
     yield f"{'target':<10}{'GB':>7} {'of':>6}  {'recomputed':<17}" + (
-        f"{'s a step':>9}{'range':>15}" + (f"{'whole run':>14}" if whole else "") if timed else ""
+        f"{'s a step':>9}{'range':>14}" + (f"{'whole run':>14}" if whole else "") if timed else ""
     )
     for place in places:
         shown = _shown(place) if place["rungs"] else None
@@ -177,7 +177,7 @@ def _time(place: Mapping[str, Any]) -> str:
     seconds, factor = place["step_seconds"], math.exp(place["log_sd"])
     spread = f"{_figure(seconds / factor)}-{_figure(seconds * factor)}"
     whole = f"{duration(place['seconds']):>14}" if place["seconds"] is not None else ""
-    return f"{_figure(seconds):>9}{spread:>15}{whole}"
+    return f"{_figure(seconds):>9}{spread:>14}{whole}"
 
 
 def _price(place: Mapping[str, Any]) -> Price:

@@ -155,8 +155,8 @@ def test_orphaned_installer_is_ended(world: World, healthy: Verify) -> None:
     """envdoctor was killed, its installer lives on and holds the lock: the next run ends it instead of waiting."""
     control = places(world.environment).control
     code = (
-        "import os, subprocess, sys; from pathlib import Path; from envdoctor.change.lock import locked\n"
-        "with locked(Path(sys.argv[1])) as lock:\n"
+        "import os, subprocess, sys; from pathlib import Path; from envdoctor.change.lock import hold_lock\n"
+        "with hold_lock(Path(sys.argv[1])) as lock:\n"
         "    child = subprocess.Popen(['sleep', '60'], pass_fds=(lock,), stdout=-3, stderr=-3)\n"
         "    print(child.pid, flush=True); os.kill(os.getpid(), 9)"
     )

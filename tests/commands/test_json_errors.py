@@ -29,6 +29,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "baseline record": (("--env", GONE), 2, "input"),
     "baseline show": (("--target", "h1000"), 2, "input"),
     "baseline limit": (("--gpu", "H1000", "--weights", "1e9", "--tokens", "1"), 2, "input"),
+    "fit": (("--model", GONE), 2, "input"),
     "report": (("--from", GONE), 2, "input"),
     "lock": (("nosuch",), 2, "input"),
     "fetch": (("--target", "h1000", "--folder", GONE), 2, "input"),

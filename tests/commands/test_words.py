@@ -15,7 +15,8 @@ WORDS: dict[str, tuple[str, ...]] = {
               "Only environments at or below PATH; the first is the default. Repeatable. Default: the active one, and "
               "those below the working directory."),
     "--target": ("A GPU (h100, cpu, ...), a target file, or auto: the GPU found.",
-                 "A GPU to hold it against too. Default: general knowledge."),
+                 "A GPU to hold it against too. Default: general knowledge.",
+                 "A GPU (h100, ...) or a target file. Default: all."),
     "--stack": ("Take this stack instead of the first one that the machine can run.",),
     "--python": ("Interpreter for what does not exist yet. Default: one that the lock is for.",),
     "--workload": ("What to time. Default: the target's own.",),

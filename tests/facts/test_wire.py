@@ -118,7 +118,7 @@ def test_an_unknown_field_is_named(data: st.DataObject) -> None:
         ({"gpus": {"devices": [{"index": "0", "name": "x"}]}}, "gpus.devices[0].index", "expected int, found '0'"),
         ({"gpus": {"devices": [{"index": True, "name": "x"}]}}, "gpus.devices[0].index", "expected int, found True"),
         ({"gpus": {"devices": {}}}, "gpus.devices", "expected a list, found {}"),
-        ({"origin": {"kind": "guess"}}, "origin.kind", "expected one of probe, recorded, pasted, found 'guess'"),
+        ({"origin": {"kind": "guess"}}, "origin.kind", "expected one of probe, recorded, pasted, image, found 'guess'"),
         ({"seconds": {"a": "b"}}, "seconds.a", "expected float, found 'b'"),
         ({"seconds": {"a": float("nan")}}, "seconds.a", "expected a finite number, found nan"),
         (

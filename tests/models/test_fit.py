@@ -44,7 +44,8 @@ def asked(*words: str | Path, **more: Any) -> tuple[Outcome, dict[str, Any]]:
     outcome = envdoctor("fit", *words, "--format", "json", **more)
     found = json.loads(outcome.out) if outcome.out else {}
     if found:
-        jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+        schema = SCHEMA.with_name("error.json") if "error" in found else SCHEMA
+        jsonschema.validate(found, json.loads(schema.read_text()))
     return outcome, found
 
 

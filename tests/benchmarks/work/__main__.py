@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 from trainer.data.workloads import WORKLOADS
@@ -22,6 +23,7 @@ HEAD = """\
 # tests/speed/test_work.py holds the small workloads against the trainer's code.
 
 schema = 1
+read_up_to = "{today}"
 """
 
 
@@ -32,7 +34,7 @@ def rows(chosen: list[str], cache: Path) -> list[StepWork]:
 
 def text(found: list[StepWork]) -> str:
     """The table as TOML."""
-    return HEAD + "".join(map(_row, found))
+    return HEAD.format(today=f"{datetime.now(timezone.utc):%Y-%m-%d}") + "".join(map(_row, found))
 
 
 def _row(work: StepWork) -> str:

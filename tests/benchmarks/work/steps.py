@@ -123,7 +123,7 @@ def count_steps(
     found: list[Counted] = []
     with FakeTensorMode(allow_non_fake_inputs=True):
         attention = _attention(counter)
-        implementation, held, _ = attentions.install(attention, False)
+        implementation, held, _ = attentions.install(attention)
         with held:
             model = load_model(settings, work, implementation)
             model.train()

@@ -76,7 +76,7 @@ def test_with_a_constant_rate_a_longer_run_goes_on(tiny: dict, tmp_path: Path) -
 def test_two_runs_do_not_write_into_one_folder(tiny: dict, tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", "import sys, time; from pathlib import Path; from trainer.checkpoints import folder\n"
-         "with folder.claimed(Path(sys.argv[1]), print):\n print('held', flush=True); time.sleep(60)",
+         "with folder.claim_folder(Path(sys.argv[1]), print):\n print('held', flush=True); time.sleep(60)",
          tiny["output"]], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.getcwd()},
     )  # fmt: skip
     try:

@@ -160,7 +160,7 @@ import sys, torch, torch.distributed as dist
 from pathlib import Path
 from tests.trainer.model.test_contrastive import DOCUMENTS, TINY, trainee
 from trainer.data.pairs import PairBatch
-from trainer.data.pairs import chunks, pooled
+from trainer.data.pairs import chunks, pool_documents
 from trainer.tasks.gritlm import Gritlm
 
 rank, folder, budget = int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
@@ -171,7 +171,7 @@ own.mkdir()
 run, settings = trainee(own, TINY, gradcache_chunk=budget)
 # rank 0: queries 0 and 1 with passages 3, 4, 6 (hard negative); rank 1: query 2 with passage 5
 documents, targets = (([0, 1, 3, 4, 6], [0, 1]), ([2, 5], [0]))[rank]
-rows = [pooled(part, None) for part in chunks([DOCUMENTS[i] for i in documents], budget)]
+rows = [pool_documents(part, None) for part in chunks([DOCUMENTS[i] for i in documents], budget)]
 loss = Gritlm().loss(run, PairBatch(tuple(rows), len(targets), torch.tensor(targets), 1.0 / 3), settings, 1.0)
 loss.backward()
 grads = {name: p.grad for name, p in run.model.named_parameters()}

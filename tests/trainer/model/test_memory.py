@@ -73,7 +73,7 @@ def test_every_rung_computes_the_same(tiny: dict, rung: str) -> None:
 PROGRAM = """
 import json, sys, torch
 from trainer.model import memory
-from trainer.data.batches import packed
+from trainer.data.batches import pack
 from trainer.model.build import build, recompute
 from trainer.compute.optimizer import Stepper
 from trainer.settings import from_mapping
@@ -98,7 +98,7 @@ if rung != "none":
 stepper = Stepper(trainee.model, trainee.device, settings)
 documents = [([7] * (tokens // 4), [0, *[1] * (tokens // 4 - 1)])] * 4
 for _ in range(2):
-    batch = packed(documents)
+    batch = pack(documents)
     loss = Sft().loss(trainee, batch, settings, 1.0 / batch.trained)
     loss.backward()
     stepper.step(1e-3)
