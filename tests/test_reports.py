@@ -27,7 +27,7 @@ SHARED = """
     cudnn-mismatch cuda-libraries-mixed nvcc-mismatch torch-pair-mismatch triton-mismatch extension-abi-mismatch
     extension-binary-missing numpy-abi package-conflict python-unsupported known-broken-version known-slow-version
     debug-variable tf32-api-mixed shm-too-small file-limit thread-count slow-interconnect config-mismatch healthy
-    unexplained
+    unexplained script-wrong package-missing host-limited not-judged
 """.split()
 
 

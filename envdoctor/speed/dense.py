@@ -28,9 +28,9 @@ passes. The last three by adding up what their kernels read and write.
 """
 LOGITS: Mapping[Style, float] = {"autocast": 29.0, "eager": 30.0, "lean": 30.0, "fused": 12.0}
 """Bytes for each logit of a trained token: made, widened, normalised, and their gradient."""
-CHUNK, CHUNK_BYTES = 20.0, 256 << 20
-"""A loss computed in pieces of so many bytes of logits (`trainer/model/losses.py`), and the bytes that each piece moves
-for each weight of the head, whose gradient is gathered in float32."""
+CHUNK_BYTES, CHUNK, CHUNK_LOGITS = 256 << 20, 10.0, 22.0
+"""A loss computed in pieces of so many bytes of logits (`trainer/model/losses.py`); the bytes that each piece moves for
+each weight of the head, whose gradient is gathered in float32, and for each logit."""
 UPDATE = 36.0
 """Bytes of AdamW's update for each weight, and of the gradient's norm before it, all in float32: weight, gradient and
 two moments read and written, the gradient read once more."""
@@ -102,7 +102,7 @@ def step_work(
     of_head = LOGITS[style] * predicted * decoder.vocabulary
     if style == "autocast" and predicted * decoder.vocabulary * 4 > CHUNK_BYTES:
         pieces = math.ceil(predicted / max(1, CHUNK_BYTES // (decoder.vocabulary * 4)))
-        of_head += CHUNK * pieces * decoder.width * decoder.vocabulary
+        of_head = CHUNK_LOGITS * predicted * decoder.vocabulary + CHUNK * pieces * decoder.width * decoder.vocabulary
     of_update = UPDATE * decoder.weights / shards * steps
     return Work(
         precision=other,

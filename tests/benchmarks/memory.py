@@ -75,8 +75,8 @@ def run(name: str, folder: Path) -> dict[str, Any]:
     values: dict[str, Any] = {
         "model_config": str(folder / "config.json"), "tokenizer": str(BUNDLED / "tokenizer"),
         "output": str(folder / "run"), "cache": str(folder / "tokens"), "resume": "never", "save_model": False,
-        "max_steps": 2, "device": "cpu", "compile": "off", "recompute": "none", "threads": 2, "over_long": "skip",
-        "loader_workers": 0, **settings,
+        "max_steps": 2, "device": "cpu", "compile": "off", "recompute": "none", "threads": 2,
+        "loader_workers": 0, **({"over_long": "skip"} if task == "sft" else {}), **settings,
     }  # fmt: skip
     words = [word for key, value in values.items() for word in (f"--{key}", _word(value))]
     report = folder / "report.json"

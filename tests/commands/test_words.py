@@ -45,6 +45,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--yes": ("Do not ask before changing anything.",),
     "--force": ("Do it although processes are running from the environment.", "Do it although the environment is "
                 "broken."),
+    "--precision": ("Default: each target's own.", "Of the matrix products."),
+    "--tokens": ("Tokens of a micro-batch.",
+                 "Of one optimizer step: examples x length x accumulation, of one GPU."),
+    "--with": ("Add extensions of the releases that fit this torch: flash-attn,liger-kernel ... Repeatable.",
+               "Lock the stack with these extensions, as a stack and target of your own. Repeatable."),
     "--dry-run": ("Say what would be changed and how; change nothing.",),
     "--exact": ("Remove packages that are not in the lock.",),
     "--no-torch": ("Do not import torch (faster; precision and attention are not judged).",),
