@@ -22,8 +22,8 @@ NARROW_ON_CPU = 0.09e9
 # tests/benchmarks/recorded/memory.json.
 SLACK: dict[str, float] = {"cuda": 1.015, "cpu": 1.02}
 HEAP = {"none": 1.32, "alternate": 1.05, "full": 1.05}
-# The same where nothing is computed again, with several micro-batches a step, and with adapters (in 32 and 16 bits): each
-# fitted to the one or two such runs there are.
+# The same where nothing is computed again, with several micro-batches a step, and with adapters (32 and 16 bits): each
+# fitted to the one such run there is.
 HEAP_OF_MANY, HEAP_OF_ADAPTERS = 1.45, {"float32": 1.83, "narrow": 1.60}
 HOLES = 0.075e9  # of the heap, bytes, that are left beside the copies for a checkpoint
 # Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
