@@ -59,6 +59,7 @@ def test_ranks_that_agree_are_judged_once(world: int) -> None:
     assert all(outcome.out == "" for outcome in outcomes[1:])  # rank 0 alone speaks
 
 
+@pytest.mark.slow
 def test_a_rank_that_never_comes_is_named_within_the_limit() -> None:
     port = free_port()
     children = [start(rank, 3, port, "--wait", "40") for rank in (0, 1)]
@@ -94,6 +95,7 @@ def test_a_rank_that_hangs_is_named(tmp_path: Path) -> None:
     assert found(told)["missing"] == [1]
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_is_named() -> None:
     port = free_port()
     first, second = start(0, 2, port, "--wait", "40"), start(1, 2, port, "--wait", "40")
