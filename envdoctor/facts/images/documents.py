@@ -30,9 +30,6 @@ class Node:
             node = found[1] if found else None
         return node
 
-    def key_line(self, key: str) -> int:
-        return (self.entries or {})[key][0]
-
     def value(self, *keys: str) -> str | None:
         """The text under these keys."""
         found = self.at(*keys)

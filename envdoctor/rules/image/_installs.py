@@ -111,11 +111,6 @@ def installs(stage: Stage) -> Iterator[Install]:
                 yield found
 
 
-def of_command(command: Command, stage: Stage) -> Install | None:
-    """A command that stands outside of a Dockerfile."""
-    return _install(command, Instruction(name="RUN", line=command.line, text=""), stage, "")
-
-
 def _install(command: Command, instruction: Instruction, stage: Stage, folder: str) -> Install | None:
     words = list(command.words)
     program = command.program
