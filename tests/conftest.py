@@ -18,3 +18,11 @@ def _nobody_elses_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests must not depend on where they run: no CI's variables, no project's configuration, no colours."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A test's name for bytes that are no name: what was made at this second would call the test otherwise in each
+    process, and two processes share the tests out by their names."""
+    if isinstance(val, bytes) and (len(val) > 40 or not val.isascii()):
+        return "bytes"
+    return None
