@@ -282,6 +282,7 @@ class Gate:
     check: Report
     change: Change | None
     speed: Verdict | None
+    gain: Verdict | None = None  # this state against the one before the change, where that could train
 
 
 T = TypeVar("T")
