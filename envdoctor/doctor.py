@@ -331,8 +331,8 @@ def preflight(
     if not checkup.diagnosis.trainable:
         return Preflight(checkup=checkup, repaired=repaired, verdict=None)
     verdict = speed_of(environment, checkup, timing, dialogue)
-    trained = repaired is not None and repaired.applied and before is not None and before.diagnosis.trainable
-    gain = gain_of(environment, options, timing, dialogue) if trained else None
+    timed = repaired is not None and repaired.applied and before is not None and before.starts_training
+    gain = gain_of(environment, options, timing, dialogue) if timed else None
     return Preflight(checkup=checkup, repaired=repaired, verdict=verdict, gain=gain)
 
 

@@ -17,7 +17,7 @@ from envdoctor.facts.environment import locate
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.timing import Timing
 from tests.change.conftest import make_world, write_target
-from tests.real.environments import run
+from tests.real.environments import run, uv
 
 
 def test_a_state_before_that_cannot_train_is_said_and_stops_nothing(
@@ -48,7 +48,7 @@ def test_preflight_says_what_its_repair_has_made_of_the_speed(tmp_path: Path) ->
     environment = tmp_path / "env"
     words = ("--yes", "--target", "cpu", "--env", str(environment))
     run(sys.executable, "-m", "envdoctor", "fix", *words)
-    run(environment / "bin" / "python", "-m", "pip", "install", "--quiet", "tqdm==4.66.1")
+    uv(environment, "pip", "install", "--quiet", "--python", environment, "tqdm==4.66.1", folder=tmp_path)
     argv = [sys.executable, "-m", "envdoctor", "preflight", "--fix", *words, "--format", "json"]
     outcome = process.run(argv, deadline=900)
     found = json.loads(outcome.out)

@@ -62,7 +62,7 @@ class Pairs:
     side_by_side: bool | None = None
 
 
-AFTER_A_FIX = Pairs(most=LOOKS[0])
+AFTER_A_FIX = Pairs(most=LOOKS[0], measure=Measure(windows=10, max_seconds=100.0, probes=False))
 """Who asked for a repair did not ask to wait: two minutes more, and what so few pairs can tell."""
 
 
