@@ -37,6 +37,8 @@ def test_a_chat_answers_as_it_was_taught(tiny: dict, tmp_path: Path, capsys, mon
     assert capsys.readouterr().out.split("\n")[:2] == ["the cost of order"] * 2
     assert main(["chat", str(folder.parent / "modle")]) == 1
     assert f"Did you mean {folder}?" in capsys.readouterr().err
+    ends = json.loads((folder / "generation_config.json").read_text())["eos_token_id"]
+    assert 1 in ends, "the tokenizer's end token, which the model's configuration did not know"
     header, _, card = (folder / "README.md").read_text().partition("---\n")[2].partition("---\n")
     assert yaml.safe_load(header)["library_name"] == "transformers"
     report = json.loads((tmp_path / "report.json").read_text())
@@ -81,6 +83,7 @@ def test_pipeline_answers_as_our_chat_from_the_adapter_and_from_the_merged_model
     make_model(base)
     for extra in (DATA / "tokenizer").iterdir():
         (base / extra.name).write_bytes(extra.read_bytes())
+    (base / "generation_config.json").write_text(json.dumps({"eos_token_id": 1, "pad_token_id": 0}))
     rest = {name: value for name, value in tiny.items() if name not in ("model_config", "tokenizer")}
     rest |= {"model": str(base), "lora_rank": 16, "merge_lora": True, "save_precision": "float32"}
     learnt(rest, tmp_path)
