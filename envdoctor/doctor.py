@@ -129,6 +129,7 @@ def target_for(environment: Environment, options: CheckOptions) -> Case:
 
 def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | None = None) -> Case:
     """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
+    from envdoctor.knowledge.interpreter import interpreter_of
     from envdoctor.locks import library
     from envdoctor.locks.choice import UNLISTED, choose_stack, choose_target
     from envdoctor.locks.target import no_target
@@ -138,7 +139,8 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
         wanted, reason = no_target(), "judged by general knowledge alone"
     else:
         wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
-    target = choose_stack(wanted, library.load_stacks(wanted, options.stack), facts, options.stack)
+    stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
+    target = choose_stack(wanted, stacks, facts, options.stack)
     asked = options.stack is not None or options.target not in ("auto", UNLISTED, "none")
     return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
 
