@@ -81,8 +81,8 @@ class Preflight:
     verdict: Verdict | None
 
 
-def examine(environment: Environment, options: CheckOptions) -> Checkup:
-    """Collect the facts of an environment and judge them."""
+def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
+    """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
     started = time.monotonic()
     with collect.begin(
         environment,
@@ -91,6 +91,7 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
         flags_table=bundle.flags_table(),
         scripts=options.scripts,
         torch_deadline=options.torch_deadline,
+        compiling=compiling,
     ) as collection:
         from envdoctor.locks import library
         from envdoctor.rules.selection import select_rules
@@ -186,9 +187,9 @@ def fix(
         return Repaired(checkup=before, proposal=proposal, seconds=worked)
     started = time.monotonic()
     with dialogue.stopping("stopping: clearing away what was begun"):
-        applied, after = carry_out(
-            proposal, lambda clone: examine(clone, replace(options, deep=False)), progress=dialogue.step
-        )
+        same = replace(options, deep=False)
+        look = lambda clone, new: examine(clone, same, compiling=new)  # noqa: E731
+        applied, after = carry_out(proposal, look, progress=dialogue.step)
     seconds = worked + time.monotonic() - started
     return Repaired(checkup=after, proposal=proposal, applied=applied, seconds=seconds)
 

@@ -55,7 +55,7 @@ def load(path: Path) -> Stack:
 
 
 def load_for(path: Path, interpreter: Interpreter) -> Stack:
-    """As much of a lock as one interpreter can use: `select` chooses the same as from all of it, in a third of the time.
+    """As much of a lock as one interpreter can use: `select` chooses the same as from all, in half the time.
 
     For locks that are linted before they are published: a mistake in what is left out is not looked for.
     """

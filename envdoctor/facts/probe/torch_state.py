@@ -42,7 +42,7 @@ def main(answer_path: str, table_path: str, device: bool) -> None:
         warnings.showwarning = catch
         _leash()
         tell(stage="import torch", environ=_set_at_start())
-        gc.disable()  # an import makes a million values and hardly any garbage: looking for it took a seventh of the time
+        gc.disable()  # an import leaves hardly any garbage, and looking for it took a seventh of the time
         started = time.perf_counter()
         try:
             import torch
