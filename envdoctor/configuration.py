@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,17 @@ def _mentions_us(project: Path) -> bool:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    from envdoctor.values.document import read_toml  # with it comes the TOML parser, while nothing else has started yet
+    from envdoctor.values.document import read_text  # with it comes the TOML parser, while nothing else has started yet
 
-    return read_toml(path)
+    return _parsed(read_text(path), path)
+
+
+@functools.lru_cache(maxsize=1)
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    """Asked for twice in a check: once for the options, once for targets of one's own."""
+    from envdoctor.values.document import parse_toml
+
+    return parse_toml(text, path)
 
 
 def _validate(data: Any, path: Path) -> dict[str, Any]:

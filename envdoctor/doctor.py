@@ -6,6 +6,7 @@ before anything else happens here.
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -85,8 +86,8 @@ class Preflight:
     gain: Verdict | None = None
 
 
-def examine(environment: Environment, options: CheckOptions) -> Checkup:
-    """Collect the facts of an environment and judge them."""
+def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
+    """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
     started = time.monotonic()
     with collect.begin(
         environment,
@@ -95,6 +96,7 @@ def examine(environment: Environment, options: CheckOptions) -> Checkup:
         flags_table=bundle.flags_table(),
         scripts=options.scripts,
         torch_deadline=options.torch_deadline,
+        compiling=compiling,
     ) as collection:
         from envdoctor.locks import library
         from envdoctor.rules.selection import select_rules
@@ -133,6 +135,7 @@ def target_for(environment: Environment, options: CheckOptions) -> Case:
 
 def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | None = None) -> Case:
     """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
+    from envdoctor.knowledge.interpreter import interpreter_of
     from envdoctor.locks import library
     from envdoctor.locks.choice import UNLISTED, choose_stack, choose_target
     from envdoctor.locks.target import no_target
@@ -142,7 +145,8 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
         wanted, reason = no_target(), "judged by general knowledge alone"
     else:
         wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
-    target = choose_stack(wanted, library.load_stacks(wanted, options.stack), facts, options.stack)
+    stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
+    target = choose_stack(wanted, stacks, facts, options.stack)
     asked = options.stack is not None or options.target not in ("auto", UNLISTED, "none")
     return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
 
@@ -189,9 +193,8 @@ def fix(
         return Repaired(checkup=before, proposal=proposal, seconds=worked)
     started = time.monotonic()
     with dialogue.stopping("stopping: clearing away what was begun"):
-        applied, after = carry_out(
-            proposal, lambda clone: examine(clone, replace(options, deep=False)), progress=dialogue.step
-        )
+        look = functools.partial(examine, options=replace(options, deep=False))
+        applied, after = carry_out(proposal, look, progress=dialogue.step)
     seconds = worked + time.monotonic() - started
     return Repaired(checkup=after, proposal=proposal, applied=applied, seconds=seconds)
 
@@ -246,13 +249,11 @@ def verify_against(
 
     dialogue.step("examining the environment")
     known = target_for(environment, options)
-    verdict = without_training(known.facts, known.target, workload_of(known.target, timing.workload))
-    if verdict is not None:
+    workload = workload_of(known.target, timing.workload)
+    if (verdict := without_training(known.facts, known.target, workload)) is not None:
         return verdict
-    if other is None:
-        other = locked_arm(environment, known, options, dialogue)
     return time_against(
-        environment, other, known.target, timing, pairs,
+        environment, other or locked_arm(environment, known, options, dialogue), known.target, timing, pairs,
         facts=known.facts, progress=dialogue.step, on_line=ignore_progress,
     )  # fmt: skip
 
@@ -351,8 +352,7 @@ def gain_of(environment: Environment, options: CheckOptions, timing: Timing, dia
     """What the last fix has made of the speed, in few pairs; None (and told) where the earlier state does not train."""
     from envdoctor.speed.ablation.against import AFTER_A_FIX
 
-    other = earlier_arm(environment)
-    if other is None:
+    if (other := earlier_arm(environment)) is None:
         return None
     try:
         verdict = verify_against(environment, other, options, timing, AFTER_A_FIX, dialogue)

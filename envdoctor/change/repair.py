@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from envdoctor import process
 from envdoctor.change.apply import apply, create
@@ -18,29 +19,33 @@ from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.rule import Severity
 
-WARM_SECONDS = 120.0
+IMPORT_SECONDS = 120.0
 
 
-def carry_out(
-    proposal: Proposal, examine: Callable[[Environment], Checkup], *, progress: Callable[[str], None]
-) -> tuple[Applied, Checkup]:
+class Examine(Protocol):
+    """Collects the facts of an environment and judges them."""
+
+    def __call__(self, environment: Environment, *, compiling: bool) -> Checkup: ...
+
+
+def carry_out(proposal: Proposal, examine: Examine, *, progress: Callable[[str], None]) -> tuple[Applied, Checkup]:
     """Make the change and return it with the checkup of the result, which ``examine`` makes of the clone.
 
+    Where torch is new, ``examine`` is asked to leave its bytecode there: what the clone has is the old state's, by hard
+    link, and installers that do not compile would leave seconds of it to each start.
     Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
     """
     environment, change = proposal.environment, proposal.change
     last: list[tuple[Path, Checkup]] = []
 
     def verify(clone: Path) -> str | None:
-        if not environment.exists or any(pin.name == "torch" for pin in change.install):
-            progress("importing torch in the new environment")
-            warm(locate(clone))  # else its bytecode is the old state's, by hard link
         for module in change.imports:
             progress(f"importing {module} in the new environment")
             if (why := _not_importable(module, locate(clone))) is not None:
                 return why
         progress("checking the new environment by the same rules")
-        after = examine(locate(clone))
+        new = not environment.exists or any(pin.name == "torch" for pin in change.install)
+        after = examine(locate(clone), compiling=new)
         last.append((clone, after))
         return not_healthier(proposal.checkup.diagnosis if environment.exists else None, after.diagnosis)
 
@@ -61,20 +66,10 @@ def _in_place(clone: Path, examined: Checkup, environment: Path) -> Checkup:
     )
 
 
-def warm(clone: Environment) -> None:
-    """Import torch once in the clone, so that its bytecode is there: without, every start compiles for seconds.
-
-    Installers that do not compile, in shells that forbid writing bytecode, would leave it to each run. How the import
-    ends does not matter here: the checkup that follows looks at the same import with all its care.
-    """
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    process.run([str(clone.python), "-c", "import torch"], deadline=WARM_SECONDS, env=variables)
-
-
 def _not_importable(module: str, clone: Environment) -> str | None:
     """Why an extension that was asked for cannot be imported there; None when it can."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    outcome = process.run([str(clone.python), "-c", f"import {module}"], deadline=WARM_SECONDS, env=variables)
+    outcome = process.run([str(clone.python), "-c", f"import {module}"], deadline=IMPORT_SECONDS, env=variables)
     if outcome.ok:
         return None
     said = [line for line in outcome.err.strip().splitlines() if line.strip()]

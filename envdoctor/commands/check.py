@@ -72,7 +72,7 @@ def command(
     Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 it could not be examined, or is not judged (ROCm, JAX ...).
     """
     from envdoctor import doctor
-    from envdoctor.rules.checkup import CheckOptions
+    from envdoctor.rules.options import CheckOptions  # not the values that judging needs: the probes start first
 
     options = CheckOptions(
         target=target_name,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PROBES = Path(__file__).resolve().parent / "probe"
 QUICK = 20.0  # seconds for the probes that only read files: 0.1 s where disks are healthy
 HASHING = 600.0  # with every file hashed: 5 GB took 2.5 s; a cold network disk takes minutes
+COMPILING = 120.0  # for torch's first import, which compiles a thousand modules
 NVML = 5.0  # nvmlInit takes 0.1 s with persistence mode, 1-2 s a GPU without (the driver starts up for the query)
 CUINIT = 20.0  # on 8 GPUs without persistence mode cuInit was seen to take several seconds
 
@@ -131,12 +132,14 @@ def begin(
     scripts: Sequence[Path] = (),
     extra_variables: Iterable[str] = (),
     torch_deadline: float = 60.0,
+    compiling: bool = False,
     attempts: int = 5,
 ) -> Collection:
     """Start all probes of ``environment`` and return at once.
 
     ``deep`` hashes every installed file. ``flags_table`` is trainer/flags.py, which reads torch's switches; without it
     they are unknown. ``scripts`` are read as text. ``extra_variables`` are names to report beside the allow-list.
+    ``compiling`` leaves the bytecode of torch in an environment that has just been made, so that nobody waits for it.
     ``attempts`` is how often an environment is read that is exchanged for another one meanwhile.
     Raises `Trouble` when there is no such environment, or no place for the probes' answers.
     """
@@ -157,8 +160,10 @@ def begin(
             table = "" if flags_table is None else str(flags_table)
             arguments = [str(folder / "torch.json"), table, "device" if traces else ""]
             # As the environment itself would start: with its .pth files and user site, without our shell's PYTHON*.
-            isolation = ["-E", "-B", "-X", "faulthandler", *(["-s"] if os.environ.get("PYTHONNOUSERSITE") else [])]
-            start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], torch_deadline)
+            writing = () if compiling else ("-B",)
+            limit = max(torch_deadline, COMPILING) if compiling else torch_deadline
+            isolation = ["-E", *writing, "-X", "faulthandler", *(["-s"] if os.environ.get("PYTHONNOUSERSITE") else [])]
+            start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], limit)
         request = folder / "request.json"
         request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")
         bare = ["-I", "-S", str(PROBES / "__main__.py")]
@@ -189,6 +194,7 @@ def begin(
             scripts=scripts,
             extra_variables=extra_variables,
             torch_deadline=torch_deadline,
+            compiling=compiling,
             attempts=attempts - 1,
         ),
     )

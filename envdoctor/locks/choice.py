@@ -80,7 +80,8 @@ def _without_gpu(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, s
         # A CUDA build says what was meant; `driver/devices` says what is missing.
         target, _ = _for_board(Board(hosts[0].printed, hosts[0].capability, hosts[0]), targets)
         return target, f"the host has {hosts[0].printed} and torch is a CUDA build, but this container was given no GPU"
-    cpu = next((target for target in targets.values() if target.is_cpu), None)
+    likely = targets.get("cpu")  # before others are read to see what they are
+    cpu = likely if likely and likely.is_cpu else next((one for one in targets.values() if one.is_cpu), None)
     if cpu is None:
         return no_target("cpu", "CPU"), "no NVIDIA GPU was found"
     return cpu, "no NVIDIA GPU was found"

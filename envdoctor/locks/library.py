@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
+from envdoctor.facts.model import Interpreter
 from envdoctor.locks import own, stack, target
 from envdoctor.locks.nearest import plain
 from envdoctor.locks.stack import Stack
@@ -77,17 +78,20 @@ def named_target(name: str, targets: Mapping[str, Target]) -> tuple[Target, str]
     )
 
 
-def load_stacks(chosen: Target, override: str | None = None) -> Mapping[str, Stack]:
+def load_stacks(
+    chosen: Target, override: str | None = None, interpreter: Interpreter | None = None
+) -> Mapping[str, Stack]:
     """The stacks a target names (or the overriding one), from beside the target file or from the bundle.
 
-    A GPU that no target names has the choice of all bundled ones.
+    A GPU that no target names has the choice of all bundled ones. With an ``interpreter`` those of the bundle hold what
+    is of use to it, which is read sooner.
     """
     found = {}
     bundled = () if chosen.is_cpu else tuple(sorted(p.name.split(".")[1] for p in lockfiles().glob("pylock.*.toml")))
     for name in (override,) if override else chosen.stacks or bundled:
         path = stack_path(name, chosen)
         if path is not None:
-            found[path.name.split(".")[1]] = sound(path)
+            found[path.name.split(".")[1]] = sound(path, interpreter)
         elif override:
             known = ", ".join(sorted(p.name.split(".")[1] for p in lockfiles().glob("pylock.*.toml")))
             raise Trouble(f"there is no stack {name!r}", where="--stack", remedy=f"Choose one of: {known}")
@@ -101,14 +105,14 @@ def load_stacks(chosen: Target, override: str | None = None) -> Mapping[str, Sta
     return found
 
 
-def sound(path: Path) -> Stack:
+def sound(path: Path, interpreter: Interpreter | None = None) -> Stack:
     """The stack of a lockfile that `lock --lint` finds nothing fatal in. Raises `Trouble` with its first flaws.
 
     The bundled ones are linted before they are published; linting takes as long as reading.
     """
-    loaded = stack.load(path)
     if path.parent == lockfiles():
-        return loaded
+        return stack.load(path) if interpreter is None else stack.load_for(path, interpreter)
+    loaded = stack.load(path)
     from envdoctor.locks.lint import lint
 
     flaws = [flaw for flaw in lint(path) if flaw.fatal]

@@ -79,6 +79,13 @@ def test_every_section_of_a_healthy_environment(ours: Facts) -> None:
     assert {"torch", "packages", "host"} <= set(ours.seconds)
 
 
+@pytest.mark.parametrize("compiling", [False, True])
+def test_the_bytecode_of_torch_stays_only_where_it_shall(venv: Venv, compiling: bool) -> None:
+    venv.torch(TORCH)
+    assert isinstance(facts(venv, compiling=compiling).torch, Torch)
+    assert bool(list(venv.site.glob("torch/__pycache__/*.pyc"))) is compiling
+
+
 def test_no_temporary_file_stays(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "tmp"
     place.mkdir()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.tags import sys_tags
 
+from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Unavailable
 from envdoctor.locks import stack
@@ -17,6 +18,27 @@ from envdoctor.locks.stack import Locked
 from tests.locks.writing.conftest import lock, package, wheel, write_lock
 
 X86 = "manylinux_2_17_x86_64.manylinux2014_x86_64"
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("python", ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15"])
+def test_a_bundled_lock_read_for_one_interpreter_locks_the_same(python: str, machine: str) -> None:
+    asked = interpreter(python, machine)
+    for path in sorted(lockfiles().glob("pylock.*.toml")):
+        whole, part = stack.load(path), stack.load_for(path, asked)
+        assert stack.select(part, asked) == stack.select(whole, asked), path
+        assert (part.name, part.torch, part.cuda) == (whole.name, whole.torch, whole.cuda)
+        assert len(part.lock.packages) == len(whole.lock.packages)
+
+
+def test_a_mistake_in_a_lock_read_for_one_interpreter_is_named_by_its_own_line(tmp_path: Path) -> None:
+    text = (lockfiles() / "pylock.cpu.toml").read_text().replace('name = "tqdm"', "name = tqdm")
+    path = tmp_path / "pylock.cpu.toml"
+    path.write_text(text)
+    line = text[: text.index("name = tqdm")].count("\n") + 1
+    with pytest.raises(Trouble) as caught:
+        stack.load_for(path, interpreter("3.11", "x86_64"))
+    assert caught.value.where.startswith(f"line {line}")
 
 
 def test_what_a_stack_is(tmp_path: Path) -> None:
