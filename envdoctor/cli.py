@@ -93,8 +93,8 @@ def envdoctor() -> None:
     \b
     Examples:
       envdoctor                                  check the active environment
-      envdoctor fix --target h100 --env ./env    repair it in one step (or create it)
-      envdoctor preflight --fix --target auto    check, repair, train, judge the speed
+      envdoctor fix --target h100 --env ./env    repair it, or create it
+      envdoctor preflight --fix --target auto    check, repair, train, judge it
 
     Exit codes: 0 healthy or as expected; 1 findings at or above --fail-on, or slower; 2 wrong usage or an
     internal error; 3 could not be examined or judged; 130 interrupted.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 from hypothesis import settings
 
@@ -11,6 +13,11 @@ settings.load_profile("no wall time")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-goldens", action="store_true", help="write what was rendered into the golden files")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("torch") is not None and find_spec("torch") is None:
+        pytest.skip("no torch beside the doctor")
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from envdoctor import process
 from envdoctor.errors import Trouble
+from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 
 Kind = Literal["venv", "conda", "system"]
@@ -82,11 +83,23 @@ def locate(path: Path | None = None, *, environ: Mapping[str, str] | None = None
         raise Trouble(
             "only envdoctor's own environment is active, and there is no torch in it",
             file=found.path,
-            remedy="Name the one to look at: envdoctor check --env PATH\n"
+            remedy=f"{_of_the_project(Path.cwd())}Name the one to look at: envdoctor check --env PATH\n"
             "  Or make one: envdoctor fix --target auto --env ./env",
             exit_code=3,
         )
     return found
+
+
+_PROJECTS = {
+    "uv.lock": "This project's is not made yet: uv sync\n  ",
+    "poetry.lock": 'This project\'s is elsewhere: envdoctor check --env "$(poetry env info --path)"\n  ',
+    "Pipfile.lock": 'This project\'s is elsewhere: envdoctor check --env "$(pipenv --venv)"\n  ',
+}
+"""A lock, and how the tool that wrote it names or makes the project's environment (each tool's own command)."""
+
+
+def _of_the_project(folder: Path) -> str:
+    return next((hint for name, hint in _PROJECTS.items() if (folder / name).is_file()), "")
 
 
 def _only_ours(found: Environment) -> bool:
@@ -134,7 +147,8 @@ def _at(path: Path, chosen: Chosen) -> Environment:
 
 def _refuse_damaged(path: Path, kind: Kind) -> None:
     """`Trouble` for a directory that was an environment and whose interpreter is gone."""
-    remedy = "Make it anew: move it away, then `envdoctor fix --env PATH`."
+    word = shell.word(str(path))
+    remedy = f"Make it anew: mv {word} {shell.word(f'{path}.broken')} && envdoctor fix --env {word}"
     for name in _NAMES:
         python = path / _SCRIPTS / name
         if python.is_symlink() and not python.exists():

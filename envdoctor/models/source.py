@@ -18,6 +18,8 @@ from envdoctor.values.document import read_json
 from envdoctor.values.frozen import frozen
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+CONFIG = "config.json"
+PATIENCE = 5.0  # seconds for the Hub to begin an answer
 EXAMPLE = "Give a folder with a config.json, a config.json, or a Hub name such as Qwen/Qwen2.5-0.5B."
 
 
@@ -90,11 +92,27 @@ def _downloaded(name: str) -> Path:
         )
     hub: Any = importlib.import_module("huggingface_hub")
     try:
-        return Path(hub.hf_hub_download(name, "config.json"))
+        if not isinstance(hub.try_to_load_from_cache(name, CONFIG), str):
+            # One attempt that says at once what is wrong: the download's own six take half a minute.
+            hub.get_hf_file_metadata(hub.hf_hub_url(name, CONFIG), timeout=PATIENCE)
+        return Path(hub.hf_hub_download(name, CONFIG, etag_timeout=PATIENCE))
     except Exception as error:  # the Hub, the network and their libraries fail in many ways
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise NotKnown(
-            f"could not be had from the Hub: {type(error).__name__}: {(lines or ['no reason given'])[0][:200]}",
-            file=name,
-            remedy=by_hand,
-        ) from error
+        raise NotKnown(_why(error), file=name, remedy=by_hand) from error
+
+
+def _why(error: Exception) -> str:
+    """What the Hub's library raised, in one sentence."""
+    known = {
+        "GatedRepoError": "is gated: ask on its page, then sign in here (hf auth login)",
+        "RepositoryNotFoundError": "is no folder here, and no model on the Hub has this name or you may not see it",
+        "EntryNotFoundError": "has no config.json on the Hub",
+        "OfflineModeIsEnabled": "is not here, and the Hub is off (HF_HUB_OFFLINE)",
+    }
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    for name in kinds:
+        if name in known:
+            return known[name]
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), kinds[0])[:200]
+    if any(kind in kinds for kind in ("ConnectionError", "ConnectError", "TimeoutError", "TimeoutException")):
+        return f"is not here, and the Hub does not answer ({said})"
+    return f"could not be had from the Hub: {kinds[0]}: {said}"

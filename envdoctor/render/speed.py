@@ -71,15 +71,16 @@ def _render_reasons(verdict: Verdict, console: Console) -> None:
         console.print(Text(f"    cause: {verdict.cause}", "bold"))
 
 
-def render_breakdown(verdict: Verdict, console: Console) -> None:
-    """Where a step's time goes, part by part, and how much of it the GPU ran nothing."""
+def render_breakdown(verdict: Verdict, console: Console, *, conclude: bool = True) -> None:
+    """Where a step's time goes, part by part, and how much of it the GPU ran nothing; ``conclude``: what that means."""
     spent = verdict.breakdown
     if spent.known:
         shares = {name: share for name, share in spent.shares.items() if share >= 0.005}
         console.print(Text("    where a step's time goes:", "dim"))
         for name, share in shares.items():
             console.print(Text(f"      {name:<11}{share:6.1%}  {'━' * max(round(share * BAR), 1)}"))
-        console.print(Text(f"      {printable(breakdown.diagnose(spent))}", "dim"))
+        if conclude:
+            console.print(Text(f"      {printable(breakdown.diagnose(spent))}", "dim"))
     idle = idle_share(verdict.reports)
     if idle is not None:
         console.print(Text(f"    the GPU ran nothing in {idle:.0%} of the time (kernels of a profiled window)"))
@@ -107,7 +108,7 @@ def render_measured(run: MeasuredRun, console: Console, *, remarks: Sequence[str
         console.print(Text.assemble(("    speed: ", "dim"), _speed(verdict)))
     if verdict.cost is not None:
         console.print(Text(f"    your run: {verdict.cost.sentence}{_after(verdict)}"))
-    render_breakdown(verdict, console)
+    render_breakdown(verdict, console, conclude=False)  # the headline says it, or that it is too early to say
     console.print(Text(f"    {_conditions(verdict)}", "dim"))
     for text in remarks:
         indent = len(text) - len(text.lstrip())
@@ -151,7 +152,8 @@ def _conditions(verdict: Verdict) -> str:
     windows = sum(len(report.windows) for report in verdict.reports)
     seconds = sum(window.seconds for report in verdict.reports for window in report.windows)
     many = len(verdict.reports)
-    about = f"{verdict.workload}, {many} process{'es' if many > 1 else ''}, {windows} windows in {seconds:.0f} s"
+    timed = f"{windows} window{'s' if windows != 1 else ''} in {seconds:.2g} s"
+    about = f"{verdict.workload}, {many} process{'es' if many > 1 else ''}, {timed}"
     return printable(f"{about}, {first.precision}, {first.device.name}; baseline: {verdict.evidence}")
 
 

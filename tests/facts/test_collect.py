@@ -58,6 +58,7 @@ def ours() -> Facts:
     return collect.begin(locate(Path(sys.prefix)), flags_table=ROOT / "trainer" / "flags.py").finish()
 
 
+@pytest.mark.torch
 def test_every_section_of_a_healthy_environment(ours: Facts) -> None:
     assert isinstance(ours.interpreter, Interpreter)
     assert ours.interpreter.version == ".".join(map(str, sys.version_info[:3]))

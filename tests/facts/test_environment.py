@@ -123,6 +123,7 @@ def test_the_active_environment(venv: Venv, tmp_path: Path) -> None:
     assert (told.kind, told.chosen) == ("conda", "CONDA_PREFIX")
 
 
+@pytest.mark.torch
 def test_our_own_environment_is_meant_where_torch_is_in_it_too() -> None:
     told = locate(environ={"VIRTUAL_ENV": sys.prefix})
     assert (told.path, told.remark) == (Path(sys.prefix), "")
@@ -174,3 +175,13 @@ def test_the_python_on_the_path(venv: Venv, tmp_path: Path, monkeypatch: pytest.
     assert (told.path, told.chosen) == (venv.path, "PATH")
     monkeypatch.chdir(venv.path / "bin")
     assert "no python on PATH" in trouble(None, {"PATH": f".{os.pathsep}{os.pathsep}bin"}).problem
+
+
+def test_a_broken_environment_is_told_how_to_be_made_anew(tmp_path: Path) -> None:
+    gone = tmp_path / "my env"
+    (gone / "bin").mkdir(parents=True)
+    (gone / "pyvenv.cfg").write_text("")
+    (gone / "bin" / "python").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(Trouble) as caught:
+        locate(gone)
+    assert f"mv '{gone}' '{gone}.broken' && envdoctor fix --env '{gone}'" in (caught.value.remedy or "")

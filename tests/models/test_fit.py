@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
 import sys
 from pathlib import Path
@@ -260,11 +261,22 @@ def test_a_name_on_the_hub(tmp_path: Path) -> None:
         said = {"HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1"}
         outcome, found = asked("--model", "owner/tiny", "--target", "h100", cwd=tmp_path, **said)
         assert (outcome.code, found["model"]["parameters"]) == (0, 134_515_008), outcome.err
-        for name in ("owner/absent", "gated/model"):
+        for name, why in (("owner/absent", "no model on the Hub has this name"), ("gated/model", "is gated")):
             outcome, _ = asked("--model", name, cwd=tmp_path, **said)
             assert outcome.code == 3
-            assert "could not be had from the Hub" in outcome.err
+            assert why in outcome.err
             assert f"hf download {name} config.json" in outcome.err
+
+
+def test_no_way_to_the_hub_is_said_after_one_attempt(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and never listens: a connection is refused
+        said = {"HF_ENDPOINT": f"http://127.0.0.1:{taken.getsockname()[1]}", "HF_HOME": str(tmp_path / "home")}
+        outcome = envdoctor("fit", "--model", "owner/tiny", cwd=tmp_path, NO_PROXY="127.0.0.1", **said)
+    assert outcome.code == 3
+    assert len(outcome.err.splitlines()) == 2, outcome.err
+    assert outcome.err.startswith("envdoctor: owner/tiny: is not here, and the Hub does not answer (")
 
 
 def test_without_the_hubs_library_the_command_is_told(tmp_path: Path) -> None:

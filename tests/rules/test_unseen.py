@@ -30,7 +30,7 @@ from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.rule import FAIL_ON
 from envdoctor.rules.unseen import missing_sections
 from envdoctor.values.document import read_toml
-from tests.change.conftest import World, make_world, offline, snapshot, write_target  # noqa: F401 - a fixture
+from tests.change.conftest import World, cache, make_world, offline, snapshot, write_target  # noqa: F401 - fixtures
 from tests.commands.test_check import envdoctor
 
 SEEN = Facts(

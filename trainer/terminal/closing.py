@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -26,7 +27,7 @@ def finish(report: RunReport, path: Path | None, form: str = "auto") -> int:
     rank = report.processes.rank if report.processes else int(os.environ.get("RANK") or 0)
     if rank > 0:  # the first process speaks for all; others only tell what it cannot know
         if error and error.kind != "other-process":
-            say(f"process {rank}: {error.message}\n       {error.remedy}")
+            say(f"process {rank}: {error.message}\n       {as_options(error.remedy)}")
         return 1 if error else 130 if interrupted else 0
     error = error or _failed_uploads(report)
     if path is not None:
@@ -37,7 +38,7 @@ def finish(report: RunReport, path: Path | None, form: str = "auto") -> int:
     if error:
         if report.outcome == "finished":
             say("\n".join(summary(report)))
-        say(f"error: {error.message}\n       {error.remedy}")
+        say(f"error: {error.message}\n       {as_options(error.remedy)}")
         return 1
     if interrupted:
         say(f"interrupted after step {report.steps}; the same command goes on from there{_folder_to_name(report)}")
@@ -53,6 +54,12 @@ def finish(report: RunReport, path: Path | None, form: str = "auto") -> int:
     else:
         print("\n".join(summary(report)))
     return 0
+
+
+def as_options(remedy: str) -> str:
+    """A remedy in the words of a command line, where settings are options: "set over_long=skip" for a file is
+    "give --over_long skip" here."""
+    return re.sub(r"\b([Ss])et (\w+)=(\w+)", lambda m: f"{'G' if m[1] == 'S' else 'g'}ive --{m[2]} {m[3]}", remedy)
 
 
 def program() -> str:

@@ -198,14 +198,19 @@ def settings_of(given: argparse.Namespace) -> Settings:
     return from_mapping(values_of(given), given.config or "command line", given.preset, given.task)
 
 
+NO = ("--no-", "--no_")  # before "python": torchrun's spelling and accelerate's
+
+
 def _title_and_examples(task: str) -> tuple[str, list[str]]:
     if task in TITLES:
         return TITLES[task], ["example:", f"  {program()} {task} {PREPARE}"]
     (known,) = (listed for listed in tasks.list_tasks() if listed.name == task)
     rest = known.example.partition(MODULE)[2]
+    # The module is the checkout's; what is installed has a program, which launchers start by another word.
+    torchrun, accelerate = ("-m trainer",) * 2 if program() == MODULE else (f"{no}python {program()}" for no in NO)
     return known.title, [
-        "examples:", f"  {program()}{rest}", f"  torchrun --nproc-per-node 2 -m trainer{rest}",
-        f"  accelerate launch --config_file FSDP2.yaml -m trainer{rest}",
+        "examples:", f"  {program()}{rest}", f"  torchrun --nproc-per-node 2 {torchrun}{rest}",
+        f"  accelerate launch --config_file FSDP2.yaml {accelerate}{rest}",
     ]  # fmt: skip
 
 

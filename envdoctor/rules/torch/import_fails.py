@@ -48,7 +48,9 @@ def import_fails(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual=absent.reason,
         message=f"`import torch` {how}: {absent.reason}" + (f" ({cause[0]})." if cause else "."),
-        fix=remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
+        fix=remedies.choose(target, repair, "Install torch.")
+        if missing and version is None
+        else remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
         who=cause[1] if cause else "you",
         explains=("precision/", "attention/", "torch/cuda-unavailable"),
         repair=repair,

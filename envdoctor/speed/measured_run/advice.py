@@ -97,7 +97,7 @@ def _remarks(record: Record, report: Report) -> Iterator[str]:
         yield f"ended after {record.steps} steps, as asked by --stop-after"
     waited = pressure_of(report)
     if waited is not None and waited > PRESSURE_LIMIT.get(report.device.type, 0.25):
-        yield f"tasks waited for a CPU core in {waited:.0%} of the time: other work ran beside the training"
+        yield f"tasks waited for a CPU core in {min(waited, 1.0):.0%} of the time: other work ran beside the training"
     if record.error:
         yield f"the measuring ended early: {record.error}"
 
@@ -110,6 +110,8 @@ def run_json(run: MeasuredRun) -> dict[str, Any]:
         for one in run.advice
     ]
     found["advice"] = found["conditions"]["advice"] = advice
+    if not run.advice:  # the general words about the largest share would be advice, too
+        found["conditions"]["diagnosis"] = run.verdict.headline
     found["conditions"]["ranks"] = [
         {
             "rank": record.rank,

@@ -41,6 +41,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Torch:
     return told
 
 
+@pytest.mark.torch
 def test_the_real_torch_tells_of_itself(real: Torch) -> None:
     code = (
         "import torch, json; print(json.dumps([torch.__version__, torch.version.cuda or '', torch.get_num_threads()]))"
@@ -54,6 +55,7 @@ def test_the_real_torch_tells_of_itself(real: Torch) -> None:
     assert any("gomp" in path or "omp" in path for path in real.libraries)
 
 
+@pytest.mark.torch
 def test_flags_are_read_through_the_trainer_s_table(real: Torch) -> None:
     assert real.flags["float32-matmul-precision"] == Flag(value="highest")
     assert real.flags["cudnn-benchmark"] == Flag(value="false")

@@ -298,6 +298,9 @@ def test_a_run_of_less_than_a_second_gets_no_advice() -> None:
     run = diagnose_run([brief])
     assert run.advice == ()
     assert "too short to judge (1200 steps, 0.15 s of them timed)" in run.verdict.reasons[1]
+    for said in (told(run), json.dumps(run_json(run))):
+        assert "Too short to judge" in said
+        assert "worker" not in said
 
 
 def test_no_worker_is_advised_where_a_step_is_shorter_than_its_hand_over() -> None:
