@@ -1,4 +1,4 @@
-"""What a layer of each family keeps for its backward pass, counted: python -m tests.cuda.kept [FAMILY ...]
+"""What a layer of each family keeps for its backward pass, counted: python -m tests.cuda.kept [FAMILY ...] [--kinds KIND,...]
 
 Small models of every family are built by the trainer, on the CPU and on the device that is not there, and counted by
 its own counter (`trainer.model.memory`). What they keep per token is linear in their sizes, so a few shapes tell the
@@ -103,10 +103,13 @@ def _on(device: str) -> Iterator[None]:
         return
     import torch
 
+    from tests.cuda.adapter import is_norm, kernels
     from tests.cuda.device import PretendMode
     from tests.cuda.processes import of_several
     from tests.cuda.watch import Watch
 
+    own = kernels.is_norm
+    kernels.is_norm = is_norm
     watch, address = Watch(), torch.UntypedStorage.data_ptr
     watch.tolerant = True
     DEVICE[0].waits = watch.waited
@@ -115,6 +118,7 @@ def _on(device: str) -> Iterator[None]:
         with of_several(0, 1), PretendMode(), watch:
             yield
     finally:
+        kernels.is_norm = own
         torch.UntypedStorage.data_ptr = address  # type: ignore[method-assign]
 
 
@@ -143,8 +147,8 @@ def child(keys: list[str], families: list[str]) -> None:
             answers.flush()
 
 
-def main(families: list[str]) -> None:
-    """Both devices, each in a child of its own; what was counted goes into the table."""
+def main(families: list[str], only: list[str]) -> None:
+    """Both devices, each in a child of its own; what was counted goes into the table. `only`: these kinds, or all."""
     from tests.cuda import environment
 
     kept = environment.ensure(environment.default_folder(), sys.executable)
@@ -155,6 +159,9 @@ def main(families: list[str]) -> None:
         (sys.executable, {**os.environ, "PYTHONPATH": str(ROOT)}, "cpu"),
     ):
         keys = [f"{device} {kind}" for kind in kinds if device == "cuda" or not kind.startswith("float16")]
+        keys = [key for key in keys if not only or key in only]
+        if not keys:
+            continue
         command = [python, "-W", "ignore", "-m", "tests.cuda.kept", "--child", ",".join(keys), *families]
         done = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True)
         assert done.stdout is not None
@@ -171,4 +178,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2].split(","), sys.argv[3:])
     else:
-        main(sys.argv[1:] or list(FAMILIES))
+        words = sys.argv[1:]
+        only = words.pop(words.index("--kinds") + 1).split(",") if "--kinds" in words else []
+        main([word for word in words if word != "--kinds"] or list(FAMILIES), only)
