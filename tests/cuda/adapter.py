@@ -130,13 +130,14 @@ class Trial:
             self.held = self.watch.live
             work, position = flops.work_of(current.trainee.model), [current.position]
 
-            def edge(counts: Any, now: Any) -> bool:
+            def edge(_: Any, now: Any) -> bool:
                 self.watch.edge()
                 batches = now.prepared.source.step(position[0].epoch, position[0].index)
                 position[0] = now.position
-                share = counts.trained / max(1, counts.slots) if now.settings.head == "trained" else 1.0
-                slots = max(batch.slots for batch in batches)
-                self.estimates.append(self.need.peak(now.settings.recompute, slots, int(slots * share)))
+                slots = trained = max(batch.slots for batch in batches)
+                if now.settings.head == "trained":
+                    trained = max(Counts.of([batch]).trained for batch in batches)
+                self.estimates.append(self.need.peak(now.settings.recompute, slots, trained))
                 self.formula.append(work.of(Counts.of(batches)))
                 self.slots.append(sum(batch.slots for batch in batches))
                 if now.position.step == now.settings.max_steps:

@@ -35,10 +35,10 @@ TOGETHER = ((128, 4, 0, 0, 192, 8), (256, 4, 0, 0, 192, 8), (128, 8, 0, 0, 192, 
 ATTENTION = {"cuda bfloat16": "varlen", "cuda float16": "documents", "cuda float32": "documents"}
 
 
-def config(family: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+def config(family: str, sizes: tuple[int, ...], layers: int = 2) -> dict[str, Any]:
     hidden, heads, keys, width, inner, _ = sizes
     made = {
-        "model_type": family, "hidden_size": hidden, "num_hidden_layers": 2, "num_attention_heads": heads,
+        "model_type": family, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": keys or heads, "intermediate_size": inner, "vocab_size": 512,
         "max_position_embeddings": 4096, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None,
         "attention_dropout": 0.0, "hidden_dropout": 0.0, "residual_dropout": 0.0, "embedding_dropout": 0.0,
@@ -63,9 +63,9 @@ def counted(family: str, key: str) -> dict[str, Any]:
     for sizes in shapes(family):
         hidden, heads, keys, width, inner, rank = sizes
         width, keys = width or hidden // heads, keys or heads
-        inside, outside, entry = _one(family, sizes, device, precision, rank if lora else 0)
+        inside, outside, entry = of_layer(family, sizes, device, precision, rank if lora else 0)
         rows.append([hidden, heads * width, keys * width, inner, heads, 1, rank if lora else 0])
-        found.append([inside / 2, outside, entry / 2])
+        found.append([inside, outside, entry])
     table, values = np.array(rows, float), np.array(found)
     factors = np.linalg.lstsq(table, values, rcond=1e-9)[0]
     off = np.abs(table @ factors - values).max(0) / np.maximum(values.max(0), 1)
@@ -77,7 +77,21 @@ def counted(family: str, key: str) -> dict[str, Any]:
     return {**row, "off": round(float(off.max()), 4)}
 
 
-def _one(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, float, float]:
+def of_layer(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, float, float]:
+    """Bytes per token: within a layer, around all of them, and as a layer's input.
+
+    With adapters the first layer keeps less, since no gradient goes on to the frozen embedding: it is not typical.
+    """
+    inside, outside, entry = _model(family, sizes, device, precision, rank, layers=2)
+    if not rank:
+        return inside / 2, outside, entry / 2
+    further = _model(family, sizes, device, precision, rank, layers=3)
+    return further[0] - inside, outside, further[2] - entry
+
+
+def _model(
+    family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int, layers: int
+) -> tuple[float, float, float]:
     from trainer.model import memory
     from trainer.model.build import build
     from trainer.settings import from_mapping
@@ -85,7 +99,7 @@ def _one(family: str, sizes: tuple[int, ...], device: str, precision: str, rank:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.json")
-        path.write_text(json.dumps(config(family, sizes)), "utf-8")
+        path.write_text(json.dumps(config(family, sizes, layers)), "utf-8")
         attention = ATTENTION.get(f"{device} {precision}", "documents")
         values = {"model_config": str(path), "device": device, "precision": precision, "threads": 1,
                   "attention": attention, "lora_rank": rank}  # fmt: skip

@@ -127,11 +127,11 @@ def test_each_kind_of_each_family_was_counted() -> None:
 @pytest.mark.parametrize("family", sorted(kept()["alike"]))
 def test_families_that_are_called_alike_keep_the_same(family: str) -> None:
     pytest.importorskip("torch")
-    from tests.cuda.kept import SHAPES, _one
+    from tests.cuda.kept import SHAPES, of_layer
 
     for precision, rank in (("float32", 0), ("bfloat16", 8)):
-        counted = _one(family, SHAPES[0], "cpu", precision, rank)
-        assert counted == _one(kept()["alike"][family], SHAPES[0], "cpu", precision, rank)
+        counted = of_layer(family, SHAPES[0], "cpu", precision, rank)
+        assert counted == of_layer(kept()["alike"][family], SHAPES[0], "cpu", precision, rank)
 
 
 def test_a_kind_that_was_not_counted_is_not_guessed() -> None:
