@@ -64,7 +64,7 @@ def _of(name: str, path: Path, found: Headers | None) -> Source:
     values = read_json(path)
     if not isinstance(values, Mapping):
         raise Trouble("is not a JSON object", file=path, remedy=EXAMPLE)
-    if found is not None and (found.packed or "quantization_config" in values):
+    if (found is not None and found.packed) or values.get("quantization_config"):
         raise NotKnown(
             "its weights are quantized: the bundled trainer trains weights in float32 and bfloat16",
             file=path,
@@ -90,7 +90,7 @@ def _downloaded(name: str) -> Path:
         )
     hub: Any = importlib.import_module("huggingface_hub")
     try:
-        return Path(hub.hf_hub_download(name, "config.json"))
+        return _from_hub(hub, name)
     except Exception as error:  # the Hub, the network and their libraries fail in many ways
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raise NotKnown(
@@ -98,3 +98,16 @@ def _downloaded(name: str) -> Path:
             file=name,
             remedy=by_hand,
         ) from error
+
+
+def _from_hub(hub: Any, name: str) -> Path:
+    """Asked once first: its download asks five times more, and waits longer each time, where there is no network."""
+    try:
+        hub.get_hf_file_metadata(hub.hf_hub_url(name, "config.json"), timeout=10)
+    except Exception:
+        try:
+            return Path(hub.hf_hub_download(name, "config.json", local_files_only=True))
+        except Exception:  # noqa: S110 - not there either: why the Hub did not answer says more
+            pass
+        raise
+    return Path(hub.hf_hub_download(name, "config.json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import struct
 import sys
 from pathlib import Path
@@ -265,6 +266,18 @@ def test_a_name_on_the_hub(tmp_path: Path) -> None:
             assert outcome.code == 3
             assert "could not be had from the Hub" in outcome.err
             assert f"hf download {name} config.json" in outcome.err
+
+
+def test_a_hub_that_is_not_there_is_asked_once(tmp_path: Path) -> None:
+    pytest.importorskip("huggingface_hub")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    said = {"HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "0"}
+    outcome = envdoctor("fit", "--model", "someone/absent", "--target", "h100", **said)
+    assert outcome.code == 3
+    assert "could not be had from the Hub" in outcome.err
+    assert "etry" not in outcome.err
+    assert len(outcome.err.splitlines()) == 2
 
 
 def test_without_the_hubs_library_the_command_is_told(tmp_path: Path) -> None:
