@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -105,9 +106,7 @@ def _from_hub(hub: Any, name: str) -> Path:
     try:
         hub.get_hf_file_metadata(hub.hf_hub_url(name, "config.json"), timeout=10)
     except Exception:
-        try:
+        with contextlib.suppress(Exception):  # not there either: why the Hub did not answer says more
             return Path(hub.hf_hub_download(name, "config.json", local_files_only=True))
-        except Exception:  # noqa: S110 - not there either: why the Hub did not answer says more
-            pass
         raise
     return Path(hub.hf_hub_download(name, "config.json"))

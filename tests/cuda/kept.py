@@ -1,4 +1,6 @@
-"""What a layer of each family keeps for its backward pass, counted: python -m tests.cuda.kept [FAMILY ...] [--kinds KIND,...]
+"""What a layer of each family keeps for its backward pass, counted.
+
+    python -m tests.cuda.kept [FAMILY ...] [--kinds KIND,...]
 
 Small models of every family are built by the trainer, on the CPU and on the device that is not there, and counted by
 its own counter (`trainer.model.memory`). What they keep per token is linear in their sizes, so a few shapes tell the
