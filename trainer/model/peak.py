@@ -82,20 +82,22 @@ class Footprint(NamedTuple):
         if whole <= chunk and not self.gpu:
             # log-softmax, and the gradients before and behind it; later the head's gradient, in both formats.
             return 1.5 * self.stream * trained + max(3.0 * whole, 1.5 * (whole + self.head))
-        # The hidden states of these positions and their gradient. A CPU's residual stream is float32.
-        states = (1.0 if self.narrow and self.gpu else 2.0 if self.gpu else 1.5) * self.stream * trained
+        # The hidden states of these positions and their gradient; a CPU's are gathered in float32, and cast.
+        states = (1.0 if self.narrow and self.gpu else 2.0) * self.stream * trained
         # Of each chunk its logits in float32 and their log-softmax, beside the gradient of the chunk before. A chunk's
         # share of the head's gradient is added to what is gathered in float32: the first share is that, in float32.
         size, gradient = min(whole, chunk), 0.5 if self.narrow else 1.0
         share = gradient * self.head
+        # A CPU makes the gradient in float32 and casts it then; a GPU's kernel does both.
+        logits = 2.5 if self.narrow and not self.gpu else 2.0
         second, third = (min(1.0, max(0.0, whole / chunk - before)) for before in (1.0, 2.0))
-        moments = [2.0 * size, gradient * size + (2.0 if self.narrow else 1.0) * self.head]
+        moments = [logits * size, gradient * size + (2.0 if self.narrow else 1.0) * self.head]
         if second:
             beside = self.head + (share if self.narrow else 0.0)
-            moments += [(2.0 * second + gradient) * size + beside, gradient * second * size + beside + share]
+            moments += [(logits * second + gradient) * size + beside, gradient * second * size + beside + share]
         if third:
             beside = self.head + share
-            moments += [(2.0 * third + gradient) * size + beside, gradient * third * size + beside + share]
+            moments += [(logits * third + gradient) * size + beside, gradient * third * size + beside + share]
         return states + max(moments)
 
     def at(
