@@ -107,11 +107,12 @@ def test_the_table_is_what_the_trainer_counts_on_a_model(tmp_path: Path, key: st
         of_config(config, tmp_path), Job(rank=rank, tokens=192, documents=192), device="cpu", precision=precision
     )  # fmt: skip
     for name in found._fields:
-        if name == "inside" and precision == "bfloat16":
-            continue
-        assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=0.01), name
-    if precision == "bfloat16":
-        assert found.inside == pytest.approx(counted.inside, rel=0.05)
+        if name != "inside":
+            assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=0.01), name
+    if lora:  # the first of its three layers keeps less, the others are as the table has them
+        assert counted.inside < found.inside < 1.2 * counted.inside, (counted.inside, found.inside)
+    else:
+        assert found.inside == pytest.approx(counted.inside, rel=0.01 if precision == "float32" else 0.05)
 
 
 def test_each_kind_of_each_family_was_counted() -> None:
