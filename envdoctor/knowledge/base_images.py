@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from envdoctor.knowledge.table import bundled_table, columns
@@ -36,6 +37,7 @@ class Base:
     libc: str | None = None
     sets_devices: bool | None = False  # does it set NVIDIA_VISIBLE_DEVICES? None: not known
     readable: bool = True  # has the tag the shape that this maker's tags have?
+    fixed: bool = False  # a digest names the image: builders then pass over the tag, which is for readers
 
     @property
     def gpu(self) -> bool:
@@ -44,10 +46,17 @@ class Base:
 
 
 def base(reference: str) -> Base | None:
-    """What the image of a reference brings; None where a variable is left in it."""
-    if _VARIABLE.search(reference):
+    """What the image of a reference brings; None where a variable is left in its name, or a digest stands for its tag.
+
+    A digest alone names one image for good, but does not say which.
+    """
+    name, _, digest = reference.partition("@")
+    if _VARIABLE.search(name) or (digest and ":" not in name.rpartition("/")[2]):
         return None
-    name, _, _digest = reference.partition("@")
+    return replace(_named(name), fixed=bool(digest))
+
+
+def _named(name: str) -> Base:
     head, slash, last = name.rpartition("/")
     last, _, tag = last.partition(":")
     image = f"{head}{slash}{last}".removeprefix("docker.io/").removeprefix("library/")

@@ -128,6 +128,8 @@ class _Reader:
         width = size("head_dim", 256 if name.startswith("gemma") else max(1, hidden // heads))
         if family.names:
             key_heads, width = heads, hidden // heads
+        if hidden % heads and (family.names or self._values.get("head_dim") is None) and not name.startswith("gemma"):
+            self._refuse("hidden_size", f"{hidden} cannot be shared by {heads} heads")
         if heads % key_heads:
             self._refuse("num_key_value_heads", f"{heads} heads cannot share {key_heads} keys")
         experts = size(family.experts, 0, least=0) if family.experts else 0

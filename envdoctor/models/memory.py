@@ -96,12 +96,10 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
     head = parameters.head or shape.head_weights
     cast = trained if job.rank else parameters.matrices + head
     frozen = 0.0
-    if job.rank:  # linear layers are held in the compute precision, all else in float32 (`trainer.model.lora`)
+    if job.rank:  # linear layers, the head with them, are held in the compute precision, all else in float32
         width = 2.0 if narrow else 4.0
-        held = parameters.matrices + parameters.head
+        held = parameters.matrices + head
         frozen = width * held + 4.0 * (parameters.total - held)
-        if not parameters.head and narrow:
-            cast += head  # a tied head is the float32 embedding, cast in each pass
     return formula().Footprint(
         weights=frozen + 4.0 * trained,
         moments=8.0 * trained,
@@ -117,6 +115,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         head=0.0 if job.rank else 4.0 * shape.head_weights,
         tied=shape.tied,
         narrow=narrow,
+        gpu=device == "cuda",
     )
 
 

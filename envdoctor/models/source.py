@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -66,7 +67,7 @@ def _of(name: str, path: Path, found: Headers | None) -> Source:
     values = read_json(path)
     if not isinstance(values, Mapping):
         raise Trouble("is not a JSON object", file=path, remedy=EXAMPLE)
-    if found is not None and (found.packed or "quantization_config" in values):
+    if (found is not None and found.packed) or values.get("quantization_config"):
         raise NotKnown(
             "its weights are quantized: the bundled trainer trains weights in float32 and bfloat16",
             file=path,

@@ -1,6 +1,7 @@
 """How much longer than a bare ``import torch`` does a check take? Interleaved runs, medians.
 
     python tests/benchmarks/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300] [--command PATH]
+    python tests/benchmarks/bench_check.py --imports      # what `from envdoctor import check` costs a notebook
 
 Times from a busy machine mean little on their own, which is why only ratios of interleaved runs are judged, and the
 pressure on the processors is printed beside them.
@@ -64,7 +65,7 @@ def compare(runs: dict[str, Callable[[], float]], rounds: int) -> None:
 def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
     """The two probes that read files, without torch."""
     (folder / "request.json").write_text(json.dumps({"cwd": str(folder), "prefix": str(prefix)}))
-    main = ROOT / "envdoctor" / "probe" / "__main__.py"
+    main = ROOT / "envdoctor" / "facts" / "probe" / "__main__.py"
 
     def probe(program: str, interpreter: Path | str) -> float:
         return timed([interpreter, "-I", "-S", main, program, folder / "request.json", folder / "answer.json"])
@@ -101,7 +102,15 @@ def main() -> None:
     parser.add_argument("--env", type=Path, default=Path(sys.prefix))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--packages", type=int, nargs="*", default=[60, 300])
+    parser.add_argument("--imports", action="store_true", help="time the import alone, beside a bare start")
     arguments = parser.parse_args()
+    if arguments.imports:
+        programs = ("pass", "import envdoctor", "from envdoctor import check")
+        compare(
+            {f"python -c '{one}'": lambda one=one: timed([sys.executable, "-c", one]) for one in programs},
+            arguments.rounds,
+        )
+        return
     python = arguments.env / "bin" / "python"
     if arguments.command:
         ENVDOCTOR[:] = [arguments.command]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,9 +11,16 @@ import pytest
 from envdoctor import process
 from tests.commands.test_check import envdoctor
 
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.install
 
-TRY = "import torch, liger_kernel, bitsandbytes, torchao, einops; print(torch.__version__)"
+NAMES = ("liger-kernel", "bitsandbytes", "torchao", "einops")
+TRY = """
+import importlib, importlib.metadata as metadata, sys
+for name in sys.argv[1:]:
+    found = importlib.import_module(name.replace("-", "_"))
+    print(name, metadata.version(name), found.__file__)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,23 +34,44 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tried(environment: Path) -> process.Outcome:
-    return process.run([str(environment / "bin" / "python"), "-c", TRY], deadline=120)
+    return process.run([str(environment / "bin" / "python"), "-c", TRY, "torch", *NAMES], deadline=120)
+
+
+def versions(environment: Path) -> dict[str, str]:
+    """What is imported from this environment, by name; the version is that of the distribution."""
+    outcome = tried(environment)
+    assert outcome.ok, outcome.err
+    rows = [line.split() for line in outcome.out.splitlines() if f" {environment}/" in line]
+    return {name: version for name, version, _ in rows}
+
+
+def planned(text: str) -> dict[str, str]:
+    """The plan's releases of the extensions: "torchao   missing → 0.18.0"."""
+    rows = [line.split() for line in text.splitlines()]
+    return {row[0]: row[3] for row in rows if len(row) == 4 and row[0] in NAMES and row[1:3] == ["missing", "→"]}
 
 
 def fix(environment: Path, *words: str) -> process.Outcome:
-    return envdoctor("fix", "--env", environment, "--target", "cpu", "--yes", *words)
+    """Minutes on a busy machine: packages are installed, imported and judged."""
+    argv = [sys.executable, "-m", "envdoctor", "fix", "--env", str(environment), "--target", "cpu", "--yes", *words]
+    return process.run(argv, deadline=500, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
 def test_three_extensions_installed_undone_and_installed_again(environment: Path) -> None:
     words = ("--with", "liger-kernel,bitsandbytes,torchao", "--with", "einops")
     first = fix(environment, *words)
-    assert "importing bitsandbytes in the new environment" in first.err
     assert first.code in (0, 1), first.err
-    assert tried(environment).out.startswith("2.13.0")
+    for name in NAMES:
+        assert f"importing {name.replace('-', '_')} in the new environment" in first.err
+    wanted = planned(first.err)
+    assert set(wanted) == set(NAMES)
+    there = versions(environment)
+    assert there.pop("torch").startswith("2.13.0")
+    assert there == wanted
     assert envdoctor("undo", "--env", environment, "--yes").code == 0
     assert "No module named 'liger_kernel'" in tried(environment).err
     assert fix(environment, *words).code in (0, 1)
-    assert tried(environment).out.startswith("2.13.0")
+    assert versions(environment) == {"torch": "2.13.0+cpu", **wanted}
     again = fix(environment, *words)
     assert "Nothing to change" in again.err
 

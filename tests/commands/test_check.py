@@ -189,3 +189,26 @@ def test_help_has_examples_and_groups() -> None:
     )
     for command in ("check", "fix", "undo", "preflight", "verify", "lock", "diagnose"):
         assert "Example" in envdoctor(command, "--help").out, command
+
+
+ELSEWHERE = """
+import sys
+from envdoctor.cli import run
+try:
+    run(["check", "--env", sys.argv[1], "--target", "cpu", "--no-torch", "--format", "json"])
+except SystemExit:
+    pass
+print("loaded", *sorted(name for name in sys.modules if name.startswith("envdoctor.")))
+"""
+
+
+def test_a_check_loads_nothing_of_where_else_people_meet_it(empty: Path) -> None:
+    """Assistants, image files, models and notebooks are loaded by those who ask for them."""
+    outcome = process.run([sys.executable, "-c", ELSEWHERE, str(empty)], deadline=120)
+    words = outcome.out.splitlines()[-1].split()
+    assert words[0] == "loaded", outcome.err
+    loaded = [name.removeprefix("envdoctor.") for name in words[1:]]
+    assert "rules.diagnose" in loaded
+    wings = ("assistants", "models", "facts.images", "rules.image", "api", "ranks", "snippets")
+    assert [name for name in loaded if f"{name}.".startswith(tuple(f"{wing}." for wing in wings))] == []
+    assert not {"knowledge.base_images", "knowledge.with_extensions", "commands.fit", "commands.mcp"} & set(loaded)

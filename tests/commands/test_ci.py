@@ -132,7 +132,10 @@ def container(text: str, box: Box, *words: str, **variables: str) -> Any:
         assert built.outcome.ok, built.outcome.err
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", text, re.M)
     assert [stage for _, stage in stages] == ["build", ""]
-    assert stages[0][0] + "-slim" == stages[1][0]  # an environment's python is a link to the image's own
+    images = [image.partition("@") for image, _ in stages]
+    assert images[0][0] + "-slim" == images[1][0]  # an environment's python is a link to the image's own
+    assert [digest for *_, digest in images] == ["${PYTHON}", "${SLIM}"]  # without them no build: a tag moves
+    assert text.index("\nARG PYTHON\nARG SLIM\n") < text.index("\nFROM ")
     copied = re.findall(r"^COPY --from=build (\S+) (\S+)$", text, re.M)
     assert {Path(a).name for a, b in copied if a == b} == {"envdoctor", "env"}
     start = json.loads(text.partition("ENTRYPOINT ")[2])

@@ -1,4 +1,6 @@
-"""What a layer of each family keeps for its backward pass, counted: python -m tests.cuda.kept [FAMILY ...]
+"""What a layer of each family keeps for its backward pass, counted.
+
+    python -m tests.cuda.kept [FAMILY ...] [--kinds KIND,...]
 
 Small models of every family are built by the trainer, on the CPU and on the device that is not there, and counted by
 its own counter (`trainer.model.memory`). What they keep per token is linear in their sizes, so a few shapes tell the
@@ -35,10 +37,10 @@ TOGETHER = ((128, 4, 0, 0, 192, 8), (256, 4, 0, 0, 192, 8), (128, 8, 0, 0, 192, 
 ATTENTION = {"cuda bfloat16": "varlen", "cuda float16": "documents", "cuda float32": "documents"}
 
 
-def config(family: str, sizes: tuple[int, ...]) -> dict[str, Any]:
+def config(family: str, sizes: tuple[int, ...], layers: int = 2) -> dict[str, Any]:
     hidden, heads, keys, width, inner, _ = sizes
     made = {
-        "model_type": family, "hidden_size": hidden, "num_hidden_layers": 2, "num_attention_heads": heads,
+        "model_type": family, "hidden_size": hidden, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": keys or heads, "intermediate_size": inner, "vocab_size": 512,
         "max_position_embeddings": 4096, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": None,
         "attention_dropout": 0.0, "hidden_dropout": 0.0, "residual_dropout": 0.0, "embedding_dropout": 0.0,
@@ -63,9 +65,9 @@ def counted(family: str, key: str) -> dict[str, Any]:
     for sizes in shapes(family):
         hidden, heads, keys, width, inner, rank = sizes
         width, keys = width or hidden // heads, keys or heads
-        inside, outside, entry = _one(family, sizes, device, precision, rank if lora else 0)
+        inside, outside, entry = of_layer(family, sizes, device, precision, rank if lora else 0)
         rows.append([hidden, heads * width, keys * width, inner, heads, 1, rank if lora else 0])
-        found.append([inside / 2, outside, entry / 2])
+        found.append([inside, outside, entry])
     table, values = np.array(rows, float), np.array(found)
     factors = np.linalg.lstsq(table, values, rcond=1e-9)[0]
     off = np.abs(table @ factors - values).max(0) / np.maximum(values.max(0), 1)
@@ -77,7 +79,21 @@ def counted(family: str, key: str) -> dict[str, Any]:
     return {**row, "off": round(float(off.max()), 4)}
 
 
-def _one(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, float, float]:
+def of_layer(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, float, float]:
+    """Bytes per token: within a layer, around all of them, and as a layer's input.
+
+    With adapters the first layer keeps less, since no gradient goes on to the frozen embedding: it is not typical.
+    """
+    inside, outside, entry = _model(family, sizes, device, precision, rank, layers=2)
+    if not rank:
+        return inside / 2, outside, entry / 2
+    further = _model(family, sizes, device, precision, rank, layers=3)
+    return further[0] - inside, outside, further[2] - entry
+
+
+def _model(
+    family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int, layers: int
+) -> tuple[float, float, float]:
     from trainer.model import memory
     from trainer.model.build import build
     from trainer.settings import from_mapping
@@ -85,7 +101,7 @@ def _one(family: str, sizes: tuple[int, ...], device: str, precision: str, rank:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "config.json")
-        path.write_text(json.dumps(config(family, sizes)), "utf-8")
+        path.write_text(json.dumps(config(family, sizes, layers)), "utf-8")
         attention = ATTENTION.get(f"{device} {precision}", "documents")
         values = {"model_config": str(path), "device": device, "precision": precision, "threads": 1,
                   "attention": attention, "lora_rank": rank}  # fmt: skip
@@ -103,10 +119,13 @@ def _on(device: str) -> Iterator[None]:
         return
     import torch
 
+    from tests.cuda.adapter import is_norm, kernels
     from tests.cuda.device import PretendMode
     from tests.cuda.processes import of_several
     from tests.cuda.watch import Watch
 
+    own = kernels.is_norm
+    kernels.is_norm = is_norm
     watch, address = Watch(), torch.UntypedStorage.data_ptr
     watch.tolerant = True
     DEVICE[0].waits = watch.waited
@@ -115,6 +134,7 @@ def _on(device: str) -> Iterator[None]:
         with of_several(0, 1), PretendMode(), watch:
             yield
     finally:
+        kernels.is_norm = own
         torch.UntypedStorage.data_ptr = address  # type: ignore[method-assign]
 
 
@@ -143,8 +163,8 @@ def child(keys: list[str], families: list[str]) -> None:
             answers.flush()
 
 
-def main(families: list[str]) -> None:
-    """Both devices, each in a child of its own; what was counted goes into the table."""
+def main(families: list[str], only: list[str]) -> None:
+    """Both devices, each in a child of its own; what was counted goes into the table. `only`: these kinds, or all."""
     from tests.cuda import environment
 
     kept = environment.ensure(environment.default_folder(), sys.executable)
@@ -155,6 +175,9 @@ def main(families: list[str]) -> None:
         (sys.executable, {**os.environ, "PYTHONPATH": str(ROOT)}, "cpu"),
     ):
         keys = [f"{device} {kind}" for kind in kinds if device == "cuda" or not kind.startswith("float16")]
+        keys = [key for key in keys if not only or key in only]
+        if not keys:
+            continue
         command = [python, "-W", "ignore", "-m", "tests.cuda.kept", "--child", ",".join(keys), *families]
         done = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, text=True)
         assert done.stdout is not None
@@ -171,4 +194,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2].split(","), sys.argv[3:])
     else:
-        main(sys.argv[1:] or list(FAMILIES))
+        words = sys.argv[1:]
+        only = words.pop(words.index("--kinds") + 1).split(",") if "--kinds" in words else []
+        main([word for word in words if word != "--kinds"] or list(FAMILIES), only)

@@ -59,9 +59,11 @@ def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
     values: dict[str, Any] = {
         "model_config": str(config), "output": str(folder / "run"), "cache": str(folder / "tokens"), "device": "cuda",
         "resume": "never", "save_model": False, "tokens_per_row": rows, "max_steps": STEPS, "epochs": 100,
-        "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1, "over_long": "skip",
+        "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1,
         "compile": "off", "recompute": "none",
     }  # fmt: skip
+    if set_up.task != "pretrain":
+        values["over_long"] = "skip"
     return {**values, **data_of(set_up.task, rows, folder), **set_up.values}
 
 

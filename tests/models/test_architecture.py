@@ -133,6 +133,7 @@ def test_adapters_are_counted_as_the_trainer_adds_them(tmp_path: Path) -> None:
         ({"vocab_size": True}, "vocab_size: True is not"),
         ({"num_hidden_layers": 10**12}, "num_hidden_layers"),
         ({"num_key_value_heads": 5}, "32 heads cannot share 5 keys"),
+        ({"hidden_size": 4097}, "4097 cannot be shared by 32 heads"),
         ({"tie_word_embeddings": "yes"}, "neither true nor false"),
         ({"model_type": 3}, "says no model_type"),
     ],

@@ -57,12 +57,16 @@ def test_no_run_took_more_and_none_a_tenth_less(run: dict[str, Any]) -> None:
     assert 1.0 <= found.total / run["peak"] <= HIGHEST, f"{found.total / 1e6:.0f} MB for {run['peak'] / 1e6:.0f}"
 
 
+def tensors(run: dict[str, Any]) -> float:
+    """The estimate on a GPU without the context, which no counted peak has."""
+    found = estimate(run, "cuda")
+    return found.total - found.parts["context"]
+
+
 @pytest.mark.parametrize("run", runs(COUNTED), ids=lambda run: run["name"])
 def test_no_counted_peak_is_higher_and_none_a_tenth_lower(run: dict[str, Any]) -> None:
-    """Without the context, which no counted peak has."""
-    found = estimate(run, "cuda")
-    tensors = found.total - found.parts["context"]
-    assert 1.0 <= tensors / run["peak"] <= HIGHEST, f"{tensors / 1e9:.2f} GB for {run['peak'] / 1e9:.2f}"
+    found = tensors(run)
+    assert 1.0 <= found / run["peak"] <= HIGHEST, f"{found / 1e9:.2f} GB for {run['peak'] / 1e9:.2f}"
 
 
 def test_enough_runs_of_enough_kinds_were_recorded() -> None:
@@ -103,11 +107,12 @@ def test_the_table_is_what_the_trainer_counts_on_a_model(tmp_path: Path, key: st
         of_config(config, tmp_path), Job(rank=rank, tokens=192, documents=192), device="cpu", precision=precision
     )  # fmt: skip
     for name in found._fields:
-        if name == "inside" and precision == "bfloat16":
-            continue
-        assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=0.01), name
-    if precision == "bfloat16":
-        assert found.inside == pytest.approx(counted.inside, rel=0.05)
+        if name != "inside":
+            assert getattr(found, name) == pytest.approx(getattr(counted, name), rel=0.01), name
+    if lora:  # the first of its three layers keeps less, the others are as the table has them
+        assert 0.95 * counted.inside < found.inside < 1.2 * counted.inside
+    else:
+        assert found.inside == pytest.approx(counted.inside, rel=0.01 if precision == "float32" else 0.05)
 
 
 def test_each_kind_of_each_family_was_counted() -> None:
@@ -123,11 +128,11 @@ def test_each_kind_of_each_family_was_counted() -> None:
 @pytest.mark.parametrize("family", sorted(kept()["alike"]))
 def test_families_that_are_called_alike_keep_the_same(family: str) -> None:
     pytest.importorskip("torch")
-    from tests.cuda.kept import SHAPES, _one
+    from tests.cuda.kept import SHAPES, of_layer
 
     for precision, rank in (("float32", 0), ("bfloat16", 8)):
-        counted = _one(family, SHAPES[0], "cpu", precision, rank)
-        assert counted == _one(kept()["alike"][family], SHAPES[0], "cpu", precision, rank)
+        counted = of_layer(family, SHAPES[0], "cpu", precision, rank)
+        assert counted == of_layer(kept()["alike"][family], SHAPES[0], "cpu", precision, rank)
 
 
 def test_a_kind_that_was_not_counted_is_not_guessed() -> None:

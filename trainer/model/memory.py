@@ -103,6 +103,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
         head=4.0 * head.numel() if head.requires_grad else 0.0,
         tied=head is embedding,
         narrow=trainee.dtype != torch.float32,
+        gpu=trainee.device.type == "cuda",
     )
 
 

@@ -38,7 +38,7 @@ class Footprint(NamedTuple):
     inside, outside: kept per token for the backward pass within and around the `layers` decoder layers; entry: inputs
     of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
     embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
-    computed in 16 bits.
+    computed in 16 bits. gpu: the residual stream is as narrow, and small losses are computed in chunks, too.
     """
 
     weights: float
@@ -55,6 +55,7 @@ class Footprint(NamedTuple):
     head: float = 0.0
     tied: bool = False
     narrow: bool = False
+    gpu: bool = False
 
     @property
     def fixed(self) -> float:
@@ -77,16 +78,27 @@ class Footprint(NamedTuple):
         """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`): their hidden states, and
         what lies beside each other of their logits. chunk: bytes of logits at once, 0 for CHUNK_BYTES.
         """
-        states, whole = 1.5 * self.stream * trained, self.logit * trained
-        chunk = chunk or CHUNK_BYTES
-        if whole <= chunk:
+        whole, chunk = self.logit * trained, chunk or CHUNK_BYTES
+        if whole <= chunk and not self.gpu:
             # log-softmax, and the gradients before and behind it; later the head's gradient, in both formats.
-            return states + max(3.0 * whole, 1.5 * (whole + self.head))
-        # Logits and log-softmax of a chunk, beside what is still held of the chunk before; then the head's gradient,
-        # gathered in float32, and a chunk's share of it.
-        second = min(1.0, whole / chunk - 1.0)
-        logits = max(2.0, (1.5 if self.narrow else 1.0) + 2.0 * second)
-        return states + self.head + max(logits * chunk, 1.5 * chunk + 1.5 * self.head)
+            return 1.5 * self.stream * trained + max(3.0 * whole, 1.5 * (whole + self.head))
+        # The hidden states of these positions and their gradient; a CPU's are gathered in float32, and cast.
+        states = (1.0 if self.narrow and self.gpu else 2.0) * self.stream * trained
+        # Of each chunk its logits in float32 and their log-softmax, beside the gradient of the chunk before. A chunk's
+        # share of the head's gradient is added to what is gathered in float32: the first share is that, in float32.
+        size, gradient = min(whole, chunk), 0.5 if self.narrow else 1.0
+        share = gradient * self.head
+        # A CPU makes the gradient in float32 and casts it then; a GPU's kernel does both.
+        logits = 2.5 if self.narrow and not self.gpu else 2.0
+        second, third = (min(1.0, max(0.0, whole / chunk - before)) for before in (1.0, 2.0))
+        moments = [logits * size, gradient * size + (2.0 if self.narrow else 1.0) * self.head]
+        if second:
+            beside = self.head + (share if self.narrow else 0.0)
+            moments += [(logits * second + gradient) * size + beside, gradient * second * size + beside + share]
+        if third:
+            beside = self.head + share
+            moments += [(logits * third + gradient) * size + beside, gradient * third * size + beside + share]
+        return states + max(moments)
 
     def at(
         self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1

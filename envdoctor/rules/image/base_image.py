@@ -51,6 +51,8 @@ def base_image(facts: Facts) -> Findings:
 
 
 def _wrong(made: Base) -> tuple[type(WARNING), str] | None:  # type: ignore[valid-type]
+    if made.fixed:
+        return None
     name = f"{made.image}:{made.tag}" if made.tag else made.image
     if made.maker == "cuda" and not made.readable:
         what = "it has no tag `latest`" if made.tag in ("", "latest") else "its tags have three numbers and a flavour"

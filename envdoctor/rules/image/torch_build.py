@@ -29,21 +29,25 @@ def torch_build(facts: Facts, target: Target) -> Findings:
                     yield found
 
 
+def _without_glibc(held: Contents, image: str, torch: Torch, file: ImageFile) -> Finding:
+    name = image if image.rpartition("/")[2] == "python" else "python"
+    return at(
+        file,
+        torch.line,
+        kind="python-unsupported",
+        message="wheels of torch are made for glibc, and this image has musl: this line finds no wheel.",
+        fix="Start from an image with glibc (Debian, Ubuntu).",
+        instead=f"FROM {name}:{held.python or 3}-slim",
+    )
+
+
 def _problem(facts: Facts, target: Target, held: Contents, torch: Torch, file: ImageFile) -> Finding | None:
     install = torch.install
     assert install is not None
     fit = fitted(facts, target, held, torch)
+    if held.base is not None and held.base.libc == "musl" and install.tool in ("pip", "uv"):  # whichever release
+        return _without_glibc(held, held.base.image, torch, file)
     for obstacle in fit.obstacles if fit is not None else ():
-        if obstacle.what == "libc":
-            name = held.base.image if held.base is not None else "python"
-            return at(
-                file,
-                torch.line,
-                kind="python-unsupported",
-                message=f"{obstacle.message}: this line finds no wheel.",
-                fix="Start from an image with glibc (Debian, Ubuntu).",
-                instead=f"FROM {name}:{held.python or 3}-slim",
-            )
         if obstacle.what == "python":
             return at(
                 file,

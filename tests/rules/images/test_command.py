@@ -40,6 +40,9 @@ def check(*words: str) -> Result:
     return envdoctor("check", *words)
 
 
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
 @pytest.fixture
 def dockerfile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -113,6 +116,37 @@ def test_our_own_dockerfile_passes(target: str, dockerfile: Path) -> None:
     dockerfile.write_text(printed)
     result = check("--dockerfile", "Dockerfile", "--target", target, "--driver", "580.95.05", "--fail-on", "note")
     assert result.exit_code == 0, result.output
+    bases = [line.split()[1] for line in printed.splitlines() if line.startswith("FROM ")]
+    assert bases == ["python:3.12@${PYTHON}", "python:3.12-slim@${SLIM}"]
+    named = printed.replace("ARG PYTHON\n", f"ARG PYTHON={DIGEST}\n").replace("ARG SLIM\n", f"ARG SLIM={DIGEST}\n")
+    dockerfile.write_text(named)
+    words = ("--target", target, "--driver", "580.95.05", "--fail-on", "note", "--format", "json")
+    assert json.loads(check("--dockerfile", "Dockerfile", *words).stdout)["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("image", "wrong"),
+    [
+        ("nvidia/cuda@{digest}", False),  # one image for good, whichever it is
+        ("nvidia/cuda:12.8.1-devel-ubuntu22.04@{digest}", False),
+        ("nvidia/cuda:12.8-devel-ubuntu22.04@{digest}", False),  # builders pass over the tag
+        ("nvidia/cuda:12.8-devel-ubuntu22.04@${{DIGEST}}", False),
+        ("nvidia/cuda:12.8-devel-ubuntu22.04", True),
+        ("localhost:5000/nvidia/cuda@{digest}", False),
+        ("pytorch/pytorch:latest@{digest}", False),
+        ("pytorch/pytorch:latest", True),
+    ],
+)
+def test_a_digest_names_one_image(image: str, wrong: bool, dockerfile: Path) -> None:
+    dockerfile.write_text(f"ARG DIGEST\nFROM {image.format(digest=DIGEST)}\nUSER 1000\n")
+    found = check("--dockerfile", "Dockerfile", "--target", "none", "--select", "image/base-image")
+    assert found.exit_code == int(wrong), found.output
+
+
+def test_a_digest_that_is_still_to_come_hides_nothing(dockerfile: Path) -> None:
+    dockerfile.write_text("ARG DIGEST\nFROM nvidia/cuda:13.0.1-devel-ubuntu24.04@${DIGEST}\nUSER 1000\n")
+    found = check("--dockerfile", "Dockerfile", "--target", "none", "--driver", "535.183.01")
+    assert "needs driver 580 or later" in " ".join(found.output.split())
 
 
 def test_our_own_dockerfile_broken_does_not_pass(dockerfile: Path) -> None:
