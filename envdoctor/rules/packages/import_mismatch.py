@@ -17,7 +17,10 @@ _LINES = (
 )
 _NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml", "google": "protobuf"}
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
-_ELSEWHERE = frozenset({"triton", "python", "apex", "llava"})
+_ELSEWHERE = frozenset(
+    "triton python apex llava transformers-modules src util utils model models tools lib core common modules config "
+    "configs scripts data options network networks layers train dataset helper helpers".split()
+)
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
 """Packages whose every release was searched for names that went: what is not in the table did not go."""
 _NEW = Pattern(
