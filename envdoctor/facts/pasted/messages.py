@@ -141,7 +141,9 @@ def read(page: Page, draft: Draft) -> None:
         named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
         goes_on = not found and not re.match(r"\S*:\d", text) and _SENTENCE.fullmatch(text)
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
-        if found and " " not in found[0] and is_unknown(found[1]):
+        if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
+            draft.remark("available", text)
+        elif found and " " not in found[0] and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.search(text) and not _OWN_WORDS.match(text):
             draft.message(text)

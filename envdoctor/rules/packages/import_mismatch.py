@@ -43,7 +43,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
     packages = known(facts.packages)
     told: set[tuple[str, str]] = set()
     for line in sorted(facts.messages, key=lambda text: _EXCEPTION.search(text) is None):
-        if "partially initialized" in line or "circular import" in line:
+        if "partially initialized" in line or "circular import" in line or "is not a package" in line:
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
