@@ -27,6 +27,12 @@ _NEW = Pattern(
     r"No module named ['\"]?(?:transformers|diffusers)\.\w+\.|cannot import name ['\"]?(?!DataCollator)[A-Z]\w*"
     r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
 )
+_HIDDEN = Pattern(
+    r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' has "
+    r"no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray|array"
+    r"|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'|is not a package|partially initialized|circular import"
+)
+"""No release lacks these: another file or folder of that name is imported."""
 _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 
@@ -43,7 +49,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
     packages = known(facts.packages)
     told: set[tuple[str, str]] = set()
     for line in sorted(facts.messages, key=lambda text: _EXCEPTION.search(text) is None):
-        if "partially initialized" in line or "circular import" in line or "is not a package" in line:
+        if _HIDDEN.search(line):
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
