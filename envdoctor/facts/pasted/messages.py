@@ -87,9 +87,6 @@ _RETOLD = re.compile(
 """A person's own sentence that retells what the program said."""
 _FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
-_ASKED = re.compile(r"\btorch\.cuda\.is_available\(\)")
-_NO = re.compile(r"(?:>>> |Out\[\d{1,4}\]: )?(?:False|Flase)", re.IGNORECASE)
-"""A session in which torch was asked for a GPU, and its answer in a line of its own."""
 _SLOW = re.compile(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|\d+x|training|speed) slow(?:er)?\b"
     r"|slow(?:er)? (?:training|speed|than|down)|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
@@ -160,12 +157,8 @@ def read(page: Page, draft: Draft) -> None:
             previous = number
         elif found and named and found[1]:
             draft.remark(*found)
-    asked = -9
-    for number, line in enumerate(page.lines):
-        if _ASKED.search(line):
-            asked = number
-        elif number - asked <= 3 and _NO.fullmatch(line.strip()):
-            draft.message("torch.cuda.is_available() is False")
+    if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
+        draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
     for _, text in page.left():
         if not _OWN_WORDS.match(text) or "?" not in text:
             for said in in_the_tools_words(text):

@@ -116,7 +116,7 @@ _ROWS = (
         r"cannot import (?:name )?(\w+) (?:from|out of) (\w[\w.]*)", r"ImportError: cannot import name '\1' from '\2'"
     ),
     _row(
-        r"\bis_available\b(?:\(\))?\W{0,12}(?:(?:is|are|was|returns?|returned|gives?|to|always|be|still|result|the) ){0,4}"
+        r"\bis_available\b(?:\(\))?\W{0,12}(?:(?:is|are|was|returns?|returned|gives?|to|always|be|still|the) ){0,4}"
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),

@@ -28,9 +28,10 @@ _NEW = Pattern(
     r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
 )
 _HIDDEN = Pattern(
-    r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' has "
-    r"no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray|array"
-    r"|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'|is not a package|partially initialized|circular import"
+    r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' "
+    r"has no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray|array"
+    r"|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'"
+    r"|is not a package|partially initialized|circular import"
 )
 """No release lacks these: another file or folder of that name is imported."""
 _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
