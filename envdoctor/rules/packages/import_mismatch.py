@@ -29,8 +29,8 @@ _NEW = Pattern(
 )
 _HIDDEN = Pattern(
     r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' "
-    r"has no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray|array"
-    r"|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'"
+    r"has no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray"
+    r"|array|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'"
     r"|is not a package|partially initialized|circular import"
 )
 """No release lacks these: another file or folder of that name is imported."""
