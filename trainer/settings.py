@@ -82,13 +82,21 @@ class Settings(
             raise _refusal("streaming needs max_steps: nobody knows how long the data is", "max_steps", "Give it.")
         if self.data_weights:
             raise _refusal(
-                "streaming knows no data_weights: the data has no known end", "data_weights", "Leave it out."
+                "streaming knows no data_weights: the data has no known end",
+                "data_weights",
+                "Leave it out; a file that stands twice in data is read twice in each pass.",
             )
         if self.eval_share:
             raise _refusal(
                 "streaming cannot hold out a share of what it has not read", "eval_share", "Give eval_data instead."
             )
 
+
+# (task, setting that it has not) -> how it does the same.
+OTHER_WAYS = {
+    ("pretrain", "streaming"): "Leave it out: prepare writes shards of any size a piece at a time, and pretrain maps "
+    "them into memory; sft --streaming trains on rows of text as they are read.",
+}
 
 # Settings that can also be said with true and false.
 _SWITCHES: dict[str, tuple[str, str]] = {"compile": ("off", "on"), "recompute": ("none", "full")}
@@ -181,9 +189,8 @@ def from_mapping(values: Mapping[str, Any], origin: str, preset: str = "default"
     for item in dataclasses.fields(Settings):
         if task and not belongs_to(item, task) and values.get(item.name, item.default) != item.default:
             owners = ", ".join(item.metadata["tasks"])
-            raise TrainerError(
-                "bad-setting", f"{origin}: {item.name} is an option of {owners}, not of {task}", "Leave it out."
-            )
+            remedy = OTHER_WAYS.get((task, item.name), "Leave it out.")
+            raise TrainerError("bad-setting", f"{origin}: {item.name} is an option of {owners}, not of {task}", remedy)
     merged = {**PRESETS.get(preset, {}), **TASK_PRESETS.get((task, preset), {}), **values}
     return Settings(**{name: convert(name, kinds[name], value) for name, value in merged.items()})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import Facts, Unavailable
 from envdoctor.locks.target import Target
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.plan import Plan
@@ -53,3 +53,9 @@ class Checkup:
     plan: Plan
     rules: tuple[Rule, ...] = ()
     seconds: float = 0.0
+
+    @property
+    def starts_training(self) -> bool:
+        """Could a training begin here, right or wrong? Torch is imported, and it sees the device that is meant."""
+        torch = self.facts.torch
+        return not isinstance(torch, Unavailable) and (self.target.is_cpu or bool(torch.cuda_available))

@@ -133,8 +133,10 @@ def same_batches(python: str, folder: Path, threads: int, steps: int = 6) -> dic
     return {side.name.partition(" ")[2]: side.facts["losses"] for side in sides}
 
 
-def compared(python: str, size: Size, given: argparse.Namespace, folder: Path) -> list[Side]:
-    """The timed sides of one size, after their turns."""
+def compared(
+    python: str, size: Size, given: argparse.Namespace, folder: Path, earlier: Mapping[str, Any]
+) -> list[Side]:
+    """The timed sides of one size, after their turns, with the slices of `earlier` ones before theirs."""
     common = {
         "threads": given.threads, "warmup_steps": size.warmup_steps, "seconds": given.seconds or size.seconds,
     }  # fmt: skip
@@ -144,7 +146,20 @@ def compared(python: str, size: Size, given: argparse.Namespace, folder: Path) -
         sides.append(library_side("HF defaults", python, "transformers", {}, common, folder))
     sides += [library_side("TRL " + name, python, "trl", TRL[name], common, folder) for name in variants]
     interleave(sides, given.rounds or size.rounds, say_slice)
+    for side in sides:
+        side.slices[:0] = earlier.get(side.name, {}).get("slices", [])
     return sides
+
+
+def recorded(output: Path | None, versions: Mapping[str, str], name: str) -> dict[str, Any]:
+    """Slices by side that an earlier call left in the record; SystemExit when it timed other versions."""
+    if output is None or not output.exists():
+        return {}
+    found = json.loads(output.read_text(encoding="utf-8"))
+    if found["versions"] != versions:
+        raise SystemExit("%s: timed with other versions; choose another --output" % output)
+    raw: dict[str, Any] = found["sizes"].get(name, {}).get("raw", {})
+    return raw
 
 
 def say_slice(number: int, side: Side, piece: Slice) -> None:
@@ -177,7 +192,9 @@ def prepare(python: str, size: Size, shared: Path) -> None:
     child(python, "tests.benchmarks.side_prepare", order, shared)
 
 
-def one_size(name: str, python: str, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def one_size(
+    name: str, python: str, given: argparse.Namespace, folder: Path, earlier: Mapping[str, Any]
+) -> dict[str, Any]:
     """Everything about one size, printed and returned."""
     size, shared = SIZES[name], folder / "shared"
     shared.mkdir(parents=True)
@@ -186,7 +203,7 @@ def one_size(name: str, python: str, given: argparse.Namespace, folder: Path) ->
     print(
         "\n%s: %d parameters, %d chats of %s tokens" % (name, facts["parameters"], facts["examples"], facts["lengths"])
     )
-    sides = compared(python, size, given, folder)
+    sides = compared(python, size, given, folder, earlier)
     found: dict[str, Any] = {"facts": facts, **peertables.sides(sides)}
     if not given.without_overhead:
         found["overhead"] = overhead(python, size, given, folder)
@@ -217,15 +234,21 @@ def main() -> None:
         parser.add_argument("--without-" + part, action="store_true")
     parser.add_argument("--venv", type=Path, default=None, help="the peers' environment; default: in the user's cache")
     parser.add_argument("--output", type=Path, help="everything measured, as JSON")
+    parser.add_argument(
+        "--add", action="store_true", help="to the rounds in --output, for a busy machine: few at a time"
+    )
     given = parser.parse_args()
     if given.quick:
         given.rounds, given.seconds = given.rounds or 2, given.seconds or 0.5
     python = peerenv.interpreter(given.venv or peerenv.default_folder(), lambda text: print(text, flush=True))
     found: dict[str, Any] = {"schema": 1, "versions": peerenv.versions(python), "sizes": {}}
+    if given.add and given.output and given.output.exists():
+        found["sizes"] = json.loads(given.output.read_text(encoding="utf-8"))["sizes"]
     print(", ".join("%s %s" % item for item in found["versions"].items()), flush=True)
     with tempfile.TemporaryDirectory() as name:
         for size in given.sizes:
-            found["sizes"][size] = one_size(size, python, given, Path(name) / size)
+            earlier = recorded(given.output, found["versions"], size) if given.add else {}
+            found["sizes"][size] = one_size(size, python, given, Path(name) / size, earlier)
             keep(given.output, found)
             if given.profile:
                 model, own = str(Path(name) / size / "shared" / "model"), Path(name) / size

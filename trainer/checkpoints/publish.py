@@ -49,12 +49,23 @@ def publish(run: Run, base: str | None, describe: Callable[[Path], None]) -> str
         from transformers.utils.logging import disable_progress_bar
 
         disable_progress_bar()
+        _end_as(trainee.model, tokenizer.eos_token_id)
         trainee.model.to(precision).save_pretrained(target)
         tokenizer.save_pretrained(target)
         describe(target)
 
     save.publish(folder / "model", fill)
     return str(folder / "model")
+
+
+def _end_as(model: Any, end: int | None) -> None:
+    """Whoever loads the model stops at the token that ended its answers in training, as transformers' Trainer sees to
+    it; a configuration may name another, above all that of a model trained from random weights.
+    """
+    known = getattr(model.generation_config, "eos_token_id", None)
+    others = [known] if isinstance(known, int) else list(known or [])
+    if end is not None and end not in others:
+        model.generation_config.eos_token_id = [end, *others]
 
 
 def _name_base(config: Path, base: str | None) -> None:

@@ -31,7 +31,9 @@ def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iter
         if "messages" in row and "{% generation" in (tokenizer.chat_template or ""):
             yield from _encode_texts(waiting, tokenizer, settings)
             waiting = []
-            yield from _check_dialogues(place, _marked_by_template(place, row["messages"], tokenizer), settings)
+            yield from _check_dialogues(
+                place, _marked_by_template(place, row["messages"], tokenizer, row.get("tools")), settings
+            )
             continue
         waiting.append((place, *_text_and_spans(place, row, tokenizer)))
         if len(waiting) == BATCH:
@@ -80,7 +82,7 @@ def _check_dialogues(place: str, encoded: Encoded, settings: Settings) -> Iterat
 
 def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[str, list[Span]]:
     if "messages" in row:
-        return _chat(place, row["messages"], tokenizer)
+        return _chat(place, row["messages"], tokenizer, row.get("tools"))
     begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
     if "text" in row:
         if not isinstance(row["text"], str):
@@ -97,20 +99,31 @@ def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[st
 
 
 def _messages(place: str, messages: Any, tokenizer: Any) -> list[dict[str, Any]]:
-    good = isinstance(messages, list) and all(
-        isinstance(m, dict) and isinstance(m.get("role"), str) and isinstance(m.get("content"), str) for m in messages
-    )
-    if not good:
+    turns = [_turn(m) for m in messages] if isinstance(messages, list) else [None]
+    if None in turns:
         raise TrainerError(
-            "bad-column", f"{place}: messages must be a list of {{role, content}} texts", "Correct that row."
-        )
+            "bad-column", f"{place}: messages must be a list of {{role, content}} texts",
+            "Correct that row; an assistant that only calls tools has tool_calls instead of a content.",
+        )  # fmt: skip
     if not tokenizer.chat_template:
         raise TrainerError(
             "no-chat-template",
             f"{place}: a chat, but the tokenizer has no chat template",
-            "Give one with chat_template=FILE.",
+            "Give one with chat_template=FILE, chatml or plain (plain needs no tokens of its own).",
         )
-    return list(messages)
+    return [turn for turn in turns if turn is not None]
+
+
+def _turn(message: Any) -> dict[str, Any] | None:
+    """A message with its content as one text; None when it is none. Parts of a content that are no text are refused."""
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        return None
+    content = message.get("content")
+    if isinstance(content, list) and all(isinstance(p, dict) and isinstance(p.get("text"), str) for p in content):
+        content = "".join(part["text"] for part in content)
+    if content is None and message.get("tool_calls"):
+        content = ""
+    return {**message, "content": content} if isinstance(content, str) else None
 
 
 def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **options: Any) -> Any:
@@ -123,27 +136,64 @@ def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **option
         ) from None
 
 
-def _chat(place: str, messages: Any, tokenizer: Any) -> tuple[str, list[Span]]:
+def _chat(place: str, messages: Any, tokenizer: Any, tools: Any = None) -> tuple[str, list[Span]]:
     turns = _messages(place, messages, tokenizer)
-    text = _render(place, turns, tokenizer, tokenize=False)
+
+    def render(some: list[dict[str, Any]], **options: Any) -> str:
+        text: str = _render(place, some, tokenizer, tokenize=False, **({"tools": tools} if tools else {}), **options)
+        return text
+
+    text = render(turns)
     spans = []
     for index, turn in enumerate(turns):
         if turn["role"] != "assistant":
             continue
-        before = _render(place, turns[:index], tokenizer, tokenize=False, add_generation_prompt=True) if index else ""
-        after = _render(place, turns[: index + 1], tokenizer, tokenize=False)
+        before = render(turns[:index], add_generation_prompt=True) if index else ""
+        after = render(turns[: index + 1])
+        span: Span | None = (len(before), len(after))
         if not text.startswith(after) or not after.startswith(before):
+            span = _where_written(text, before, after, tokenizer.eos_token or "")
+        if span is None:
             raise TrainerError(
                 "chat-template-rewrites",
                 f"{place}: the chat template changes earlier text as turns are added, so the assistant's cannot be "
                 "told apart",
                 "Give a template that marks them with {% generation %}, through chat_template=FILE.",
             )
-        spans.append((len(before), len(after)))
+        if not _says(text[slice(*span)], turn):
+            raise TrainerError(
+                "chat-template-leaves-out",
+                f"{place}: the chat template does not write all of turn {index + 1}: "
+                f"{(text[slice(*span)].strip() or 'nothing')[:60]!r}",
+                "Give a template that does, through chat_template=FILE, or correct the row.",
+            )
+        spans.append(span)
     return text, spans
 
 
-def _marked_by_template(place: str, messages: Any, tokenizer: Any) -> Encoded:
+def _where_written(text: str, before: str, as_last: str, end: str) -> Span | None:
+    """The turn's characters in the text, for templates that write it otherwise when more turns follow (Qwen 3 leaves
+    out earlier thoughts) or that close the whole with an end token (Phi 3): the longest end of the turn as it is
+    written in the last place that stands behind `before`.
+    """
+    begin = len(before)
+    if text.startswith(before):
+        for tail in (as_last, as_last.removesuffix(end)):
+            for start in range(begin, len(tail)):
+                if text.startswith(tail[start:], begin):
+                    return begin, begin + len(tail) - start
+    return None
+
+
+def _says(text: str, turn: dict[str, Any]) -> bool:
+    """Is what the assistant says, or calls, in the text? Thoughts may be left out: templates do that on purpose."""
+    calls = turn.get("tool_calls") or []
+    names = [(call.get("function") or call).get("name", "") for call in calls if isinstance(call, dict)]
+    return turn["content"].rpartition("</think>")[2].strip() in text and all(name in text for name in names)
+
+
+def _marked_by_template(place: str, messages: Any, tokenizer: Any, tools: Any = None) -> Encoded:
     turns = _messages(place, messages, tokenizer)
-    result = _render(place, turns, tokenizer, tokenize=True, return_dict=True, return_assistant_tokens_mask=True)
+    options = {"tokenize": True, "return_dict": True, "return_assistant_tokens_mask": True}
+    result = _render(place, turns, tokenizer, **options, **({"tools": tools} if tools else {}))
     return list(result["input_ids"]), list(result["assistant_masks"])

@@ -48,7 +48,7 @@ def as_dialogue(place: str, row: dict[str, Any], tokenizer: Any, settings: Setti
             "completion_field.",
         )  # fmt: skip
     if kind == "messages":
-        return {"messages": row[wanted[0]]}
+        return {"messages": row[wanted[0]], "tools": row.get("tools")}
     if kind == "prompt":
         return {"prompt": row[wanted[0]], "completion": row[wanted[1]]}
     if kind == "sharegpt":

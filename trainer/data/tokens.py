@@ -21,7 +21,7 @@ import numpy as np
 from trainer.data import whole
 from trainer.errors import TrainerError, disk_remedy
 
-LAYOUT = 1  # raise when the meaning of the files changes
+LAYOUT = 2  # raise when the meaning of the files changes
 
 Encoded = tuple[list[int], list[int]]  # ids, and 1 for each id that is trained
 

@@ -22,9 +22,11 @@ import torch.nn.functional as F
 
 from trainer.errors import TrainerError, in_one_line
 from trainer.model.blockwise import LONGEST, Blockwise
+from trainer.model.perdocument import PLAIN, Extras, by_document, repeat
 
 NAME = "trainer_documents"
-_sdpa = F.scaled_dot_product_attention  # torch's own, also while `instead_of_sdpa` answers for it
+# Of a configuration: a layer that has one of these is more than the plain product.
+SPECIAL = ("sliding_window", "attn_logit_softcapping", "attention_dropout", "attn_pdrop")
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
 
 
@@ -86,16 +88,8 @@ class DocumentAttention:
     ) -> tuple[torch.Tensor, None]:
         """transformers' attention signature: (1, heads, tokens, width) in, (1, tokens, heads, width) out."""
         window = kwargs.get("sliding_window")
-        if (
-            kwargs.get("softcap") is not None
-            or (window is not None and max(self.lengths) > window)
-            or kwargs.get("dropout")
-        ):
-            raise TrainerError(
-                "attention-not-supported",
-                "this model's attention uses a soft cap, dropout, or a window shorter than the longest document",
-                "Train it with packing=false and attention=model.",
-            )
+        near = window is None or max(self.lengths) <= window
+        extras = Extras(kwargs.get("softcap"), None if near else window, kwargs.get("dropout") or 0.0)
         if query.shape[0] != 1 or query.shape[2] != sum(self.lengths):
             raise ValueError(f"a row of {tuple(query.shape)} tokens, but its documents have {sum(self.lengths)}")
         scale = float(scaling) if scaling is not None else float(query.shape[-1]) ** -0.5
@@ -105,7 +99,10 @@ class DocumentAttention:
             dtype = torch.get_autocast_dtype(query.device.type)
             query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
         # squeeze: the backward pass of an index would fill a tensor with zeros and copy into it, three times a layer.
-        return self._path(self, query.squeeze(0), key.squeeze(0), value.squeeze(0), scale).unsqueeze(0), None
+        q, k, v = query.squeeze(0), key.squeeze(0), value.squeeze(0)
+        if extras != PLAIN:
+            return by_document(q, k, v, self.lengths, scale, self.causal, extras).unsqueeze(0), None
+        return self._path(self, q, k, v, scale).unsqueeze(0), None
 
     @contextmanager
     def instead_of_sdpa(self) -> Iterator[None]:
@@ -125,32 +122,10 @@ class DocumentAttention:
             F.scaled_dot_product_attention = original
 
 
-def _repeat(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> tuple[Any, Any]:
-    groups = query.shape[0] // key.shape[0]
-    if groups == 1:
-        return key, value
-    return key.repeat_interleave(groups, 0), value.repeat_interleave(groups, 0)
-
-
 def _documents(
     state: DocumentAttention, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float
 ) -> torch.Tensor:
-    """One SDPA per document.
-
-    Measured on 2 CPU cores in float32 (rows of 2,048 tokens in 6 to 17 documents, 4 heads of 64, forward and
-    backward, taking turns): 24 ms; one call with a dense block mask took 3.5 times as long; one hand-written node
-    around torch's CPU kernels, with plain matrix products for short documents, 7 % less, which is 1 % of a step: not
-    worth its lines.
-    """
-    options: dict[str, Any] = {"is_causal": state.causal, "scale": scale}
-    if query.shape[0] != key.shape[0] and query.device.type == "cpu" and _shares_heads_on_cpu():
-        options["enable_gqa"] = True
-    else:
-        key, value = _repeat(query, key, value)
-    sizes = list(state.lengths)
-    pieces = zip(query.split(sizes, 1), key.split(sizes, 1), value.split(sizes, 1))
-    rows = [_sdpa(q[None], k[None], v[None], **options) for q, k, v in pieces]
-    return torch.cat([row[0] for row in rows], 1).transpose(0, 1)
+    return by_document(query, key, value, state.lengths, scale, state.causal)
 
 
 def _blocks(
@@ -161,14 +136,6 @@ def _blocks(
         return _documents(state, query, key, value, scale)
     out: torch.Tensor = Blockwise.apply(query, key, value, state.lengths, scale, state.causal)
     return out
-
-
-def _shares_heads_on_cpu() -> bool:
-    """Does torch's CPU kernel read shared keys and values without copies? Seen in 2.13 (its profile shows the flash
-    kernel, and forward and backward of 7 documents took 0.85 to 0.94 times the CPU time with copies); older ones were
-    not tried.
-    """
-    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2]) >= (2, 13)
 
 
 def varlen_path(varlen_attn: Any) -> Path:
@@ -192,7 +159,7 @@ def varlen_path(varlen_attn: Any) -> Path:
         else:
             query = query * (scale * query.shape[-1] ** 0.5)  # its own factor is 1 / sqrt(width)
         if "enable_gqa" not in options:
-            key, value = _repeat(query, key, value)
+            key, value = repeat(query, key, value)
         longest = max(state.lengths)
         q, k, v = (tensor.transpose(0, 1).contiguous() for tensor in (query, key, value))
         out: torch.Tensor = varlen_attn(q, k, v, state.borders, state.borders, longest, longest, **options)
@@ -380,7 +347,7 @@ def for_compiled_layers(attention: DocumentAttention, implementation: str, confi
         return "the model's own attention in the graph"
     from transformers import AttentionInterface
 
-    special = any(getattr(config, name, None) for name in ("sliding_window", "attn_logit_softcapping"))
+    special = any(getattr(config, name, None) for name in SPECIAL)
     attention.traced = attention.varlen is not None and not special
     if attention.traced:
         AttentionInterface.register(implementation, attention.trace)

@@ -232,6 +232,16 @@ def size(model: Any) -> Model:
     return Model(sum(map(flops.weights_in, parameters)), sum(p.numel() for p in parameters if p.requires_grad))
 
 
+def layers_of(model: Any) -> Any:
+    """The decoder's layers, whatever the model calls them (`layers`; GPT-2's `h`). TrainerError when it has none."""
+    for module in model.get_decoder().children():
+        if isinstance(module, torch.nn.ModuleList):
+            return module
+    raise TrainerError(
+        "no-layers", f"{type(model).__name__} has no list of layers", "Give a decoder-only language model."
+    )
+
+
 def compile_layers(trainee: Trainee) -> str:
     """torch.compile every decoder layer in place: equal layers share one compilation, and no name changes. Returns what
     becomes of attention, in words.
@@ -240,7 +250,7 @@ def compile_layers(trainee: Trainee) -> str:
     if trainee.attention is not None:
         config = trainee.model.config
         how = attentions.for_compiled_layers(trainee.attention, trainee.implementation, config)
-    for layer in trainee.model.get_decoder().layers:
+    for layer in layers_of(trainee.model):
         layer.compile()
     return how
 
@@ -271,7 +281,7 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
     if model.device.type == "cpu":
         hostmemory.give_back()
     if rung == "alternate":
-        for layer in model.get_decoder().layers[1::2]:
+        for layer in layers_of(model)[1::2]:
             layer.gradient_checkpointing = False
 
 

@@ -60,6 +60,7 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
         config = LoraConfig(
             r=rank, lora_alpha=alpha, lora_dropout=settings.lora_dropout, target_modules=names, task_type="CAUSAL_LM",
             use_dora=settings.dora, use_rslora=settings.rslora, base_model_name_or_path=settings.model,
+            fan_in_fan_out=any(type(module).__name__ == "Conv1D" for module in trainee.model.modules()),
         )  # fmt: skip
         trainee.adapters = get_peft_model(trainee.model, config, autocast_adapter_dtype=False)
     count = 0

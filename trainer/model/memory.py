@@ -16,7 +16,7 @@ import torch
 
 from trainer.compute import randomness, sharding
 from trainer.data.batches import pack, pad_rows
-from trainer.model.build import Trainee
+from trainer.model.build import Trainee, layers_of
 from trainer.model.peak import MARGIN, RUNGS, Footprint
 from trainer.report import Choice
 
@@ -86,14 +86,14 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     )
     if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
         around = min(casts, 2.0 * head.numel())
-        casts = 2 * (casts - around) / max(1, len(model.get_decoder().layers)) + around
+        casts = 2 * (casts - around) / max(1, len(layers_of(model))) + around
     inside, outside, entry = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
         moments=8.0 * trained / shards,
         gradients=(4.0 + 4.0 * copies) * trained / shards,
         casts=casts,
-        layers=len(model.get_decoder().layers),
+        layers=len(layers_of(model)),
         inside=inside,
         outside=outside,
         entry=entry,
@@ -145,7 +145,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
     batch = (pack(documents) if trainee.attention is not None else pad_rows(documents, 0)).to(trainee.device)
     before = randomness.tensors(trainee.device)
     with ExitStack() as held:
-        for layer in trainee.model.get_decoder().layers:
+        for layer in layers_of(trainee.model):
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
         with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():

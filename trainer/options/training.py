@@ -150,7 +150,9 @@ class AdapterOptions:
         "auto: every linear layer but the head; or names (q_proj,v_proj) or patterns of whole names "
         "(model.layers.[0-3].*_proj), separated by commas",
     )
-    dora: bool = option(False, "DoRA: adapters and a trained length of each row of the weights", rare=True)
+    dora: bool = option(
+        False, "DoRA: adapters and a trained length of each row of the weights; vLLM takes it merged only", rare=True
+    )
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
     quantize: str = option(
         "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",

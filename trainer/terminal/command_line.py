@@ -17,7 +17,7 @@ from trainer import tasks
 from trainer.data import workloads
 from trainer.errors import TrainerError
 from trainer.options.option import belongs_to
-from trainer.settings import GROUPS, PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
+from trainer.settings import GROUPS, OTHER_WAYS, PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
 from trainer.terminal import closing
 from trainer.terminal.closing import MODULE, program
 
@@ -42,7 +42,13 @@ ELSEWHERE = {
     "precision", "gradient_checkpointing": "recompute", "torch_compile": "compile", "sample_packing": "packing",
     "load_in_4bit": "quantize", "load_in_8bit": "quantize",
     "model_revision": "revision", "resume_from_checkpoint": "resume", "hub_model_id": "push_to",
+    "optim": "optimizer", "load_best_model_at_end": "keep_best", "eval_strategy": "eval_every", "save_strategy":
+    "checkpoint_every", "eval_dataset": "eval_data", "test_datasets": "eval_data", "dataset_text_field": "text_field",
+    "dataset_streaming": "streaming", "chat_template_path": "chat_template", "lora_modules": "lora_targets",
+    "use_dora": "dora", "peft_use_dora": "dora", "use_rslora": "rslora", "peft_use_rslora": "rslora", "wandb_project":
+    "tracker", "push_to_hub": "push_to", "attn_implementation": "attention", "dtype": "precision",
 }  # fmt: skip
+PREFERENCES = ("dpo", "kto", "orpo", "grpo", "ppo", "rloo", "reward")  # tasks of others
 DOCTORS = ("env", "target", "stack")  # options of `envdoctor train` itself
 
 
@@ -75,7 +81,8 @@ def meant(word: str, task: str | None) -> str:
         return f"--{name} is envdoctor's own: envdoctor train --{name} ... {task or 'TASK'} ..."
     if name in KINDS:
         (item,) = (item for item in dataclasses.fields(Settings) if item.name == name)
-        return f"--{name} is an option of {', '.join(item.metadata['tasks'])}, not of {task}."
+        other = OTHER_WAYS.get((task or "", name), "")
+        return f"--{name} is an option of {', '.join(item.metadata['tasks'])}, not of {task}. {other}".rstrip()
     if name in ELSEWHERE and ELSEWHERE[name] in KINDS:
         return f"It is called --{ELSEWHERE[name]} here."
     own = [item.name for item in dataclasses.fields(Settings) if belongs_to(item, task)]
@@ -226,4 +233,6 @@ def unknown_task(word: str) -> TrainerError:
     names = [*tasks.names(), *TITLES, "chat"]
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.4)
     hint = f"Did you mean {near[0]}? " if near else ""
+    if word.lower() in PREFERENCES:
+        hint = "Training on preferences or rewards is not in it (TRL has it); rft trains on what a checker accepts. "
     return TrainerError("unknown-task", f"unknown task {word!r}", f"{hint}The tasks are {', '.join(names)}.")

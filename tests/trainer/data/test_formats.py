@@ -169,3 +169,56 @@ def test_examples_are_shown_as_tokens_with_what_is_trained(tiny: dict, tmp_path:
     coloured = list(show.show_examples([path], tokenizer, settings, 1, colour=True))[1]
     assert coloured.count(show.TRAINED) == sum(trained)
     assert describe_formats([path], settings) == {"alpaca (instruction, input, output, system)": [str(path)]}
+
+
+# As the families' own templates do it: thoughts only in the last turn (Qwen 3), an end token behind the whole (Phi 3),
+# calls of tools as JSON between marks.
+TURN = "<|{{ m['role'] }}|>"
+CALLS = "{% for c in m.tool_calls or [] %}<call>{{ c.function | tojson }}</call>{% endfor %}"
+THOUGHT = "{% if m['role'] == 'assistant' and loop.last %}<think></think>{% endif %}"
+ALL = "{%% for m in messages %%}%s{{ m['content'] }}%s<|end|>{%% endfor %%}%s"
+BEGIN = "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+TEMPLATES = {
+    "thoughts": ALL % (TURN + THOUGHT, CALLS, BEGIN),
+    "closing": ALL % (TURN, "", BEGIN + "{% if not add_generation_prompt %}{{ eos_token }}{% endif %}"),
+    "tools": "{{ tools | tojson if tools else '' }}" + ALL % (TURN, CALLS, BEGIN),
+    "no calls": ALL % (TURN, "", BEGIN),
+}
+TALK = messages(("user", "what"), ("assistant", "the cost"), ("user", "and"), ("assistant", "the size"))
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "add", "arguments": {"a": 1}}}]}
+WRITTEN = '<call>{"name": "add", "arguments": {"a": 1}}</call><|end|>'
+CALLING = {
+    "messages": [{"role": "user", "content": "what"}, CALL, {"role": "tool", "content": "3"},
+                 {"role": "assistant", "content": [{"type": "text", "text": "the cost"}]}],
+    "tools": [{"type": "function", "function": {"name": "add"}}],
+}  # fmt: skip
+
+
+def shown_and_trained(row: dict, values: dict, name: str, tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "t.jinja").write_text(TEMPLATES[name])
+    settings = from_mapping({**values, "chat_template": str(tmp_path / "t.jinja")}, "test")
+    tokenizer = load_tokenizer(settings, None)
+    ((ids, trained),) = encode_rows([("here", row)], tokenizer, settings)
+    return tokenizer.decode(ids), tokenizer.decode([i for i, t in zip(ids, trained, strict=True) if t])
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "trained"),
+    [
+        (TALK, "thoughts", "the cost<|end|><think></think>the size<|end|>"),
+        (TALK, "closing", "the cost<|end|>the size<|end|><|end|>"),
+        (CALLING, "thoughts", WRITTEN + "<think></think>the cost<|end|>"),
+        (CALLING, "tools", WRITTEN + "the cost<|end|>"),
+    ],
+)  # fmt: skip
+def test_templates_that_write_a_turn_otherwise_in_the_middle(
+    tiny: dict, tmp_path: Path, row: dict, name: str, trained: str
+) -> None:
+    whole, found = shown_and_trained(row, tiny, name, tmp_path)
+    assert found == trained
+    assert ('{"function": {"name": "add"}' in whole or '"type": "function"' in whole) == (name == "tools")
+
+
+def test_a_call_that_the_template_leaves_out_is_told(tiny: dict, tmp_path: Path) -> None:
+    with pytest.raises(TrainerError, match="does not write all of turn 2"):
+        shown_and_trained(CALLING, tiny, "no calls", tmp_path)

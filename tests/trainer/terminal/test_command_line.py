@@ -125,3 +125,21 @@ def test_what_a_run_decided_stands_beside_it(tiny: dict, tmp_path: Path) -> None
     assert main(["sft", "--config", str(tmp_path / "s.json")]) == 0
     decided = from_mapping(read_file(tmp_path / "run" / "config.yaml"), "here", task="sft")
     assert (decided.learning_rate, decided.max_steps, decided.compile) == (1e-3, 2, "off")
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("dpo --data x", "rft trains on what a checker accepts"),
+        ("sft --data x --streaming --max_steps 2 --data_weights 1", "is read twice in each pass"),
+        ("sft --data x --streaming --max_steps 2 --eval_share 0.1", "Give eval_data instead"),
+        ("sft --data x --streaming", "needs max_steps"),
+    ],
+)
+def test_what_is_not_there_says_what_is(line: str, remedy: str, capsys) -> None:
+    assert main(line.split()) == 1
+    assert remedy in capsys.readouterr().err
+
+
+def test_pretraining_needs_no_streaming_and_says_why(capsys: pytest.CaptureFixture) -> None:
+    assert "prepare writes shards of any size" in said(capsys, "pretrain", "--data", "x", "--streaming")[1]
