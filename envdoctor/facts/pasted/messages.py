@@ -34,7 +34,10 @@ _MESSAGE = re.compile(
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
     r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
-    r"|freeze_support|low on memory|\bWorker exit\b|device ?=",
+    r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
+    r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
+    r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
+    r"|died due to|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -138,7 +141,9 @@ def read(page: Page, draft: Draft) -> None:
         named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
         goes_on = not found and not re.match(r"\S*:\d", text) and _SENTENCE.fullmatch(text)
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
-        if found and " " not in found[0] and is_unknown(found[1]):
+        if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
+            draft.remark("available", text)
+        elif found and " " not in found[0] and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.search(text) and not _OWN_WORDS.match(text):
             draft.message(text)
@@ -152,6 +157,8 @@ def read(page: Page, draft: Draft) -> None:
             previous = number
         elif found and named and found[1]:
             draft.remark(*found)
+    if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
+        draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
     for _, text in page.left():
         if not _OWN_WORDS.match(text) or "?" not in text:
             for said in in_the_tools_words(text):

@@ -116,6 +116,12 @@ _ROWS = (
         r"cannot import (?:name )?(\w+) (?:from|out of) (\w[\w.]*)", r"ImportError: cannot import name '\1' from '\2'"
     ),
     _row(
+        r"\bis_available\b(?:\(\))?\W{0,12}(?:(?:is|are|was|returns?|returned|gives?|to|always|be|still|the) ){0,4}"
+        r"\W{0,4}(?:false|flase)\b",
+        "torch.cuda.is_available() is False",
+    ),
+    _row(r"CUDA out-of-memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
+    _row(
         r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
         r"|needs (?:at least )?Python",
         "Package requires a different Python: another version is needed",

@@ -54,7 +54,8 @@ def kernel_log(facts: Facts) -> Findings:
         meaning = _HARDWARE.get(number) or _SOFTWARE.get(number)
         hard = number in _HARDWARE
         # 63 records a successful replacement: the card goes on, and wants a reset.
-        severity = WARNING if number == 63 else ERROR if hard else NOTE
+        pasted = gpus is None and number in _SOFTWARE  # somebody shows it as what went wrong
+        severity = WARNING if number == 63 or pasted else ERROR if hard else NOTE
         yield finding(
             kind="gpu-unhealthy" if hard else "script-wrong" if number in _SOFTWARE else "not-judged",
             subject=f"{name}, Xid {number}",

@@ -17,13 +17,23 @@ _LINES = (
 )
 _NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml", "google": "protobuf"}
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
-_ELSEWHERE = frozenset({"triton", "python", "apex", "llava"})
+_ELSEWHERE = frozenset(
+    "triton python apex llava transformers-modules src util utils model models tools lib core common modules config "
+    "configs scripts data options network networks layers train dataset helper helpers".split()
+)
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
 """Packages whose every release was searched for names that went: what is not in the table did not go."""
 _NEW = Pattern(
     r"No module named ['\"]?(?:transformers|diffusers)\.\w+\.|cannot import name ['\"]?(?!DataCollator)[A-Z]\w*"
     r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
 )
+_HIDDEN = Pattern(
+    r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' "
+    r"has no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray"
+    r"|array|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'"
+    r"|is not a package|partially initialized|circular import"
+)
+"""No release lacks these: another file or folder of that name is imported."""
 _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 
@@ -40,7 +50,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
     packages = known(facts.packages)
     told: set[tuple[str, str]] = set()
     for line in sorted(facts.messages, key=lambda text: _EXCEPTION.search(text) is None):
-        if "partially initialized" in line or "circular import" in line:
+        if _HIDDEN.search(line):
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:

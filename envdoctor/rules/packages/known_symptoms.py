@@ -122,9 +122,16 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
             yield (
                 name,
                 f"{owner} of {name} has no {match['what']}",
-                f"releases of {name} and its caller of the same time",
+                _bound(name, present) or f"releases of {name} and its caller of the same time",
                 "",
             )
+
+
+def _bound(name: str, present: Mapping[str, str]) -> str:
+    """Where the newest series is installed, its caller is the older one: upgrading what it calls does not help."""
+    if name != "transformers" or versions.within(present.get(name, "0"), ">=5") is not True:
+        return ""
+    return f"a release of its caller that knows {name} 5, or {name}<5"
 
 
 def _is_met(line: str, package: str, version: str) -> bool:

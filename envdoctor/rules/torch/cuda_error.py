@@ -68,7 +68,7 @@ _ERRORS = (
     _Error(
         Pattern(r"the launch timed out and was terminated", _E),
         "gpu-limited",
-        WARNING,
+        ERROR,
         "the driver's watchdog stopped a kernel, because the GPU also drives a display",
         "Train on a GPU without a display.",
     ),

@@ -17,7 +17,7 @@ from tests.rules.judging import silent
         ("CUDA error: an illegal memory access was encountered", "warning", "script-wrong"),
         ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "error", "script-wrong"),
         ("Cannot re-initialize CUDA in forked subprocess", "error", "script-wrong"),
-        ("CUDA error: the launch timed out and was terminated", "warning", "gpu-limited"),
+        ("CUDA error: the launch timed out and was terminated", "error", "gpu-limited"),
     ],
 )
 def test_classified(message: str, severity: str, kind: str) -> None:
