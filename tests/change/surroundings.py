@@ -278,6 +278,8 @@ def cycles(world: World, chance: random.Random, told: Told, trial: int) -> None:
     told["bad: another state"] += old is not None and snapshot(world.environment) != old
     if number == 20:  # by now everything has been imported and cached
         SEEN["first"] = _size(world)
+    if number % 50 == 0:
+        print(f"{number} cycles", file=sys.stderr, flush=True)  # it takes a quarter of an hour
     if number > 20 and number % 10 == 0:
         first, now = SEEN["first"], _size(world)
         for what, value in now.items():
