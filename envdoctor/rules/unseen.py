@@ -86,7 +86,8 @@ def _of_gpus(facts: Facts, target: Target) -> Iterator[Unseen]:
 
 
 def _impossible(gpu: Gpu) -> str | None:
-    if gpu.name == "unknown" or "\ufffd" in gpu.name or len(gpu.name) >= 96:  # NVML_DEVICE_NAME_V2_BUFFER_SIZE, the end included
+    # A name that could not be read, or has no end within NVML_DEVICE_NAME_V2_BUFFER_SIZE
+    if gpu.name == "unknown" or "\ufffd" in gpu.name or len(gpu.name) >= 96:
         return f"its name is {gpu.name[:40]!a}"
     if gpu.memory is not None and not 0 < gpu.memory < 1 << 43:
         return f"{gpu.memory} bytes of memory"
