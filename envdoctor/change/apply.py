@@ -20,7 +20,7 @@ from envdoctor.change.log import Log
 from envdoctor.change.meanwhile import Watch
 from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
-from envdoctor.change.recover import clear, prune, recover, recover_locked
+from envdoctor.change.recover import clear, is_anything, prune, recover, recover_locked
 from envdoctor.change.signals import hold_signals
 from envdoctor.change.strategy import decide, foreign_entries, outline, preview
 from envdoctor.change.swap import overwrite, record_finished, swap
@@ -255,6 +255,8 @@ def _all_or_nothing(task: build.Task) -> Iterator[None]:
             except (Trouble, OSError) as second:
                 task.log.line(f"not cleared away: {second}")
         task.log.line(f"not changed: {type(error).__name__}: {error}")
+        if not is_anything(task.where.real) and os.fspath(task.log.path) not in getattr(error, "remedy", ""):
+            task.log.path.unlink(missing_ok=True)  # nothing was made, and nobody is sent to it
         if not isinstance(error, OSError):
             raise
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -37,8 +37,10 @@ def hold_lock(control: Path) -> Iterator[int]:
             os.close(descriptor)  # its last holder had nothing to keep and has removed the folder
             descriptor = _open(control)
         _sign(descriptor, path)
-        yield descriptor
-        _tidy(control)
+        try:
+            yield descriptor
+        finally:
+            _tidy(control)
     finally:
         os.close(descriptor)
 

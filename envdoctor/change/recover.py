@@ -66,7 +66,19 @@ def recover_locked(where: Places) -> tuple[str, ...]:
     for name in os.listdir(where.parent):
         if name.startswith(where.probe_prefix):
             delete_tree(where.parent / name)
+    if not journal.states and not is_anything(where.real):
+        (where.control / "journal.json").unlink(missing_ok=True)  # of an environment that never came to be
     return tuple(actions)
+
+
+def is_anything(path: Path) -> bool:
+    """Is there more than nothing, or an empty folder?"""
+    try:
+        return bool(os.listdir(path))
+    except NotADirectoryError:
+        return True
+    except FileNotFoundError:
+        return False
 
 
 def _kept_numbers(where: Places) -> Iterator[int]:

@@ -160,7 +160,7 @@ class Host:
     clocksource: str | None = None
     numa_nodes: int | None = None
     memory: int | None = None
-    memory_available: int | None = None
+    memory_available: int | None = None  # to us: of the machine, and within the cgroup's limit
     memory_limit: int | None = None  # cgroup
     swap: int | None = None
     shm: int | None = None  # size of /dev/shm

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.facts.model import Facts, Gpu, Unavailable
 from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
+from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.machine import hidden_by
 from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import framework_needs, other_framework
+from envdoctor.rules.hardware import framework_needs, on_cpu, other_framework
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -48,7 +50,9 @@ def missing_sections(facts: Facts, target: Target) -> tuple[Unseen, ...]:
     if facts.origin.kind == "image":  # files that cannot be read are refused, and there is nothing else to be seen
         return ()
     pasted = facts.origin.kind == "pasted"
-    return tuple(_of_report(facts, target) if pasted else (*_of_environment(facts), *_beyond(facts, target)))
+    if pasted:
+        return tuple(_of_report(facts, target))
+    return (*_of_environment(facts), *_of_gpus(facts, target), *_beyond(facts, target))
 
 
 def _of_environment(facts: Facts) -> Iterator[Unseen]:
@@ -58,6 +62,40 @@ def _of_environment(facts: Facts) -> Iterator[Unseen]:
         yield Unseen(section="packages", reason=_why(facts.packages), blind=True)
     if isinstance(facts.torch, Unavailable) and not _rightly_absent(facts, facts.torch):
         yield Unseen(section="torch", reason=_why(facts.torch))
+
+
+def _of_gpus(facts: Facts, target: Target) -> Iterator[Unseen]:
+    """GPUs that are to train and of which NVML tells nothing, or what cannot be: throttled or broken, none would show.
+
+    Limits far above any GPU that is sold (https://docs.nvidia.com/deploy/nvml-api/ for the sizes of the texts).
+    """
+    driver, gpus = known(facts.driver), known(facts.gpus)
+    if driver is None or not driver.nvidia_present or hidden_by(facts):
+        return
+    if on_cpu(target) and (target.asked or not driver.devices or not torch_cuda(facts)):
+        return
+    if gpus is None:
+        yield Unseen(section="the GPU", reason=_why(facts.gpus) if isinstance(facts.gpus, Unavailable) else "")
+        return
+    count = len(gpus.devices) if gpus.count is None else gpus.count
+    if count > len(gpus.devices) or (driver.cuinit == 0 and not gpus.devices):
+        yield Unseen(section="the GPU", reason=f"NVML tells of {len(gpus.devices)} of {max(count, 1)}")
+    for gpu in gpus.devices:
+        if (odd := _impossible(gpu)) is not None:
+            yield Unseen(section=f"GPU {gpu.index}", reason=f"NVML says what cannot be: {odd}")
+
+
+def _impossible(gpu: Gpu) -> str | None:
+    # A name that could not be read, or has no end within NVML_DEVICE_NAME_V2_BUFFER_SIZE
+    if gpu.name == "unknown" or "\ufffd" in gpu.name or len(gpu.name) >= 96:
+        return f"its name is {gpu.name[:40]!a}"
+    if gpu.memory is not None and not 0 < gpu.memory < 1 << 43:
+        return f"{gpu.memory} bytes of memory"
+    if gpu.memory is not None and (gpu.memory_used or 0) > gpu.memory:
+        return f"{gpu.memory_used} of {gpu.memory} bytes of memory are used"
+    if gpu.power_limit is not None and gpu.power_limit > 10_000:
+        return f"a limit of {gpu.power_limit:g} W"
+    return None if gpu.temperature is None or gpu.temperature < 200 else f"{gpu.temperature} degrees"
 
 
 def _beyond(facts: Facts, target: Target) -> Iterator[Unseen]:

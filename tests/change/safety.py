@@ -8,14 +8,16 @@ python -m tests.change.safety confusion 8      # another index with the same ver
 python -m tests.change.safety neighbours 10    # what we would make beside the environment is there, and somebody else's
 python -m tests.change.safety managed 2        # a Python that its distributor keeps (PEP 668), as uv's own are
 python -m tests.change.safety disks 20         # a disk that is full at some point
+python -m tests.change.safety reflinks 5       # a file system that shares blocks: btrfs, on a loop device
+python -m tests.change.safety quotas 10        # its quota, reached at some point
 python -m tests.change.safety lists 5          # access control lists
 python -m tests.change.safety many 1           # 100,000 files in the environment
 python -m tests.change.safety users 4          # nobody at root's environment, root at nobody's
 python -m tests.change.safety clocks 7         # clocks that are off, stand, run and jump (faketime)
 python -m tests.change.safety cycles 500       # check, fix, check, undo in one process
 
-Root and Linux, with strace, setfacl, setpriv, openssl and faketime for those that need them. ``--record FILE`` appends
-the line there; ``--from N`` begins with the N-th trial.
+Root and Linux, with strace, setfacl, setpriv, openssl, btrfs-progs and gcc for those that need them.
+``--record FILE`` appends the line there; ``--from N`` begins with the N-th trial.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from pathlib import Path
 from envdoctor.change.apply import apply, create
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
-from tests.change import attacks, surroundings
+from tests.change import attacks, btrfs, surroundings
 from tests.change.conftest import World, make_environment, make_world, quiet
 from tests.change.test_nothing_lost import SITE, written_to
 
@@ -114,6 +116,8 @@ SERIES: dict[str, Trial] = {
     "neighbours": attacks.neighbours,
     "managed": surroundings.managed,
     "disks": surroundings.disks,
+    "reflinks": btrfs.reflinks,
+    "quotas": btrfs.quotas,
     "lists": surroundings.lists,
     "many": surroundings.many,
     "users": surroundings.users,

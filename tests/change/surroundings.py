@@ -106,11 +106,11 @@ def disks(world: World, chance: random.Random, told: Told, trial: int) -> None:
         (folder / "filler").write_bytes(bytes(max(free - chance.randrange(3_500_000), 0)))
         before = snapshot(small.environment)
         changed = attempted(small, told, installer=installer)
-        whole = _whole(small, small.environment)
-        if changed != whole or (not changed and snapshot(small.environment) != before):
+        same = whole(small, small.environment)
+        if changed != same or (not changed and snapshot(small.environment) != before):
             told[f"bad: {installer}"] += 1
         (folder / "filler").unlink()
-        if not attempted(small, told, installer=installer) or not _whole(small, small.environment):
+        if not attempted(small, told, installer=installer) or not whole(small, small.environment):
             told[f"bad: {installer}, the next run"] += 1
         free = (state := os.statvfs(folder)).f_bavail * state.f_frsize
         (folder / "filler").write_bytes(bytes(max(free - chance.randrange(1_500_000), 0)))
@@ -119,7 +119,7 @@ def disks(world: World, chance: random.Random, told: Told, trial: int) -> None:
         )
         told[f"beside: {installer}, trials"] += 1
         old = snapshot(folder / "copy") == before
-        told[f"beside: {installer}, bad"] += not old and not (claimed and _whole(small, folder / "copy"))
+        told[f"beside: {installer}, bad"] += not old and not (claimed and whole(small, folder / "copy"))
     finally:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
@@ -128,7 +128,7 @@ def _pins(world: World) -> list[str]:
     return [f"{pin.name}=={pin.version}" for pin in world.new]
 
 
-def _whole(world: World, environment: Path) -> bool:
+def whole(world: World, environment: Path) -> bool:
     """Whether both new packages are there to the last byte."""
     library = next(environment.glob("lib/python3*/site-packages"))
     data = library / "alpha" / "a"
@@ -278,6 +278,8 @@ def cycles(world: World, chance: random.Random, told: Told, trial: int) -> None:
     told["bad: another state"] += old is not None and snapshot(world.environment) != old
     if number == 20:  # by now everything has been imported and cached
         SEEN["first"] = _size(world)
+    if number % 50 == 0:
+        print(f"{number} cycles", file=sys.stderr, flush=True)  # it takes a quarter of an hour
     if number > 20 and number % 10 == 0:
         first, now = SEEN["first"], _size(world)
         for what, value in now.items():

@@ -6,6 +6,7 @@ give another result does not go on from there; the same command on a finished ru
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import fcntl
@@ -14,9 +15,8 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, TextIO
 
 from trainer.data import whole
 from trainer.errors import TrainerError, disk_remedy
@@ -42,7 +42,7 @@ def run_folder(settings: Settings, task: str) -> str:
     return f"{stem}-{number}"
 
 
-@contextmanager
+@contextlib.contextmanager
 def claim_folder(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Nobody else trains into `folder` meanwhile. TrainerError names the process that does."""
     try:
@@ -54,8 +54,7 @@ def claim_folder(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            lock.seek(0)
-            owner = lock.read().strip() or "unknown"
+            owner = _holder(lock) or "unknown"
             raise TrainerError(
                 "folder-in-use", f"{folder}: another run (process {owner}) writes here",
                 "Wait until it is done, or choose another --output.",
@@ -73,6 +72,18 @@ def claim_folder(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
             if [path.name for path in folder.iterdir()] == [LOCK]:  # the run failed before it wrote anything
                 (folder / LOCK).unlink(missing_ok=True)
                 folder.rmdir()
+
+
+def _holder(lock: TextIO) -> str:
+    """The process that holds the lock. The kernel knows; the file may still name the run before, which has ended."""
+    status = os.fstat(lock.fileno())
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()  # 1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF; proc_locks(5)
+            if words[1] == "FLOCK" and words[5].endswith(f":{status.st_ino}") and words[4].isdigit():
+                return words[4]
+    lock.seek(0)
+    return lock.read().strip()
 
 
 def begin(settings: Settings, task: str, say: Callable[[str], None]) -> Record:

@@ -88,7 +88,7 @@ def read(text: str) -> Facts:
             remedy="Paste only the report, not the whole log.",
         )
     sample = text[:65_536]
-    strange = sum(character == "\x00" or character == "\ufffd" for character in sample)
+    strange = sample.count("\x00") + sample.count("\ufffd")
     if strange > max(4, len(sample) // 50):
         raise Trouble("this is not text", remedy=_REMEDY)
     lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))

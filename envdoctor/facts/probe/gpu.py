@@ -28,6 +28,7 @@ REASONS = {
 COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 ANCESTORS: dict[int | None, str] = {0: "PSB", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+MOST = 256  # GPUs of one machine; more are a driver's error, and asking each of 2**31 would fill the disk
 NO_VALUE = 0xFFFFFFFF  # what some queries answer instead of an error
 
 
@@ -51,6 +52,9 @@ def main(answer_path: str) -> None:
             cuda=_dotted_version(query(nvml.nvmlSystemGetCudaDriverVersion_v2)),
         )
         count = query(nvml.nvmlDeviceGetCount) or 0
+        if count > MOST:
+            tell(error="it counts %d GPUs" % count)
+            return
         tell(count=count)
         handles: list[Any] = []
         wired: list[dict[str, int] | None] = []

@@ -94,6 +94,30 @@ MACHINES = [
         {"cpu,cpuacct/cpu.cfs_quota_us": "150000", "cpu,cpuacct/cpu.cfs_period_us": "50000"},
         {"cpu_quota": 3.0, "cpu_periods": None, "cpu_throttled": None},
     ),
+    Machine(
+        "what is used already, pages of files aside",
+        "0::/job\n",
+        V2,
+        {
+            "job/memory.max": "10000",
+            "job/memory.current": "9000",
+            "job/memory.stat": "anon 5500\nfile 3500\ninactive_file 2000\nactive_file 1000\n",
+            "memory.max": "20000",
+            "memory.current": "19000",
+        },
+        {"memory_limit": 10000, "memory_available": 1000},
+    ),
+    Machine(
+        "the same of version 1",
+        "4:memory:/x\n",
+        V1.format(root="/"),
+        {
+            "memory/x/memory.limit_in_bytes": "10000",
+            "memory/x/memory.usage_in_bytes": "9000",
+            "memory/x/memory.stat": "inactive_file 7\ntotal_inactive_file 2000\ntotal_active_file 1000\n",
+        },
+        {"memory_limit": 10000, "memory_available": 4000},
+    ),
     Machine("no control groups", "", "", {}, {}),
     Machine("nonsense", "x\n0:\n1:cpu\n0::\n", V2 + "short\n", {"cpu.max": "a b", "memory.max": "-5"}, {}),
 ]

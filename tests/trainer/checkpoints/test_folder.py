@@ -93,6 +93,23 @@ def test_two_runs_do_not_write_into_one_folder(tiny: dict, tmp_path: Path) -> No
     assert not Path(tiny["output"]).exists(), "a run that wrote nothing leaves nothing"
 
 
+def test_the_run_before_is_not_named_for_the_one_that_holds_the_folder(tmp_path: Path) -> None:
+    """Between taking the lock and signing it: the file names the run before still."""
+    (tmp_path / run_folder.LOCK).write_text("1")
+    program = "import fcntl, sys, time; file = open(sys.argv[1]); fcntl.flock(file, 2); print('held', flush=True)\n"
+    words = [sys.executable, "-c", program + "time.sleep(60)", str(tmp_path / run_folder.LOCK)]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(TrainerError) as caught, run_folder.claim_folder(tmp_path, print):
+            pass
+        assert f"another run (process {holder.pid}) writes here" in caught.value.message
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
 def test_a_folder_that_is_not_named_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = run_folder.run_folder(from_mapping({}, "here"), "sft")

@@ -66,22 +66,29 @@ class Judge:
         try:
             verdict: Verdict = self._pipe.recv()
         except (EOFError, OSError):
-            self._child.join(GRACE)
-            code = self._child.exitcode
+            code = self._end()
             return ("slow", None) if code == -signal.SIGALRM else ("died", f"it ended its process (exit code {code})")
         return verdict
 
     def close(self) -> None:
         """End the child and what it started."""
-        if self._child is None:
-            return
+        if self._child is not None:
+            self._end()
+
+    def _end(self) -> int:
+        """The same; the exit code of the child, negative for a signal.
+
+        Its group is killed before anybody waits for it: until then its number is its own, and can be no stranger's.
+        """
         self._pipe.close()
         try:
             os.killpg(self._child.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
-            self._child.kill()  # it had not come to lead a group yet, or is gone
+            self._child.kill()  # it had not come to lead a group yet
         self._child.join()
+        code: int = self._child.exitcode
         self._child = self._pipe = None
+        return code
 
 
 def _serve(pipe: Any, source: str, seconds: float) -> None:

@@ -21,7 +21,10 @@ UNLIMITED = 1 << 60  # version 1 writes a number near 2**63 where there is no li
 
 
 def read(root: Root, mounts: List[Mount]) -> Dict[str, Optional[float]]:
-    """cpu_quota (CPUs), cpu_periods, cpu_throttled, memory_limit (bytes), memory_usage, of facts.Host."""
+    """cpu_quota (CPUs), cpu_periods, cpu_throttled and memory_limit (bytes) of facts.Host.
+
+    And ``memory_available``, in bytes: the least that any group above us may still take.
+    """
     limits: Dict[str, Optional[float]] = {}
     quota = _tightest(_quotas(root, mounts))
     if quota is not None:
@@ -32,6 +35,9 @@ def read(root: Root, mounts: List[Mount]) -> Dict[str, Optional[float]]:
     memory = _tightest(_memories(root, mounts))
     if memory is not None:
         limits["memory_limit"] = int(memory[0])
+    room = _tightest(_rooms(root, mounts))
+    if room is not None:
+        limits["memory_available"] = int(room[0])
     return limits
 
 
@@ -55,6 +61,19 @@ def _memories(root: Root, mounts: List[Mount]) -> Iterator[Tuple[float, str]]:
             limit = root.number(folder + "/" + name)
             if limit is not None and 0 < limit < UNLIMITED:
                 yield float(limit), folder
+
+
+def _rooms(root: Root, mounts: List[Mount]) -> Iterator[Tuple[float, str]]:
+    """Limit less usage; the pages of files count as usage, but are given up when memory is needed."""
+    for limit, folder in _memories(root, mounts):
+        used = root.number(folder + "/memory.current")
+        prefix = ""
+        if used is None:
+            used, prefix = root.number(folder + "/memory.usage_in_bytes"), "total_"
+        if used is not None:
+            counts = _counts(root.text(folder + "/memory.stat"))
+            files = sum(counts.get(prefix + name, 0) for name in ("active_file", "inactive_file"))
+            yield max(0.0, limit - max(0, used - files)), folder
 
 
 def _folders(root: Root, mounts: List[Mount], controller: str) -> Iterator[str]:

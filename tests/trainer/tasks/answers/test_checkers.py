@@ -158,6 +158,27 @@ def test_what_a_checker_started_ends_with_it(tmp_path: Path) -> None:
     assert gone(int(noted.read_text()))
 
 
+def test_no_process_group_is_killed_whose_number_may_be_anothers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a child has been waited for, its number is free, and may be that of a stranger's group."""
+    waited_for, kill = [], os.killpg
+
+    def killpg(group: int, number: int) -> None:
+        try:
+            os.waitid(os.P_PID, group, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            waited_for.append(group)
+        kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", killpg)
+    for body in ("os._exit(3)", "time.sleep(60)", "return True"):
+        judge = Judge(module(tmp_path, body), 0.5)
+        judge("x", {})
+        judge.close()
+    assert waited_for == []
+
+
 @pytest.mark.slow
 def test_a_killed_trainer_leaves_no_checker_behind(tmp_path: Path) -> None:
     """The parent dies by kill -9 while its checker loops for ever."""
