@@ -21,6 +21,7 @@ from envdoctor.locks.comparison import differences
 from envdoctor.locks.library import named_target
 from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
+from envdoctor.locks.systems import releases_for_windows
 from envdoctor.locks.target import Choice, Target, no_target
 
 UNLISTED = "unlisted"
@@ -132,6 +133,8 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
             continue
         problems = _problems(stack, machine)
         pins = _pins(stack, interpreter)
+        twin = releases_for_windows(stack, interpreter) if isinstance(pins, str) and interpreter is not None else ()
+        pins = twin or pins
         if isinstance(pins, str):
             refused.append(f"{name}: {pins}")
         elif problems and override is None:
@@ -139,7 +142,12 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
         else:
             reason = _reason(stack, target, refused, problems, unchecked, machine, override)
             choice = Choice(
-                stack=name, reason=reason, pins=pins, cuda=stack.cuda, digest=stacks_of.digest(pins) if pins else None
+                stack=name,
+                reason=f"{reason}; its wheels are for Linux, so its releases are compared only" if twin else reason,
+                pins=pins,
+                cuda=stack.cuda,
+                digest=stacks_of.digest(pins) if pins and not twin else None,
+                only_compared=bool(twin),
             )
             chosen = replace(target, choice=choice, no_choice=None, refused=())
             if override is not None or (_has_torch_of(stack, facts) and _is_installed(choice, facts)):

@@ -55,6 +55,9 @@ class Choice:
     cuda: str | None = None
     digest: str | None = None
     preferred: str | None = None  # the stack that comes first on this machine, where a later one is what is installed
+    only_compared: bool = (
+        False  # its wheels are another system's: its releases say what to have, and nothing installs them
+    )
 
 
 @frozen

@@ -116,7 +116,7 @@ ROWS = (
     Row("Windows", lambda: rented("NVIDIA GeForce RTX 4070", torch="2.15.0+cu132", system="win32", driver="596.21",
         host={"system": "Windows", "machine": "AMD64", "kernel": "11", "shm": None, "shm_free": None},
         kernel={"devices": (), "open_module": None}, without=("triton", "nvidia-cudnn-cu13", "nvidia-nccl-cu13",
-        "liger-kernel")), "l4", exit=3),
+        "liger-kernel"), extra={"torchvision": "0.29.2+cu132"}), "l4"),
     Row("Slurm, one GPU of eight", lambda: rented("NVIDIA A100-SXM4-80GB", kernel={
         "pci": tuple(f"0000:0{i}:00.0 10de:20b2" for i in range(8)),
         "devices": tuple(f"/dev/nvidia{i}" for i in range(8)),
