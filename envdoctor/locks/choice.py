@@ -146,6 +146,7 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
                 reason=f"{reason}; its wheels are for Linux, so its releases are compared only" if twin else reason,
                 pins=pins,
                 cuda=stack.cuda,
+                resolved=stacks_of.resolved_on(stack),
                 digest=stacks_of.digest(pins) if pins and not twin else None,
                 only_compared=bool(twin),
             )
