@@ -74,11 +74,15 @@ class Verified:
 
 @frozen
 class Preflight:
-    """The whole story's end: the environment as it is now, what was done to it, and its speed unless it is too sick."""
+    """The whole story's end: the environment as it is now, what was done to it, and its speed unless it is too sick.
+
+    ``gain``: what a repair has made of the speed, where the state before could train.
+    """
 
     checkup: Checkup
     repaired: Repaired | None
     verdict: Verdict | None
+    gain: Verdict | None = None
 
 
 def examine(environment: Environment, options: CheckOptions) -> Checkup:
@@ -160,6 +164,7 @@ def fix(
     ``before``: its checkup where it was just made; ``extend`` adds to its plan. Raises `Trouble` where nothing could be
     compared, where it is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
     """
+    from envdoctor.change.creation import base_for
     from envdoctor.change.proposal import propose, require_comparison
     from envdoctor.change.repair import carry_out
 
@@ -171,7 +176,7 @@ def fix(
         if how.keep_newer:
             before = replace(before, plan=before.plan.keeping_newer())
     else:
-        environment, base = base_for(environment, options, python)
+        environment, base = base_for(environment, lambda place: target_for(place, options), python)
         before = _checkup(base, (), started)
     require_comparison(environment, before)
     if extend is not None:
@@ -317,7 +322,7 @@ def preflight(
         raise Trouble("there is no environment", file=environment.path, remedy="Create it: add --fix", exit_code=3)
     else:
         checkup = None
-    seconds, repaired = time.monotonic() - started, None
+    seconds, repaired, before = time.monotonic() - started, None, checkup
     if how is not None and (checkup is None or not checkup.plan.empty):
         repaired = fix(environment, options, how, dialogue, python=python, before=checkup)
         checkup, environment = repaired.checkup, locate(environment.path)
@@ -328,39 +333,37 @@ def preflight(
     if not checkup.diagnosis.trainable:
         return Preflight(checkup=checkup, repaired=repaired, verdict=None)
     verdict = speed_of(environment, checkup, timing, dialogue)
-    return Preflight(checkup=checkup, repaired=repaired, verdict=verdict)
+    trained = repaired is not None and repaired.applied and before is not None and before.diagnosis.trainable
+    gain = gain_of(environment, options, timing, dialogue) if trained else None
+    return Preflight(checkup=checkup, repaired=repaired, verdict=verdict, gain=gain)
 
 
-def base_for(environment: Environment, options: CheckOptions, python: str | None) -> tuple[Environment, Case]:
-    """The environment to create with its base interpreter (without ``python`` our own, or else the newest one on PATH
-    that the stack is for), and what was chosen for it. Raises `Trouble` when there is none."""
-    from envdoctor.change.creation import candidates
+def earlier_arm(environment: Environment) -> Other | None:
+    """The state that the last fix replaced, as an arm of its own; None where no folder of it is kept."""
+    from envdoctor.change.earlier import earlier_folder
+    from envdoctor.speed.ablation.against import Other
 
-    first: Case | None = None
-    for candidate in candidates(python):
-        try:
-            base = locate(candidate)
-        except Trouble:
-            if python is not None:
-                raise
-            continue  # a shim on PATH without an interpreter behind it (pyenv)
-        found = target_for(base, options)
-        if found.target.choice is not None:
-            return replace(environment, python=base.python), found
-        first = first or found
-    if first is None:
-        raise Trouble(
-            f"there is no interpreter {python!r}",
-            where="--python",
-            remedy="Give the path of one, or get one: uv python install 3.12",
-        )
-    tried = python or ", ".join(dict.fromkeys(str(path) for path in candidates(None)))
-    raise Trouble(
-        first.target.no_choice or "no stack of the target is for this Python",
-        where=f"--target {first.target.name}",
-        remedy=f"Name an interpreter that a stack is locked for, e.g. --python python3.11 (tried: {tried})",
-        exit_code=3,
-    )
+    folder = earlier_folder(environment.path)
+    if folder is None or not folder.is_dir():
+        return None
+    return Other(name="before the fix", environment=locate(folder).require(), before=True)
+
+
+def gain_of(environment: Environment, options: CheckOptions, timing: Timing, dialogue: Dialogue) -> Verdict | None:
+    """What the last fix has made of the speed, in few pairs; None (and told) where the earlier state does not train."""
+    from envdoctor.speed.ablation.against import AFTER_A_FIX
+
+    other = earlier_arm(environment)
+    if other is None:
+        return None
+    try:
+        verdict = verify_against(environment, other, options, timing, AFTER_A_FIX, dialogue)
+        why = "" if verdict.reports else verdict.because
+    except Trouble as failure:
+        why = failure.problem
+    if why:
+        dialogue.tell(f"how fast it was before the fix cannot be said: {why}")
+    return None if why else verdict
 
 
 def settle(environment: Environment, dialogue: Dialogue) -> None:

@@ -207,6 +207,33 @@ def _ended(popen: subprocess.Popen[bytes]) -> bool:
         return popen.poll() is not None
 
 
+def _code_of(popen: subprocess.Popen[bytes], remaining: float) -> int:
+    """The exit code of a child that is waited for. Raises TimeoutExpired.
+
+    Ctrl-C may come between the reaping of a child and the noting of its code; `Popen.wait` answers 0 ever after, so a
+    job that was interrupted would pass for one that succeeded. Here the code is read before the child is reaped.
+    """
+    if not hasattr(os, "waitid"):  # macOS
+        return popen.wait(None if remaining == float("inf") else max(remaining, 0.0))
+    give_up, pause, how = time.monotonic() + remaining, 0.0005, os.WEXITED | os.WNOWAIT
+    while popen.returncode is None:
+        try:
+            found = os.waitid(os.P_PID, popen.pid, how if remaining == float("inf") else how | os.WNOHANG)
+        except ChildProcessError:  # where SIGCHLD is ignored, its code is nowhere
+            return popen.wait()
+        if found is not None:
+            code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+            with contextlib.suppress(KeyboardInterrupt):
+                popen.wait()
+            popen.returncode = code
+        elif time.monotonic() > give_up:
+            raise subprocess.TimeoutExpired(popen.args, remaining)
+        else:
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+    return int(popen.returncode)
+
+
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -316,8 +343,7 @@ def run_attached(
     interrupts = 0
     while True:
         try:
-            remaining = deadline - (time.monotonic() - started)
-            code = popen.wait(None if remaining == float("inf") else max(remaining, 0.0))
+            code = _code_of(popen, deadline - (time.monotonic() - started))
             break
         except subprocess.TimeoutExpired:
             _end(popen)

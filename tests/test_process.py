@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -216,6 +217,23 @@ def test_attached_returns_the_code() -> None:
     assert code("raise SystemExit(7)") == 7
     assert code("import os, signal; os.kill(os.getpid(), signal.SIGTERM)") == 128 + 15
     assert code("import time; time.sleep(600)", deadline=0.5) == 124
+
+
+def test_an_interrupt_while_a_child_is_reaped_does_not_make_a_success_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, met = os.waitpid, list[int]()
+
+    def interrupted(pid: int, options: int) -> tuple[int, int]:
+        found = real(pid, options)
+        if found[0] and not met:
+            met.append(found[0])
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(os, "waitpid", interrupted)
+    for deadline in (math.inf, 30.0):
+        met.clear()
+        assert process.run_attached([sys.executable, "-c", "raise SystemExit(7)"], deadline=deadline) == 7
+        assert met
 
 
 def test_attached_can_keep_our_own_output_for_data(capfd: pytest.CaptureFixture[str]) -> None:

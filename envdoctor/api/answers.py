@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeVar
 
+from envdoctor.rules.finding import Crashed, Remedy, Row, Skipped
 from envdoctor.values.frozen import frozen
 
 Number = float | None
@@ -92,23 +93,6 @@ class RootCause:
 
 
 @frozen
-class Remedy:
-    """What to do about a finding."""
-
-    text: str
-    commands: tuple[str, ...] = ()
-
-
-@frozen
-class Row:
-    """One line of a finding about many things alike."""
-
-    subject: str
-    actual: str
-    expected: str
-
-
-@frozen
 class Finding:
     """Something wrong, by one rule."""
 
@@ -125,22 +109,6 @@ class Finding:
     fixable: bool  # by `envdoctor fix`
     source: str
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
-
-
-@frozen
-class Skipped:
-    """A rule that had nothing to judge, and why."""
-
-    rule: str
-    reason: str
-
-
-@frozen
-class Crashed:
-    """A rule that failed: nothing is known of what it looks for."""
-
-    rule: str
-    error: str
 
 
 @frozen
@@ -282,6 +250,7 @@ class Gate:
     check: Report
     change: Change | None
     speed: Verdict | None
+    gain: Verdict | None = None  # this state against the one before the change, where that could train
 
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from envdoctor import doctor
+from envdoctor.change.creation import base_for
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stderr
 from envdoctor.commands._progress import steps
@@ -38,7 +39,8 @@ def command(target_name: str, stack: str | None, python: str | None, folder: Pat
     place = replace(locate(folder / "no-environment"), exists=False)
     with steps(stderr()) as progress:
         progress("choosing the stack")
-        _, case = doctor.base_for(place, CheckOptions(target=target_name, stack=stack), python)
+        options = CheckOptions(target=target_name, stack=stack)
+        _, case = base_for(place, lambda base: doctor.target_for(base, options), python)
         choice, interpreter = case.target.choice, case.facts.interpreter
         if choice is None or isinstance(interpreter, Unavailable):
             raise Trouble(case.target.no_choice or "no stack was chosen", where="--target", exit_code=3)

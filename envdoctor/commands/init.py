@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from envdoctor import doctor
+from envdoctor.change.creation import base_for
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import paste, print_json, say, stderr, write
@@ -65,7 +66,7 @@ def command(env: Path | None, target_name: str, stack: str | None, yes: bool, fo
 def _case(environment: Environment, options: CheckOptions) -> Case:
     if environment.exists:
         return doctor.target_for(environment, options)
-    return doctor.base_for(environment, options, None)[1]
+    return base_for(environment, lambda place: doctor.target_for(place, options), None)[1]
 
 
 def described(env: str, case: Case, *, named: bool, stack: str | None, script: str | None) -> str:

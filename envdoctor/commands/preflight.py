@@ -29,6 +29,7 @@ from envdoctor.render.document import document as check_document
 from envdoctor.render.formats import render_checkup
 from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
+from envdoctor.render.speed import render_gain
 from envdoctor.rules.checkup import CheckOptions, Checkup
 from envdoctor.rules.rule import FAIL_ON
 from envdoctor.speed.cost import Price
@@ -74,6 +75,7 @@ def command(
 
     In every process of a distributed job (torchrun, accelerate launch, srun) all ranks examine, rank 0 says once
     whether they agree and how fast an all-reduce is, and all end with its exit code; --alone judges each by itself.
+    After --fix the state before is timed too, in turns with this one, and the last line says what fix made of it.
 
     \b
     Examples:
@@ -101,8 +103,8 @@ def command(
         told = doctor.preflight(
             environment_of(env), options, timing, dialogue, how=ChangeOptions() if fix_ else None, python=python
         )
-    if format_ == "text" and told.verdict is not None:
-        render_speed(told.verdict, stdout(), verbose=verbose)
+    if format_ == "text":
+        _show_speed(told, stdout(), verbose=verbose)
     elif format_ == "json":
         print_json(_document(told))
     for name, path in outputs:
@@ -123,7 +125,15 @@ def _document(told: Preflight) -> dict[str, object]:
         "check": check_document(told.checkup),
         "change": None if done is None else change_document(done.proposal, done.applied, done.seconds),
         "speed": None if told.verdict is None else speed_document(told.verdict),
+        "gain": None if told.gain is None else speed_document(told.gain),
     }
+
+
+def _show_speed(told: Preflight, console: Console, *, verbose: bool) -> None:
+    if told.verdict is not None:
+        render_speed(told.verdict, console, verbose=verbose)
+    if told.gain is not None:
+        render_gain(told.gain, console)
 
 
 def _written(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
@@ -133,9 +143,6 @@ def _written(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
     if name != "text":
         return render_checkup(name, told.checkup, FAIL_ON[fail_on])
     found = plain(told.checkup, verbose=verbose)
-    if told.verdict is None:
-        return found
     text = StringIO()
-    page = Console(file=text, width=100, highlight=False)
-    render_speed(told.verdict, page, verbose=verbose)
+    _show_speed(told, Console(file=text, width=100, highlight=False), verbose=verbose)
     return found + text.getvalue()

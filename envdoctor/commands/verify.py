@@ -126,10 +126,8 @@ def _earlier_arm(environment: Environment) -> Other:
 
     Raises `Trouble` (exit code 3) where there is none, or none with a folder of its own.
     """
-    from envdoctor.change.earlier import earlier_folder
-
-    folder = earlier_folder(environment.path)
-    if folder is None or not folder.is_dir():
+    other = doctor.earlier_arm(environment)
+    if other is None:
         raise Trouble(
             "nothing is kept of what this environment was before, or it was changed file by file",
             file=environment.path,
@@ -137,7 +135,7 @@ def _earlier_arm(environment: Environment) -> Other:
             remedy="Hold it against its lock: envdoctor verify --against locked",
             exit_code=3,
         )
-    return Other(name="before the fix", environment=locate(folder).require(), before=True)
+    return other
 
 
 def exit_code(verdict: Verdict) -> int:

@@ -54,6 +54,14 @@ def render(
         _render_why(ablation, console)
 
 
+def render_gain(gain: Verdict, console: Console) -> None:
+    """What a repair has made of the speed, in a line; the way back where it has made it slower."""
+    mark, style = STYLES[gain.word]
+    console.print(Text(f"{mark} {printable(gain.sentence)}", style))
+    if gain.word == "slower":
+        console.print(Text("    Back to the state before: envdoctor undo"))
+
+
 def _render_reasons(verdict: Verdict, console: Console) -> None:
     if verdict.figures:
         console.print(Text(f"    {verdict.figures}"))

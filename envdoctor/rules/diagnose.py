@@ -10,25 +10,12 @@ from envdoctor.facts.model import Facts
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.causes import KINDS, rank
+from envdoctor.rules.finding import Crashed, Skipped
 from envdoctor.rules.rule import Finding, Remedy, Rule, Severity, Skip
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
-
-
-@frozen
-class Skipped:
-    rule: str
-    reason: str
-
-
-@frozen
-class Crashed:
-    """A rule that raised: its own fault, reported as such; the other rules went on."""
-
-    rule: str
-    error: str
 
 
 @frozen

@@ -136,3 +136,19 @@ def finding(
         repair=repair,
         rows=rows if len(rows) > 1 else (),
     )
+
+
+@frozen
+class Skipped:
+    """A rule that had nothing to judge, and why."""
+
+    rule: str
+    reason: str
+
+
+@frozen
+class Crashed:
+    """A rule that raised, its own fault: nothing is known of what it looks for, and the other rules went on."""
+
+    rule: str
+    error: str

@@ -33,6 +33,7 @@ LOCKED = "locked"
 BEFORE = "before"
 """The word for the state that the last fix replaced."""
 SAID: Mapping[Word, str] = {"as-expected": "as expected", "unstable": "cannot tell"}
+SAID_OF_A_FIX: Mapping[Word, str] = {**SAID, "as-expected": "about as before"}
 SHORT = Measure(windows=10, probes=False)
 """Half of a run against a baseline: more processes say more than longer ones, and neighbours replace the probes."""
 
@@ -59,6 +60,10 @@ class Pairs:
     most: int | None = None
     measure: Measure | None = None
     side_by_side: bool | None = None
+
+
+AFTER_A_FIX = Pairs(most=LOOKS[0])
+"""Who asked for a repair did not ask to wait: two minutes more, and what so few pairs can tell."""
 
 
 def locked_folder(stack: str, digest: str, python: str) -> Path:
@@ -158,12 +163,13 @@ def verdict_of(
     said = f"{found.ratio:.2f}x as fast"
     what = f"fix made it {said}" if other.before else f"this environment is {said} as {other.name}"
     ratio = f"{what} [{low:.2f}, {high:.2f}]"
+    words = SAID_OF_A_FIX if other.before else SAID
     return Verdict(
         word=word,
         workload=run.reports[0].workload or "",
         cause=cause,
         reasons=tuple(reasons),
-        headline=f"{ratio}: {SAID.get(word, word)}",
+        headline=f"{ratio}: {words.get(word, word)}",
         comparison=found,
         resolution=decision.resolution,
         steps_per_second=run.steps_per_second,
