@@ -135,7 +135,6 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
     """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
     from envdoctor.locks import library
     from envdoctor.locks.choice import UNLISTED, choose_stack, choose_target
-    from envdoctor.locks.systems import without_unusable
     from envdoctor.locks.target import no_target
     from envdoctor.rules.checkup import Case
 
@@ -143,7 +142,6 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
         wanted, reason = no_target(), "judged by general knowledge alone"
     else:
         wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
-    wanted = without_unusable(wanted, facts)
     target = choose_stack(wanted, library.load_stacks(wanted, options.stack), facts, options.stack)
     asked = options.stack is not None or options.target not in ("auto", UNLISTED, "none")
     return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)

@@ -21,7 +21,7 @@ from envdoctor.locks.comparison import differences
 from envdoctor.locks.library import named_target
 from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
-from envdoctor.locks.systems import releases_for_windows
+from envdoctor.locks.systems import releases_for_windows, without_unusable
 from envdoctor.locks.target import Choice, Target, no_target
 
 UNLISTED = "unlisted"
@@ -107,6 +107,7 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
     target's GPU is absent (a lock prepared elsewhere) only the Python and the architecture are checked, and the reason
     says so. ``override`` names the stack instead. Raises `Trouble` when that stack does not exist.
     """
+    target = without_unusable(target, facts)
     if override is not None and override.endswith(".toml"):
         override = Path(override).name.split(".")[1]  # pylock.<name>.toml, already read under its name
     if override is not None and override not in stacks:
