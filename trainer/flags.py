@@ -74,6 +74,10 @@ def _set_sdp(torch: Any, value: Any) -> None:
     if hasattr(cuda, "enable_cudnn_sdp"):
         cuda.enable_cudnn_sdp("cudnn" in value)
     if hasattr(torch._C, "_set_sdp_priority_order"):
+        # On Hopper and on Blackwell for data centers, torch >= 2.10 with cuDNN >= 9.15.1 sets an order of its own at
+        # the process's first attention, whatever was set before, unless this variable says 1
+        # (pytorch: aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, check_prefer_cudnn_attention).
+        os.environ["TORCH_CUDNN_SDPA_DEPRIORITIZED"] = "1"
         rest = [name for name in _SDP_NUMBERS if name not in value]
         torch._C._set_sdp_priority_order([_SDP_NUMBERS[name] for name in value + rest])
 
@@ -101,9 +105,8 @@ def _read_bf16_reduction(torch: Any) -> Any:
 
 
 def _allocator_variable(torch: Any) -> str:
-    """PYTORCH_ALLOC_CONF since torch 2.10; PYTORCH_CUDA_ALLOC_CONF before (the older name is still read, with a
-    warning).
-    """
+    """PYTORCH_ALLOC_CONF since torch 2.10; PYTORCH_CUDA_ALLOC_CONF before (2.10 and 2.11 read it with a warning,
+    later ones silently)."""
     numbers = str(torch.__version__).split("+")[0].split(".")[:2]
     return "PYTORCH_ALLOC_CONF" if tuple(int(n) for n in numbers) >= (2, 10) else "PYTORCH_CUDA_ALLOC_CONF"
 

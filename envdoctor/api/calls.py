@@ -38,7 +38,7 @@ def check(
     ignore: Iterable[str] = (),
     facts: PathLike | None = None,
 ) -> Report:
-    """Examine an environment and judge it against the known-fast lockfile of its GPU.
+    """Examine an environment and judge it against the lockfile of its GPU.
 
     Args:
         env: a venv, a conda prefix or a python; None is the active environment, in a notebook the kernel's.

@@ -77,7 +77,7 @@ _EXACT = {"exact": {"type": "boolean", "description": "Remove packages that are 
 TOOLS = (
     AssistantTool(
         name="check",
-        description="Examine a Python environment for GPU training and judge it against the known-fast lockfile of its "
+        description="Examine a Python environment for GPU training and judge it against the lockfile of its "
         "GPU: versions, torch build, driver, settings, variables, limits. Names the root cause and what to do. Changes "
         "nothing.",
         properties={

@@ -60,7 +60,7 @@ def command(
     fail_on: str,
     verbose: bool,
 ) -> int:
-    """Check an environment against the known-fast lockfile of its GPU.
+    """Check an environment against the lockfile of its GPU.
 
     \b
     Examples:

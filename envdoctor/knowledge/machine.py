@@ -10,6 +10,7 @@ from envdoctor.facts.model import Facts, Gpu
 from envdoctor.facts.need import known
 from envdoctor.knowledge import gpus as table
 from envdoctor.knowledge.cuda_lines import from_code
+from envdoctor.knowledge.generations import generation
 from envdoctor.knowledge.gpus import Model, capability_of
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.numbers import line, numbers
@@ -20,11 +21,15 @@ from envdoctor.values.once import once
 @once
 def machine_of(facts: Facts) -> Machine:
     """The machine behind these facts; whatever they do not say stays unknown."""
-    interpreter = known(facts.interpreter)
+    interpreter, devices = known(facts.interpreter), capabilities(facts)
+    boards = [generation(text) for text in devices]
+    # A Jetson's driver comes with its system image and has a number of its own: JetPack 7 calls it 580.00, and it runs
+    # CUDA 13.0 all the same. Only the CUDA version that it names itself can be compared.
+    embedded = bool(boards) and all(found is not None and found.embedded for found in boards)
     return Machine(
-        driver=driver_version(facts),
+        driver=None if embedded else driver_version(facts),
         driver_cuda=driver_cuda(facts),
-        capabilities=capabilities(facts),
+        capabilities=devices,
         python=interpreter.version if interpreter else None,
         platform=platform_of(facts),
         libc=interpreter.libc if interpreter else None,

@@ -21,6 +21,7 @@ from envdoctor.locks.comparison import differences
 from envdoctor.locks.library import named_target
 from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
+from envdoctor.locks.systems import releases_for_windows, without_unusable
 from envdoctor.locks.target import Choice, Target, no_target
 
 UNLISTED = "unlisted"
@@ -107,6 +108,7 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
     target's GPU is absent (a lock prepared elsewhere) only the Python and the architecture are checked, and the reason
     says so. ``override`` names the stack instead. Raises `Trouble` when that stack does not exist.
     """
+    target = without_unusable(target, facts)
     if override is not None and override.endswith(".toml"):
         override = Path(override).name.split(".")[1]  # pylock.<name>.toml, already read under its name
     if override is not None and override not in stacks:
@@ -133,6 +135,8 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
             continue
         problems = _problems(stack, machine)
         pins = _pins(stack, interpreter)
+        twin = releases_for_windows(stack, interpreter) if isinstance(pins, str) and interpreter is not None else ()
+        pins = twin or pins
         if isinstance(pins, str):
             refused.append(f"{name}: {pins}")
         elif problems and override is None:
@@ -140,7 +144,13 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
         else:
             reason = _reason(stack, target, refused, problems, unchecked, machine, override)
             choice = Choice(
-                stack=name, reason=reason, pins=pins, cuda=stack.cuda, digest=stacks_of.digest(pins) if pins else None
+                stack=name,
+                reason=f"{reason}; its wheels are for Linux, so its releases are compared only" if twin else reason,
+                pins=pins,
+                cuda=stack.cuda,
+                resolved=stacks_of.resolved_on(stack),
+                digest=stacks_of.digest(pins) if pins and not twin else None,
+                only_compared=bool(twin),
             )
             chosen = replace(target, choice=choice, no_choice=None, refused=())
             if override is not None or (_has_torch_of(stack, facts) and _is_installed(choice, facts)):

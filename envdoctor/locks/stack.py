@@ -131,6 +131,13 @@ def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
     return ""
 
 
+def resolved_on(stack: Stack) -> str | None:
+    """The day (UTC, ISO 8601) on which the lock became what it is; None where another locker wrote it."""
+    own = dict(stack.lock.tool or {}).get("envdoctor")
+    said = own.get("resolved") if isinstance(own, Mapping) else None
+    return said if isinstance(said, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", said) else None
+
+
 def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unavailable:
     """The wheels that the stack locks for this interpreter, by name; or why it locks none for it."""
     if not interpreter.markers:

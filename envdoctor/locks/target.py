@@ -55,6 +55,10 @@ class Choice:
     cuda: str | None = None
     digest: str | None = None
     preferred: str | None = None  # the stack that comes first on this machine, where a later one is what is installed
+    resolved: str | None = None  # the day its releases were resolved together, ISO 8601
+    only_compared: bool = (
+        False  # its wheels are another system's: its releases say what to have, and nothing installs them
+    )
 
 
 @frozen

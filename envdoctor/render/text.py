@@ -71,7 +71,10 @@ def _held_against(checkup: Checkup) -> str:
     if choice is None and target.name == "none":
         return f"no target: {checkup.target_reason}"
     stack = f"stack {choice.stack} ({choice.reason})" if choice else f"no stack ({target.no_choice or 'none chosen'})"
-    speed = {"none": "no baseline for this stack", "measured": "measured baseline"}
+    none = "no baseline for this stack"
+    if choice and choice.resolved:
+        none = f"current, resolved together on {choice.resolved}; its speed was not measured"
+    speed = {"none": none, "measured": "known-fast: measured baseline"}
     evidence = speed.get(target.evidence(), f"{target.evidence()} baseline only")
     return f"target {target.name} ({checkup.target_reason}), {stack}, {evidence}"
 

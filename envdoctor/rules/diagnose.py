@@ -115,11 +115,14 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
 def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     """Our own commands in a remedy, aimed at the environment that was examined: pasted elsewhere they must not miss.
 
-    A command that is empty or more than one line is left out, whoever made it; for a report from Windows each is
-    written as its shell reads it, for the interpreter that the report names.
+    A command that is empty or more than one line is left out, whoever made it; for Windows each is written as its
+    shell reads it, for the interpreter that a report names. Environments are changed on Linux only.
     """
     commands = tuple(filter(shell.harmless, remedy.commands))
-    if facts.origin.kind == "pasted" and platform_of(facts).startswith("win"):
+    platform = platform_of(facts)
+    if not platform.startswith("linux"):
+        commands = tuple(command for command in commands if not command.startswith("envdoctor fix"))
+    if platform.startswith("win"):
         python = facts.remarks.get("embedded python", "python")
         commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
     place = facts.origin.environment if facts.origin.kind == "probe" else None

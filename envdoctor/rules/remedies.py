@@ -21,7 +21,7 @@ TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
 
 def repair(target: Target, text: str, *by_hand: str) -> Remedy:
     """`envdoctor fix` for this target; the commands by hand where there is no stack to repair from."""
-    if target.choice is not None:
+    if target.choice is not None and not target.choice.only_compared:
         return Remedy(text=text, commands=(_fix(target),))
     return Remedy(text=text, commands=tuple(filter(None, by_hand)))
 

@@ -20,6 +20,8 @@ from tests.rules.rented import interpreter, packages, processor, rented
 
 CLOSED = ((True, False), (False, True))
 DOCKER = {"container": "docker"}
+WINDOWS = {"system": "Windows", "machine": "AMD64", "kernel": "11", "shm": None, "shm_free": None}
+LINUX_ONLY = ("triton", "nvidia-cudnn-cu13", "nvidia-nccl-cu13", "liger-kernel")
 JETSON = {"devices": ("/dev/nvidia0",), "open_module": True}
 
 
@@ -116,7 +118,7 @@ ROWS = (
     Row("Windows", lambda: rented("NVIDIA GeForce RTX 4070", torch="2.15.0+cu132", system="win32", driver="596.21",
         host={"system": "Windows", "machine": "AMD64", "kernel": "11", "shm": None, "shm_free": None},
         kernel={"devices": (), "open_module": None}, without=("triton", "nvidia-cudnn-cu13", "nvidia-nccl-cu13",
-        "liger-kernel")), "l4", exit=3),
+        "liger-kernel"), extra={"torchvision": "0.29.2+cu132"}), "l4"),
     Row("Slurm, one GPU of eight", lambda: rented("NVIDIA A100-SXM4-80GB", kernel={
         "pci": tuple(f"0000:0{i}:00.0 10de:20b2" for i in range(8)),
         "devices": tuple(f"/dev/nvidia{i}" for i in range(8)),
@@ -140,6 +142,29 @@ ROWS = (
     Row("CPU, Python 3.14", lambda: processor("3.14.1"), "cpu"),
     Row("macOS, Apple silicon", lambda: processor("3.12.11", "2.15.0", system="darwin"), "cpu"),
     Row("Windows without GPU", lambda: processor("3.12.11", "2.15.0+cpu", system="win32"), "cpu"),
+    Row("Jetson Thor, JetPack 7: a driver with a number of its own", lambda: rented("NVIDIA Thor", machine="aarch64",
+        driver="580.00", torch="2.14.1", line="13.0", kernel={**JETSON, "cuda": "13.0"},
+        board={"power_limit": None, "power_default": None, "pcie_width": None, "pcie_width_max": None}), "", exit=0),
+    Row("RTX 5070 Ti laptop, Windows 11", lambda: rented("NVIDIA GeForce RTX 5070 Ti Laptop GPU", torch="2.15.0+cu132",
+        system="win32", driver="595.79", python="3.14.1", host=WINDOWS, kernel={"devices": (), "open_module": None},
+        without=LINUX_ONLY, extra={"torchvision": "0.29.2+cu132"}), "rtx5090"),
+    Row("5090 in WSL 2", lambda: rented("NVIDIA GeForce RTX 5090", driver="591.44", torch="2.14.1", line="13.0",
+        host={"container": "wsl2", "kernel": "6.6.87.2-microsoft-standard-WSL2"},
+        kernel={"devices": (), "kernel_module": None, "library_path": "/usr/lib/wsl/lib/libcuda.so.1"}), "rtx5090"),
+    Row("4060 laptop", lambda: rented("NVIDIA GeForce RTX 4060 Laptop GPU", board={"pcie_width": 8,
+        "pcie_width_max": 8, "power_limit": None, "power_default": None}, host={"governor": "powersave"}), ""),
+    Row("H20", lambda: rented("NVIDIA H20"), "h100"),
+    Row("L20", lambda: rented("NVIDIA L20"), "l40s"),
+    Row("A16, half a vGPU", lambda: rented("NVIDIA A16-16Q", board={"virtual": True, "throttle_reasons": None,
+        "power_limit": None, "power_default": None, "utilization": None}), "rtx3090"),
+    Row("MIG slice of an H200", lambda: rented("NVIDIA H200 MIG 3g.71gb", board={"mig": True}, host=DOCKER,
+        variables={"NVIDIA_VISIBLE_DEVICES": "MIG-1b2c"}), "h200"),
+    Row("toolkit 12.2 beside a torch for 13.2", lambda: rented("NVIDIA A100-SXM4-80GB", variables={
+        "CUDA_HOME": "/usr/local/cuda-12.2", "PATH": "/usr/local/cuda-12.2/bin:/usr/bin"}), "a100"),
+    Row("driver 595, torch for CUDA 12.6", lambda: rented("NVIDIA GeForce RTX 4090", torch="2.14.1+cu126", line="12.6",
+        extra={"torchvision": "0.29.1+cu126"}), "rtx4090"),
+    Row("GH200 with the cuDNN that gives NaN", lambda: rented("NVIDIA GH200 480GB", machine="aarch64", torch="2.14.1",
+        line="13.0", driver="580.95.05"), "h100", warns=("attention/cudnn-first",), exit=1),
     Row("ROCm is not judged", rocm, "cpu", exit=3),
     Row("JAX is not judged", lambda: only(jax="0.9.1", jaxlib="0.9.1", numpy="2.5.6"), "cpu", exit=3),
     Row("TensorFlow is not judged", lambda: only(tensorflow="2.22.0", numpy="2.5.6"), "cpu", exit=3),

@@ -44,6 +44,17 @@ def test_every_flag_is_set_and_read_back() -> None:
     assert set(values) == {flag.name for flag in flags.FLAGS}
 
 
+def test_torch_may_not_replace_an_order_that_was_set() -> None:
+    """On Hopper torch >= 2.10 would, at the first attention; it reads the C library's environment, not os.environ."""
+    read = child(
+        "import ctypes\n"
+        "flags.apply(torch, {'sdp': ['flash', 'cudnn', 'efficient', 'math']})\n"
+        "getenv = ctypes.CDLL(None).getenv; getenv.restype = ctypes.c_char_p\n"
+        "print(json.dumps([getenv(b'TORCH_CUDNN_SDPA_DEPRIORITIZED').decode(), flags.read_all(torch)['sdp']]))"
+    )
+    assert read == ["1", ["flash", "cudnn", "efficient", "math"]]
+
+
 def test_mixed_tf32_state_is_reported_and_the_other_flags_are_still_read() -> None:
     """Once both the old and the new interface were used, torch >= 2.9 refuses to answer; that answer is the finding."""
     read = child("torch.backends.cuda.matmul.fp32_precision = 'tf32'; print(json.dumps(flags.read_all(torch)))")

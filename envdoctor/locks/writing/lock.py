@@ -100,8 +100,7 @@ def write_answer(
 
 def _with_date(lock: Mapping[str, Any], comment: str, path: Path, before: Stack | None) -> str:
     """The lock's text with the day (UTC) it was resolved: the day it became what it is, if nothing else has changed."""
-    own = dict(before.lock.tool or {}).get("envdoctor") if before else None
-    said = own.get("resolved") if isinstance(own, Mapping) else None
+    said = stack.resolved_on(before) if before else None
     if said is not None:
         as_before = text({**lock, "tool": {"envdoctor": {"resolved": said}}}, comment=comment)
         if as_before == path.read_text("utf-8"):

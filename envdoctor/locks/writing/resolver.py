@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from envdoctor.values.document import read_toml
 
 MEMORY = 6 * 2**30  # bytes of address space; the largest universal resolution of a CUDA stack took 0.9 GB
 SECONDS = 600.0  # a cold universal resolution of a CUDA stack took 17 s; a slow index may take minutes
+# What uv says of a release of which an index holds the wheels of some platforms only.
+_PARTIAL = re.compile(r"has no (?:\S.{0,400}-compatible wheels|wheels with a matching)", re.DOTALL)
 
 
 class Unreachable(Trouble):
@@ -48,17 +50,21 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None, seco
         (root / "constraints.in").write_text("\n".join(inputs.constraints) + "\n", "utf-8")
         answer = root / "pylock.answer.toml"
         outcome = None
-        for backend in ((), *(("--torch-backend", label) for label in labels(inputs.requirements))):
+        variables = _environment(sources, root)
+        ways = [((), variables), *((("--torch-backend", label), variables) for label in labels(inputs.requirements))]
+        for backend, environment in ways:  # grows while it runs: a partial mirror is asked last the second time
             answer.unlink(missing_ok=True)
             if keep is not None:
                 answer.write_text(_preferences(keep), "utf-8")
             argv = _limit_memory(_command(inputs, sources, answer, backend))
-            attempt = run(argv, deadline=seconds, cwd=root, env=_environment(sources, root), leash=True)
+            attempt = run(argv, deadline=seconds, cwd=root, env=environment, leash=True)
             if attempt.ok:
                 return with_addresses(read_toml(answer), root)
             outcome = outcome or attempt
             if failure.understand(attempt.err, ()).cause == "network":
                 break  # another way to ask would wait as long
+            if environment is variables and _PARTIAL.search(attempt.err) and sources.extra:
+                ways += [(backend, _main_index_first(variables, root))]
         assert outcome is not None
         raise _trouble(outcome, sources)
 
@@ -78,6 +84,20 @@ def _command(inputs: Inputs, sources: Sources, answer: Path, backend: tuple[str,
         *inputs.options,
         *backend,
     ]  # fmt: skip
+
+
+def _main_index_first(variables: Mapping[str, str], root: Path) -> dict[str, str]:
+    """The sources with the main index before the others: of one release uv sees the first index's files only.
+
+    Which index that is where nobody configured one uv says itself.
+    """
+    main = variables.get("UV_DEFAULT_INDEX")
+    if main is None:
+        argv = [find_uv() or "uv", "pip", "compile", "-", "--emit-index-url", "--no-header", "--quiet"]
+        asked = run(argv, deadline=30.0, cwd=root, env=dict(variables))
+        found = re.search(r"^--index-url (\S+)", asked.out, re.MULTILINE)
+        main = found[1] if found else ""
+    return {**variables, "UV_INDEX": f"{main} {variables.get('UV_INDEX', '')}".strip()}
 
 
 def _limit_memory(argv: list[str]) -> list[str]:
@@ -127,6 +147,17 @@ def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
         return Unreachable(
             sources.redact("\n".join([f"the network fails, so nothing could be resolved ({outcome.ending})", *lines])),
             remedy="Check connection, proxy and index.",
+            exit_code=3,
+        )
+    if (partial := _PARTIAL.search(outcome.err)) and sources.extra:
+        release = outcome.err[: partial.start()].split()[-1].partition("{")[0]
+        indexes = sources.redact(", ".join(sources.extra))
+        return Trouble(
+            sources.redact(
+                "\n".join([f"no index has {release} for every machine that is served ({outcome.ending})", *lines])
+            ),
+            remedy=f"One of these may hold only some of its wheels, and uv takes a release from the first index that "
+            f"has it: {indexes}. Leave it out (PIP_CONFIG_FILE={os.devnull}), or serve fewer Pythons or machines.",
             exit_code=3,
         )
     return Trouble(

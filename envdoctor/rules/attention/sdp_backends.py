@@ -12,8 +12,9 @@ def sdp_backends(facts: Facts, target: Target) -> Findings:
 
     Why: scaled_dot_product_attention takes the first enabled backend that accepts the inputs. Which one is
     fastest differs: cuDNN's attention kernels ran 1.7 to 2.3 times as fast as flash on Hopper, and slower on A100
-    (0.82x). All are enabled by default, in the order flash, efficient, math, cudnn; torch 2.11 and later put cuDNN
-    first on Hopper by themselves. The order counts on CUDA only, and only where this function computes attention.
+    (0.82x). All are enabled by default, in the order flash, efficient, math, cudnn; with cuDNN 9.15.1 or later (torch
+    2.11 on) torch puts cuDNN first on Hopper and on Blackwell for data centers, at the first attention and over any
+    order set before. The order counts on CUDA only, and only where this function computes attention.
     Fix: enable the backends and set their order, as the target says.
     Source: https://github.com/huggingface/transformers/pull/48163
     https://github.com/pytorch/pytorch/issues/138907 https://github.com/pytorch/torchtitan/issues/1042

@@ -67,7 +67,8 @@ def _finding(found: Sequence[Difference], how: str, target: Target, remark: str 
         named = ", ".join(f"{each.name} {each.installed} ({each.locked})" for each in found[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         message = f"{len(found)} packages are {how} {stack} locks them: {named}{more}{tail}."
-        subject, actual, expected, by_hand = f"{len(found)} packages", how.removesuffix(" than"), stack, ""
+        subject, actual, expected = f"{len(found)} packages", how.removesuffix(" than"), stack
+        by_hand = "" if remark else remedies.install(*(f"{each.name}=={each.locked}" for each in found))
         actual = "not as locked" if how == "not as" else actual
     return finding(
         subject=subject,

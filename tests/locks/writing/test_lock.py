@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -17,8 +19,9 @@ from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import path_of, write_stack
 from envdoctor.locks.writing.resolver import labels
 from envdoctor.sources.sources import Sources
+from envdoctor.sources.sources import read as read_sources
 from envdoctor.values.document import read_toml
-from tests.locks.writing.conftest import build_wheel, sha256, sources_of
+from tests.locks.writing.conftest import build_wheel, index_of, sha256, sources_of
 
 
 def inputs(*requirements: str, **fields: object) -> Inputs:
@@ -244,3 +247,32 @@ def test_passwords_are_struck_out_of_what_uv_says(shelf: Path, home: Path, tmp_p
 )
 def test_labels_of_torch_builds(requirements: list[str], expected: list[str]) -> None:
     assert labels(requirements) == expected
+
+
+def partial_mirror(tmp_path: Path, home: Path, *, whole: bool) -> Sources:
+    """A main index, and pip's extra one that has the same release for one machine only."""
+    for tag in ("cp311-cp311-manylinux_2_17_x86_64", *(["cp311-cp311-manylinux_2_17_aarch64"] if whole else [])):
+        build_wheel(tmp_path / "main", "numbers", "2.0", tag=tag)
+    build_wheel(tmp_path / "mirror", "numbers", "2.0", tag="cp311-cp311-manylinux_2_17_x86_64")
+    named = {"PIP_INDEX_URL": index_of(tmp_path / "main"), "PIP_EXTRA_INDEX_URL": index_of(tmp_path / "mirror")}
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home), "PIP_CONFIG_FILE": os.devnull, **named}
+    return read_sources(Path(sys.prefix), variables=variables, folder=home)
+
+
+BOTH = {"pythons": ("3.11",), "machines": ("x86_64", "aarch64")}
+
+
+def test_a_mirror_that_has_some_wheels_of_a_release_is_asked_last(tmp_path: Path, home: Path) -> None:
+    sources = partial_mirror(tmp_path, home, whole=True)
+    written = write_stack("mine", inputs("numbers", **BOTH), folder=tmp_path / "new", sources=sources)
+    path = written.stack.path
+    assert pins(path, machine="aarch64") == pins(path) == {"numbers": "2.0"}
+
+
+def test_where_no_index_has_them_all_the_mirror_and_what_to_do_are_named(tmp_path: Path, home: Path) -> None:
+    sources = partial_mirror(tmp_path, home, whole=False)
+    with pytest.raises(Trouble) as caught:
+        write_stack("mine", inputs("numbers", **BOTH), folder=tmp_path / "new", sources=sources)
+    assert "no index has numbers==2.0 for every machine" in caught.value.problem
+    assert (tmp_path / "mirror").as_uri() in caught.value.remedy
+    assert caught.value.exit_code == 3

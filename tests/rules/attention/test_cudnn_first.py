@@ -63,7 +63,9 @@ def test_where_the_stack_has_a_mended_cudnn_that_is_the_repair() -> None:
         on(HOPPER, DEFAULT, version="2.10.0", cudnn="9.10.2"),  # flash is first, and stays
         replace(on(HOPPER, DEFAULT), variables=LAST),
         on(HOPPER, "flash,efficient,math"),  # switched off
-        on("NVIDIA B200", DEFAULT),  # its kernels are others
+        on(HOPPER, DEFAULT, version="2.11.0+cu128", cudnn="9.15.0"),  # torch trusts it from 9.15.1 on
+        on("NVIDIA GeForce RTX 5090", DEFAULT),  # flash is first there
+        replace(on("NVIDIA B200", DEFAULT), variables=LAST),
         on("NVIDIA L40S"),  # measured even
         on("NVIDIA A100-SXM4-80GB", DEFAULT),
         on("NVIDIA A100-SXM4-80GB", "cudnn"),  # no order: the only one
@@ -72,6 +74,25 @@ def test_where_the_stack_has_a_mended_cudnn_that_is_the_repair() -> None:
 )
 def test_healthy(facts: Facts) -> None:
     assert silent(cudnn_first, facts)
+
+
+def test_torch_reads_the_variable_as_1_or_0_and_leaves_other_words_out() -> None:
+    (finding,) = findings(cudnn_first, replace(on(HOPPER, DEFAULT), variables={"TORCH_CUDNN_SDPA_DEPRIORITIZED": "on"}))
+    assert finding.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize("version", ["2.10.0+cu130", "2.13.0+cu130"])
+def test_an_order_set_before_is_lost_where_torch_chooses(version: str) -> None:
+    """A newer cuDNN beside torch 2.10 is enough: it is the library that decides."""
+    (finding,) = findings(cudnn_first, on(HOPPER, version=version, cudnn="9.19.0"))
+    assert {type(step) for step in finding.repair} == {SetVariable, SetFlag}
+
+
+@pytest.mark.parametrize("facts", [on("NVIDIA B200", DEFAULT), on("NVIDIA B200", cudnn="9.26.0")])
+def test_generation_on_a_b200_is_a_note(facts: Facts) -> None:
+    (finding,) = findings(cudnn_first, facts)
+    assert (finding.severity, finding.repair) == (Severity.NOTE, ())
+    assert "generate" in finding.message
 
 
 def test_the_targets_own_order_is_not_questioned() -> None:
