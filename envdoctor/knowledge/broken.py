@@ -80,7 +80,7 @@ def releases(kind: Kind, present: Mapping[str, str]) -> Iterator[KnownRelease]:
 
     def concerned(block: Block) -> bool:
         (package,), (specifier,) = block.texts("package"), block.texts("versions")
-        said = block.texts("kind") or ["broken"]
-        return said == [kind] and versions.within(versions.public(present[package]), specifier) is True
+        said = block.texts("kind") or ("broken",)
+        return said == (kind,) and versions.within(versions.public(present[package]), specifier) is True
 
     return RELEASES.among(present, concerned)

@@ -128,6 +128,10 @@ def _write(folder: Path, encoded: Iterable[Encoded]) -> None:
             marks.write(np.asarray(trained, dtype=np.uint8).tobytes())
             lengths.append(len(values))
             count += len(values)
+    if not count:
+        raise TrainerError(
+            "empty-data", "no example is left: each is longer than tokens_per_row, or empty", "Raise tokens_per_row."
+        )
     np.asarray(lengths, dtype=np.int32).tofile(folder / "lengths.bin")
     sizes = {name: (folder / name).stat().st_size for name in ("tokens.bin", "trained.bin", "lengths.bin")}
     meta = {"layout": LAYOUT, "dtype": str(kind), "examples": len(lengths), "tokens": count, "sizes": sizes}

@@ -236,3 +236,11 @@ def test_the_tokens_of_a_large_vocabulary_are_written_as_they_come(tmp_path: Pat
     assert not (tmp_path / "wide" / "tokens.wide").exists()
     narrow, _ = tokens.cached_tokens(tmp_path / "narrow", lambda: iter(examples[:1]))
     assert str(narrow.ids.dtype) == "uint16"
+
+
+def test_where_no_example_is_left_the_reason_is_said_and_no_disk_is_blamed(tmp_path: Path) -> None:
+    from trainer.data import tokens
+
+    with pytest.raises(TrainerError, match=r"no example is left: each is longer than tokens_per_row"):
+        tokens.cached_tokens(tmp_path / "none", lambda: iter(()))
+    assert list(tmp_path.iterdir()) == []
