@@ -32,7 +32,8 @@ class Block(NamedTuple):
     @functools.cache  # noqa: B019 - blocks are those of the bundled files, and live as long as the program
     def texts(self, *keys: str) -> tuple[str, ...]:
         """All texts that these keys hold, a single one or a list of them."""
-        found = re.findall(rf"^(?:{'|'.join(keys)}) = (\[(?:[^\]\"]|\"[^\"]*\")*\]|\"[^\"\n]*\")", self.text, re.MULTILINE)
+        value = r"(\[(?:[^\]\"]|\"[^\"]*\")*\]|\"[^\"\n]*\")"
+        found = re.findall(rf"^(?:{'|'.join(keys)}) = {value}", self.text, re.MULTILINE)
         return tuple(text for value in found for text in re.findall(r'"([^"]*)"', value))
 
 
