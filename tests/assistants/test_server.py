@@ -22,8 +22,6 @@ from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client  # 
 from tests.change.conftest import make_world, write_target  # noqa: E402
 from tests.models.test_architecture import PUBLISHED  # noqa: E402
 
-pytestmark = pytest.mark.slow
-
 PASTED = "PyTorch version: 2.4.0+cpu\nIs debug build: False\nCUDA used to build PyTorch: None\nOS: Ubuntu 22.04\n"
 
 
@@ -202,6 +200,7 @@ def test_two_calls_at_once(tmp_path: Path, empty: Path) -> None:
     talk(conversation)
 
 
+@pytest.mark.slow
 def test_a_call_that_is_cancelled_ends_its_processes(tmp_path: Path) -> None:
     async def conversation() -> None:
         told: list[str] = []
@@ -228,6 +227,7 @@ def test_a_call_that_is_cancelled_ends_its_processes(tmp_path: Path) -> None:
     talk(conversation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["closed", "SIGTERM", "SIGKILL"])
 def test_nothing_is_left_of_a_server_that_ends_in_the_middle_of_a_call(tmp_path: Path, ending: str) -> None:
     async def conversation() -> None:
@@ -259,6 +259,7 @@ def test_nothing_is_left_of_a_server_that_ends_in_the_middle_of_a_call(tmp_path:
     talk(conversation)
 
 
+@pytest.mark.slow
 def test_a_limit_ends_a_training(tmp_path: Path) -> None:
     async def conversation() -> None:
         async with client(tmp_path) as session:

@@ -68,6 +68,7 @@ def test_a_rank_that_never_comes_is_named_within_the_limit() -> None:
     assert (first.code, second.code) == (3, 3)
 
 
+@pytest.mark.slow
 def test_a_rank_that_hangs_is_named(tmp_path: Path) -> None:
     """It stops when it has imported torch and told its facts, before the all-reduce: the others name it."""
     port = free_port()
@@ -106,6 +107,7 @@ def test_a_rank_that_dies_is_named() -> None:
     assert found(told)["missing"] == [1]
 
 
+@pytest.mark.slow
 def test_without_rank_0_the_others_say_so() -> None:
     outcome = start(1, 2, free_port(), "--wait", "5").wait()
     assert outcome.code == 3
