@@ -2,7 +2,7 @@
 
 Each run is a process of its own, with a model of random weights made from a configuration, two steps and a checkpoint;
 its peak is the kernel's count of resident memory. The record, `recorded/memory.json`, is what
-`tests/models/test_measured.py` holds the doctor's estimate against.
+`tests/models/test_memory.py` holds the doctor's estimate against.
 """
 
 from __future__ import annotations
