@@ -32,7 +32,7 @@ def answer(tool: AssistantTool, outcome: Outcome, *, changes: bool) -> ToolAnswe
     except ValueError:
         return refusal(outcome)
     if "error" in found:  # any command's failure under --format json, whatever its own schema
-        return _refused(found["error"])
+        return refusal(outcome)
     document, was_cut = fit_to_size(found)
     text = _text(tool, document, changes=changes)
     return ToolAnswer(text=fitted_text(text) + (CUT if was_cut else ""), document=document)
@@ -43,12 +43,6 @@ def refusal(outcome: Outcome) -> ToolAnswer:
     lines = [line for line in outcome.err.splitlines() if not line.startswith("... ")]
     text = "\n".join(lines[-40:]).strip()
     return ToolAnswer(text=fitted_text(text or f"envdoctor: {outcome.ending}"), error=True)
-
-
-def _refused(error: dict[str, Any]) -> ToolAnswer:
-    place = ", ".join(error[key] for key in ("file", "where") if error.get(key))
-    text = f"{place}: {error['message']}" if place else error["message"]
-    return ToolAnswer(text=fitted_text("\n".join(filter(None, (text, error.get("remedy"))))), error=True)
 
 
 def _text(tool: AssistantTool, document: dict[str, Any], *, changes: bool) -> str:
