@@ -29,6 +29,7 @@ NO_KERNEL = frozenset(
     "record_stream is_pinned _local_scalar_dense is_same_size".split()
 )
 SMALL = 4 << 20  # bytes: what moves less takes as long as any kernel takes
+THIN = 150  # operations for each byte: a product of fewer takes as long as its bytes do, on every chip of `counted`
 WAITING = "step"  # the phase in which nothing may wait
 
 
@@ -41,8 +42,8 @@ class Step:
     """One step. operators: calls that reach the device; kernels: of them, launches (views and empty tensors launch
     none); bytes: read and written by kernels; flops: of products and attention. by_kind: kernels by their name.
 
-    other_bytes: of kernels that are no products and no attention; small: how many of those move less than SMALL bytes,
-    which are left out of other_bytes; attention: of the flops.
+    other_bytes: of kernels that are no products and no attention, and of thin products (an adapter's); small: how many
+    of those move less than SMALL bytes, which are left out of other_bytes; attention: of the flops.
 
     copies: between host and device; collectives: bytes by operation. peak, live: bytes, at most and after it; events,
     storages: alive after it.
@@ -198,13 +199,20 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         elif func._overloadpacket in flop_registry:
             causal = _argument(func, "is_causal", args, kwargs)
             found = flop_registry[func._overloadpacket](*args, **kwargs, out_val=out) / (2 if causal else 1)
+        elif name == "addmm_":
+            found = 2.0 * args[0].numel() * args[1].shape[-1]
         else:
-            small = size < SMALL * count
-            self.now.small += count if small else 0
-            self.now.other_bytes += 0 if small else size
+            self._moved(size, count)
             return
+        if found < THIN * size:
+            self._moved(size, count)
         self.now.flops += found
         self.now.attention += found if "attention" in name or "varlen" in name else 0.0
+
+    def _moved(self, size: int, count: int) -> None:
+        small = size < SMALL * count
+        self.now.small += count if small else 0
+        self.now.other_bytes += 0 if small else size
 
 
 def _argument(func: Any, name: str, args: Any, kwargs: Any) -> Any:

@@ -154,6 +154,9 @@ class AdapterOptions:
         False, "DoRA: adapters and a trained length of each row of the weights; vLLM takes it merged only", rare=True
     )
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
+    lora_fused: bool = option(
+        True, "a layer and its adapter in one node, in fewer passes over memory; off: as peft has them", rare=True
+    )  # fmt: skip
     quantize: str = option(
         "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",
         ("none", "8bit", "4bit"),
