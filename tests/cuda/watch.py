@@ -28,6 +28,9 @@ NO_KERNEL = frozenset(
     "_unsafe_view empty empty_like empty_strided new_empty new_empty_strided lift lift_fresh detach_ set_ resize_ "
     "record_stream is_pinned _local_scalar_dense is_same_size".split()
 )
+# Operators that touch some places of their first tensor; into the last two a tensor is put.
+TAKEN = ("gather", "index", "embedding", "index_select")
+CHOSEN = (*TAKEN, "scatter_", "index_put_")
 SMALL = 4 << 20  # bytes: what moves less takes as long as any kernel takes
 THIN = 150  # operations for each byte: a product of fewer takes as long as its bytes do, on every chip of `counted`
 WAITING = "step"  # the phase in which nothing may wait
@@ -183,7 +186,9 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
             elif source.numel() and (blocking or not getattr(source, "is_page_locked", False)):
                 self.waited("copying from pageable memory" if not blocking else "a blocking copy to the device")
             return
-        size = sum(tensor.numel() * tensor.element_size() for tensor in (*given, *made))
+        size = sum(map(_bytes, (*given, *made)))
+        if name in CHOSEN:  # of the first tensor, as much as is taken out of it or put into it
+            size = sum(map(_bytes, given[1:])) + (2 * _bytes(made[0]) if name in TAKEN else _bytes(given[-1]))
         if func.namespace in ("c10d", "_c10d_functional"):
             self.now.collectives[name] = self.now.collectives.get(name, 0) + size
             return
@@ -213,6 +218,10 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         small = size < SMALL * count
         self.now.small += count if small else 0
         self.now.other_bytes += 0 if small else size
+
+
+def _bytes(tensor: Any) -> int:
+    return int(tensor.numel() * tensor.element_size())
 
 
 def _argument(func: Any, name: str, args: Any, kwargs: Any) -> Any:
