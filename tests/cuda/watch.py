@@ -41,6 +41,19 @@ class HostSync(RuntimeError):
 
 
 @dataclass
+class Sent:
+    """A collective: bytes of its largest tensor, and what the device was given to do before it, as in `Step`."""
+
+    name: str
+    size: int
+    kernels: int
+    flops: float
+    attention: float
+    other_bytes: float
+    small: int
+
+
+@dataclass
 class Step:
     """One step. operators: calls that reach the device; kernels: of them, launches (views and empty tensors launch
     none); bytes: read and written by kernels; flops: of products and attention. by_kind: kernels by their name.
@@ -48,8 +61,8 @@ class Step:
     other_bytes: of kernels that are no products and no attention, and of thin products (an adapter's); small: how many
     of those move less than SMALL bytes, which are left out of other_bytes; attention: of the flops.
 
-    copies: between host and device; collectives: bytes by operation. peak, live: bytes, at most and after it; events,
-    storages: alive after it.
+    copies: between host and device; collectives: bytes by operation. sent: each collective, in their order. peak, live:
+    bytes, at most and after it; events, storages: alive after it.
     """
 
     operators: int = 0
@@ -66,6 +79,7 @@ class Step:
     storages: int = 0
     by_kind: dict[str, int] = field(default_factory=dict)
     collectives: dict[str, int] = field(default_factory=dict)
+    sent: list[Sent] = field(default_factory=list)
 
 
 @dataclass
@@ -190,7 +204,10 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         if name in CHOSEN:  # of the first tensor, as much as is taken out of it or put into it
             size = sum(map(_bytes, given[1:])) + (2 * _bytes(made[0]) if name in TAKEN else _bytes(given[-1]))
         if func.namespace in ("c10d", "_c10d_functional"):
-            self.now.collectives[name] = self.now.collectives.get(name, 0) + size
+            now = self.now
+            now.collectives[name] = now.collectives.get(name, 0) + size
+            work = (now.kernels, now.flops, now.attention, now.other_bytes, now.small)
+            now.sent.append(Sent(name, max(map(_bytes, given), default=0), *work))
             return
         self.now.operators += 1
         if func.is_view or name in NO_KERNEL:
