@@ -118,7 +118,7 @@ def several() -> list[SetUp]:
     plain: dict[str, Any] = {"precision": "bfloat16", "attention": "varlen"}
     kinds: list[tuple[str, dict[str, Any]]] = [
         ("sft", {}), ("sft", {"accumulate": 2}), ("sft", {"lora_rank": 8}), ("sft", {"recompute": "full"}),
-        ("sft", {"precision": "float16"}), ("pretrain", {"examples_per_batch": 2}),
+        ("sft", {"precision": "float16"}), ("pretrain", {"examples_per_batch": 2}), ("gritlm", {}),
     ]  # fmt: skip
     first = [
         SetUp(task, {**plain, **values, "parallel": parallel}, world=8)
