@@ -112,6 +112,10 @@ class ComputeOptions:
         "auto", "number format of the states between the products: auto is theirs on a GPU in bfloat16",
         ("auto", "float32"), rare=True,
     )  # fmt: skip
+    float8: str = option(
+        "off", "products of wide layers in 8 bits, each row scaled by itself; needs torchao and an H100 or newer",
+        ("off", "rowwise"), rare=True,
+    )  # fmt: skip
     loss_chunk: int = option(
         0, "MiB of logits at once, counted as float32", least=0, rare=True, result=False,
         shown="by the free memory of a GPU: 2048 down to 256",

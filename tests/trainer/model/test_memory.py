@@ -96,7 +96,8 @@ def status(name):
     with open("/proc/self/status") as stream:
         return next(int(line.split()[1]) * 1024 for line in stream if line.startswith(name))
 
-settings = from_mapping({**values, "threads": 1, "device": "cpu", "precision": "float32"}, "test")
+settings = from_mapping(
+    {**values, "threads": 1, "device": "cpu", "precision": "float32", "learning_rate": 1e-3}, "test")
 import transformers.models.llama.modeling_llama
 torch.mm(torch.ones(64, 64), torch.ones(64, 64))  # the libraries' own workspace
 with open("/proc/self/clear_refs", "w") as stream:
