@@ -159,7 +159,8 @@ class AdapterOptions:
     )
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
     lora_fused: bool = option(
-        True, "a layer and its adapter in one node, in fewer passes over memory; off: as peft has them", rare=True
+        True, "a layer and its adapter in one node, in fewer passes over memory; off: as peft has them", rare=True,
+        result=False,
     )  # fmt: skip
     quantize: str = option(
         "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",
