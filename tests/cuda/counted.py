@@ -92,7 +92,7 @@ def layers(environment: environments.Environment, names: Sequence[str]) -> dict[
     with tempfile.TemporaryDirectory() as folder:
         own = {"TRITON_CACHE_DIR": f"{folder}/t", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/i"}
         done = subprocess.run(
-            ["nice", str(environment.python), "-m", "tests.cuda.compiled", *words.values()], cwd=ROOT, text=True,
+            [str(environment.python), "-m", "tests.cuda.compiled", *words.values()], cwd=ROOT, text=True,
             env={**environment.variables(ROOT), **own}, capture_output=True, timeout=1800, check=False,
         )  # fmt: skip
     if done.returncode:
