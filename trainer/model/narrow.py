@@ -36,7 +36,7 @@ def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
     try:
         with kernels.turning(model) as turned:
             how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
-            how += ", positions turned in three" if turned else ""
+            how += ", positions are turned in three kernels" if turned else ""
             yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {how}")
     finally:
         hook.remove()
