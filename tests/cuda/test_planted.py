@@ -30,7 +30,7 @@ def test_a_number_read_in_the_loss(elsewhere: Any, tmp_path: Path) -> None:
     line = "step_loss = step_loss + loss.detach()"
     answer = elsewhere(copy_with(tmp_path, line, "step_loss = step_loss + loss.item()")).run(PLAIN)
     assert answer["error"]["type"] == "HostSync"
-    assert "reading a number in step 0, in loop._accumulate" in answer["error"]["text"]
+    assert "reading a number in step 0, in loop.gradients" in answer["error"]["text"]
 
 
 def test_a_copy_that_waits(elsewhere: Any, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_batches_that_are_not_page_locked(elsewhere: Any, tmp_path: Path) -> Non
 def test_a_wait_for_the_whole_device(elsewhere: Any, tmp_path: Path) -> None:
     line = "step_loss = step_loss + loss.detach()"
     answer = elsewhere(copy_with(tmp_path, line, line + "; torch.cuda.synchronize()")).run(PLAIN)
-    assert "cuda.synchronize in step 0, in loop._accumulate" in answer["error"]["text"]
+    assert "cuda.synchronize in step 0, in loop.gradients" in answer["error"]["text"]
 
 
 def test_an_optimizer_that_looks_at_the_gradient(run: Any) -> None:
