@@ -52,8 +52,6 @@ WORDS = [("on", True), ("yes", True), ("False", False), ("off", False), ("no", F
 
 
 @pytest.mark.parametrize(("word", "value"), WORDS)
-    ("word", "value"), [("on", True), ("yes", True), ("False", False), ("off", False), ("no", False)]
-)
 def test_a_switch_takes_the_words_people_write(word: str, value: bool) -> None:
     assert from_mapping({"packing": word}, "test").packing is value
 
