@@ -29,6 +29,7 @@ class Training:
     tokens: int  # of one micro-batch
     accumulate: int
     lora_rank: int
+    moments: Literal["float32", "8bit"]
     trained_share: float
 
 

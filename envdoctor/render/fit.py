@@ -49,6 +49,7 @@ def document(fit: Fit) -> dict[str, Any]:
             "tokens": fit.job.tokens,
             "accumulate": fit.job.accumulate,
             "lora_rank": fit.job.rank,
+            "moments": fit.job.moments,
             "trained_share": fit.job.trained,
         },
         "target": fit.asked.target if fit.asked else None,
@@ -110,6 +111,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if rank and some is not None:
         share += f": {short(some)} trained"
     more = f", {job['accumulate']} micro-batches a step" if job["accumulate"] > 1 else ""
+    more += ", AdamW's moments in 8 bits" if job["moments"] == "8bit" else ""
     yield f"{job['task']}, {share}, {job['tokens']:,} tokens at once{more}"
     if held and model["family"] and abs(held / count - 1) > 0.005:
         yield f"Its files hold {short(held)}: the config and the files disagree."

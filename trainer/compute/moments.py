@@ -15,17 +15,8 @@ from trainer.settings import Settings
 
 INSTALL = "pip install bitsandbytes"
 SMALLEST = 4096  # values of a tensor that is worth 8 bits; bitsandbytes' default
-BLOCK = 256  # values that share a scale (a float32), as bitsandbytes has it
 # What is kept for a checkpoint; the tables of values (qmap1, qmap2) are the same for all, and made anew.
 KEPT = ("state1", "state2", "absmax1", "absmax2")
-
-
-def bytes_of(narrow: float, others: float, kind: str) -> float:
-    """Bytes of the moments of so many trained weights that are `is_narrow`, and of others.
-
-    kind: a value of the option `moments`.
-    """
-    return 8.0 * others + (8.0 if kind == "float32" else 2.0 + 8.0 / BLOCK) * narrow
 
 
 def is_matrix(name: str, parameter: Any) -> bool:

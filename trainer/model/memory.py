@@ -18,7 +18,7 @@ from trainer.compute import moments, randomness, sharding
 from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
 from trainer.model.build import Trainee, layers_of
-from trainer.model.peak import MARGIN, RUNGS, Footprint
+from trainer.model.peak import MARGIN, RUNGS, Footprint, bytes_of_moments
 from trainer.report import Choice
 
 CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
@@ -94,7 +94,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moment
     inside, outside, entry = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
-        moments=moments.bytes_of(narrow, others, kind_of_moments) / shards,
+        moments=bytes_of_moments(narrow, others, kind_of_moments) / shards,
         gradients=(4.0 + 4.0 * copies) * trained / shards,
         casts=casts,
         layers=len(layers_of(model)),
