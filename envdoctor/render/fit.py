@@ -53,6 +53,10 @@ def document(fit: Fit) -> dict[str, Any]:
             "trained_share": fit.job.trained,
         },
         "target": fit.asked.target if fit.asked else None,
+        "alternatives": [
+            {"options": other.options, "recompute": other.memory.rung, "bytes": other.memory.total}
+            for other in fit.alternatives
+        ],
         "places": [_place(place) for place in fit.places],
         "cheapest": [place.target for place in fit.cheapest],
     }
@@ -119,6 +123,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if asked is not None:
         yield ""
         yield from _asked(asked)
+        if others := [f"{other['options']} ({_gb(other['bytes'])} GB)" for other in document["alternatives"]]:
+            yield ""
+            yield from textwrap.wrap("What would fit: " + ", ".join(others), WIDTH)
     yield ""
     yield from _table(document["places"])
     yield from _cheapest(document)
