@@ -60,8 +60,8 @@ def test_an_optimizer_that_looks_at_the_gradient(run: Any) -> None:
 
 
 def test_one_kernel_more(elsewhere: Any, run: Any, tmp_path: Path) -> None:
-    line = "hidden = trainee.hidden(batch)[batch.positions]"
-    answer = elsewhere(copy_with(tmp_path, line, line.replace("(batch)[", "(batch).clone()["))).run(PLAIN)
+    line = "return token_loss(hidden, trainee.head"
+    answer = elsewhere(copy_with(tmp_path, line, line.replace("hidden", "hidden.clone()"))).run(PLAIN)
     more = {name: count - run(PLAIN)["steps"][-1]["by_kind"].get(name, 0)
             for name, count in answer["steps"][-1]["by_kind"].items()}  # fmt: skip
     assert {name: count for name, count in more.items() if count} == {"clone": 1}
