@@ -6,6 +6,7 @@ A person's own prose is left out unless it reads like a message, so that rules o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
@@ -37,7 +38,8 @@ _MESSAGE = re.compile(
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
-    r"|died due to|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
+    r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
+    r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -78,6 +80,19 @@ _COMPLAINT = re.compile(
     r"\b(?:stuck|hangs?|hung|freez(?:es|ing)|frozen|deadlock\w{0,3}|crash(?:es|ed|ing)?|segfaults?)\b", re.IGNORECASE
 )
 """A person's own word for a failure without a message."""
+_PROGRAM = re.compile(
+    r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named|Traceback \(most|\berror\b \w*\d|\bassert"
+)
+"""A program's own error."""
+_TROUBLE = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|cannot|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t|did ?n[o']t|broken?"
+    r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?)\b",
+    re.IGNORECASE,
+)
+"""A person's word for a failure, in a heading or a first line, where nothing else is said."""
+_TEMPLATE = re.compile(
+    r"\W{0,8}(?:describe|description|steps|expected|actual|bug report|your issue|checklist|search)\b", re.IGNORECASE
+)
 _RETOLD = re.compile(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
@@ -85,6 +100,7 @@ _RETOLD = re.compile(
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""
+_PROSE = re.compile(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
 _FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
 _SLOW = re.compile(
@@ -108,6 +124,11 @@ def _raised_in(text: str, before: str) -> str:
     return before if found is None else found["name"] or ""
 
 
+def _is_heading(text: str, number: int) -> bool:
+    """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
+    return (number == 0 or text.startswith("#")) and len(text.split()) > 3 and not _TEMPLATE.match(text)
+
+
 def read(page: Page, draft: Draft) -> None:
     """Fill ``messages`` and ``remarks`` with what is left; must run last."""
     previous = -2
@@ -126,7 +147,9 @@ def read(page: Page, draft: Draft) -> None:
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
             draft.message(retold["said"])
-        if own and _COMPLAINT.search(text):
+        if _COMPLAINT.search(text) and (own or _is_heading(text, number)):
+            draft.remark("complaint", text)
+        elif _is_heading(text, number) and _TROUBLE.search(text) and "?" not in text:
             draft.remark("complaint", text)
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
@@ -159,10 +182,10 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark(*found)
     if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
         draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
-    for _, text in page.left():
-        if not _OWN_WORDS.match(text) or "?" not in text:
-            for said in in_the_tools_words(text):
-                draft.message(said)
+    alone = not any(_PROGRAM.search(text) for text in draft.messages)
+    for sentence in _sentences(page):
+        for said in in_the_tools_words(sentence, alone=alone):
+            draft.message(said)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if kernel_of and len(page.lines) - since <= 8:
@@ -172,6 +195,20 @@ def read(page: Page, draft: Draft) -> None:
     for message in tuple(draft.messages):
         _facts(message, draft)
     _built_for(page, draft)
+
+
+def _sentences(page: Page) -> Iterator[str]:
+    """What may retell a message: lines that nobody took, sentences that a reader took for its own, and of a person's
+    own words all but what is asked."""
+    left = {number for number, _ in page.left()}
+    for number, line in enumerate(page.lines):
+        text = line.strip()
+        if number not in left and not _PROSE.match(text):
+            continue
+        if "?" in text and (_OWN_WORDS.match(text) or text.startswith("#")):
+            yield from (part for part in re.split(r"(?<=[.!?]) ", text) if not part.endswith("?"))
+        else:
+            yield text
 
 
 def _attribute(draft: Draft, module: str) -> None:
