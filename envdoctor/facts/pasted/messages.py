@@ -39,7 +39,7 @@ _MESSAGE = re.compile(
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
-    r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
+    r"|项识别为|不是内部或外部命令|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -86,7 +86,7 @@ _PROGRAM = re.compile(
 """A program's own error."""
 _TROUBLE = re.compile(
     r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|cannot|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t|did ?n[o']t|broken?"
-    r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?)\b",
+    r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?|not (?:found|match)|mismatch)\b",
     re.IGNORECASE,
 )
 """A person's word for a failure, in a heading or a first line, where nothing else is said."""
@@ -149,7 +149,7 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(retold["said"])
         if _COMPLAINT.search(text) and (own or _is_heading(text, number)):
             draft.remark("complaint", text)
-        elif _is_heading(text, number) and _TROUBLE.search(text) and "?" not in text:
+        elif (own or _is_heading(text, number)) and _TROUBLE.search(text) and "?" not in text:
             draft.remark("complaint", text)
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"

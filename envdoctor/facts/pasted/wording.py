@@ -177,7 +177,7 @@ _ALONE = (
     ),
     _row(
         r"(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed|mamba[-_]ssm|apex"
-        r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,20}(?:fail|error|stuck|hang|(?:takes?|took) (?:hours|forever))",
+        r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,60}\b(?:fail|error|stuck|hang|(?:takes?|took) (?:hours|forever))",
         r"Failed building wheel for \1",
     ),
     _row(
