@@ -126,7 +126,7 @@ def _raised_in(text: str, before: str) -> str:
 
 def _is_heading(text: str, number: int) -> bool:
     """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
-    return (number == 0 or text.startswith("#")) and len(text.split()) > 3 and not _TEMPLATE.match(text)
+    return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
 
 
 def read(page: Page, draft: Draft) -> None:

@@ -16,7 +16,7 @@ def _row(said: str, words: str) -> tuple[re.Pattern[str], str]:
 
 _ROWS = (
     _row(
-        r"bus error|(?:out of|too little|insufficient|not enough) (?:shared memory|shm)\b"
+        r"bus error|\bSIGBUS\b|exitcode {0,3}: ?-7\b|(?:out of|too little|insufficient|not enough) (?:shared memory|shm)\b"
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
     ),
