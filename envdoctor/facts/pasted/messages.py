@@ -39,7 +39,9 @@ _MESSAGE = re.compile(
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
-    r"|项识别为|不是内部或外部命令|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
+    r"|项识别为|不是内部或外部命令"
+    r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
+    r"|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -67,7 +69,8 @@ _EXCEPTION = re.compile(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exceptio
 
 
 _USED = re.compile(
-    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan|mamba_ssm|deepspeed|apex"
+    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan"
+    r"|mamba_ssm|deepspeed|apex"
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
@@ -81,11 +84,13 @@ _COMPLAINT = re.compile(
 )
 """A person's own word for a failure without a message."""
 _PROGRAM = re.compile(
-    r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named|Traceback \(most|\berror\b \w*\d|\bassert"
+    r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named"
+    r"|Traceback \(most|\berror\b \w*\d|\bassert"
 )
 """A program's own error."""
 _TROUBLE = re.compile(
-    r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|cannot|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t|did ?n[o']t|broken?"
+    r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|can ?not|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t"
+    r"|did ?n[o']t|broken?"
     r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?|not (?:found|match)|mismatch)\b",
     re.IGNORECASE,
 )
@@ -101,6 +106,8 @@ _RETOLD = re.compile(
 )
 """A person's own sentence that retells what the program said."""
 _PROSE = re.compile(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
+_QUOTED = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
+"""A program's exception within a person's own sentence."""
 _FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
 _SLOW = re.compile(
@@ -129,6 +136,10 @@ def _is_heading(text: str, number: int) -> bool:
     return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
 
 
+def _complains(text: str) -> bool:
+    return bool(_COMPLAINT.search(text) or ("?" not in text and _TROUBLE.search(text)))
+
+
 def read(page: Page, draft: Draft) -> None:
     """Fill ``messages`` and ``remarks`` with what is left; must run last."""
     previous = -2
@@ -147,9 +158,9 @@ def read(page: Page, draft: Draft) -> None:
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
             draft.message(retold["said"])
-        if _COMPLAINT.search(text) and (own or _is_heading(text, number)):
-            draft.remark("complaint", text)
-        elif (own or _is_heading(text, number)) and _TROUBLE.search(text) and "?" not in text:
+        elif own and (quoted := _QUOTED.search(text)):
+            draft.message(quoted[0])
+        if (own or _is_heading(text, number)) and _complains(text):
             draft.remark("complaint", text)
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"

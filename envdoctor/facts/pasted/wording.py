@@ -16,7 +16,8 @@ def _row(said: str, words: str) -> tuple[re.Pattern[str], str]:
 
 _ROWS = (
     _row(
-        r"bus error|\bSIGBUS\b|exitcode {0,3}: ?-7\b|(?:out of|too little|insufficient|not enough) (?:shared memory|shm)\b"
+        r"bus error|\bSIGBUS\b|exitcode {0,3}: ?-7\b|(?:out of|too little|insufficient|not enough) (?:shared memory"
+        r"|shm)\b"
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
     ),
@@ -46,7 +47,8 @@ _ROWS = (
     ),
     _row(r"driver .{0,30}\btoo old\b", "The NVIDIA driver on your system is too old"),
     _row(
-        r"cudnn\b\D{0,30}(?:loaded|found|run-?time|present)\D{0,20}([\d.]*\d).{0,40}(?:built|compiled)\D{0,20}([\d.]*\d)",
+        r"cudnn\b\D{0,30}(?:loaded|found|run-?time|present)\D{0,20}([\d.]*\d).{0,40}(?:built"
+        r"|compiled)\D{0,20}([\d.]*\d)",
         r"cuDNN version incompatibility: compiled against \2 but found runtime version \1",
     ),
     _row(
@@ -135,14 +137,17 @@ _ALONE = (
         r"(?:n[o']t|\bnot|\bnever|\bno longer|fails? to|unable to) (?:\w+ ){0,2}"
         r"(?:detect|see|find|recogni[sz]e|pick(?:ing)? up)(?:s|ing)? (?:\w+ ){0,3}(?:gpu|cuda\b|graphics card)"
         r"|\b(?:gpus?|cuda|graphics card) (?:is |was |are )?(?:not|never) (?:being )?"
-        r"(?:detected|found|recogni[sz]ed|available|visible|working)\b(?! (?:in|on) (?:the )?(?:path|index|system path))"
-        r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
+        r"(?:detected|found|recogni[sz]ed|available|visible|working)\b(?! (?:in|on) (?:the )?(?:path|index"
+        r"|system path))"
+        r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
+        r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
         r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu",
         "torch.cuda.is_available() is False",
     ),
     _row(
-        r"\b(?:docker|containers?|pod)\b.{0,60}(?:n[o']t|\bnot|\bno|without|unable to)\b (?:\w+ ){0,3}(?:gpus?\b|cuda|nvidia)"
+        r"\b(?:docker|containers?|pod)\b.{0,60}(?:n[o']t|\bnot|\bno|without|unable to)\b (?:\w+ ){0,3}(?:gpus?\b"
+        r"|cuda|nvidia)"
         r"|nvidia-smi\b.{0,20}works?\b.{0,40}\b(?:but|and) not .{0,20}(?:container|docker)"
         r"|nvidia-smi\b.{0,40}(?:n[o']t|\bnot|fails) .{0,20}(?:in|inside) .{0,16}(?:container|docker)",
         "torch.cuda.is_available() is False in the container",
@@ -171,13 +176,17 @@ _ALONE = (
         "the process gets Killed",
     ),
     _row(
-        r"(?:ca(?:n'?t|n ?not)|unable to|fail\w*|error|trouble|problem|stuck|hang\w*|impossible)\b.{0,30}(?:install|build|compil)\w*"
-        r".{0,20}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed|mamba[-_]ssm|apex|causal[-_]conv1d|detectron2|sageattention|vllm)\b",
+        r"(?:ca(?:n'?t|n ?not)|unable to|fail\w*|error|trouble|problem|stuck|hang\w*|impossible)\b.{0,30}(?:install"
+        r"|build|compil)\w*"
+        r".{0,20}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed|mamba[-_]ssm|apex|causal[-_]conv1d|detectron2"
+        r"|sageattention|vllm)\b",
         r"Failed building wheel for \1",
     ),
     _row(
-        r"(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed|mamba[-_]ssm|apex"
-        r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,60}\b(?:fail|error|stuck|hang|(?:takes?|took) (?:hours|forever))",
+        r"(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed"
+        r"|mamba[-_]ssm|apex"
+        r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,60}\b(?:fail|error|stuck|hang|(?:takes?"
+        r"|took) (?:hours|forever))",
         r"Failed building wheel for \1",
     ),
     _row(
@@ -195,7 +204,8 @@ _ALONE = (
         "bf16 precision was requested but not available on this GPU",
     ),
     _row(
-        r"flash[ -_]?att\w{1,8} (?:2 )?(?:is )?not supported (?:on|by|for) .{0,20}\b(?:T4|V100|P100|20[678]0|turing|volta)\b",
+        r"flash[ -_]?att\w{1,8} (?:2 )?(?:is )?not supported (?:on|by|for) .{0,20}\b(?:T4|V100|P100|20[678]0|turing"
+        r"|volta)\b",
         "FlashAttention only supports Ampere GPUs or newer",
     ),
     _row(

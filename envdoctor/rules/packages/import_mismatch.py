@@ -15,7 +15,14 @@ _LINES = (
     Pattern(r"No module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
     Pattern(r"\b(?P<module>[A-Za-z_]\w{0,80})\S{0,80} got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
-_NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml", "google": "protobuf"}
+_NAMES = {
+    "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "pil": "pillow",
+    "yaml": "pyyaml",
+    "google": "protobuf",
+    "swift": "ms-swift",
+}
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
     "triton python apex llava transformers-modules src util utils model models tools lib core common modules config "
@@ -177,8 +184,8 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         first = ("uv venv --python 3.12 .venv",) if old else ()
     elif caller is None and version is None and f"module '{name}' has no" in line:
         text = (
-            f"See which file is imported (its __file__): a file or folder of that name in the folder you start in hides "
-            f"the package; if it is the package, take a release that has {what}."
+            "See which file is imported (its __file__): a file or folder of that name where you start hides the "
+            f"package; if it is the package, take a release that has {what}."
         )
     elif caller:
         text = (
