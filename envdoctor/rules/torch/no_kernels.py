@@ -20,7 +20,10 @@ _SAYS = (
     Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
     Pattern(r"no kernel image is available for execution on the device"),
     Pattern(
-        r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|(?<!Triton Error \[CUDA\]: )device kernel image is invalid"
+    Pattern(
+        r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
+        r"|(?<!Triton Error \[CUDA\]: )device kernel image is invalid"
+    ),
     ),
 )
 
