@@ -20,10 +20,8 @@ _SAYS = (
     Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
     Pattern(r"no kernel image is available for execution on the device"),
     Pattern(
-    Pattern(
         r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
         r"|(?<!Triton Error \[CUDA\]: )device kernel image is invalid"
-    ),
     ),
 )
 
