@@ -108,6 +108,7 @@ _RETOLD = re.compile(
 _PROSE = re.compile(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
 _QUOTED = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 """A program's exception within a person's own sentence."""
+_ASKS = re.compile(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
 _SLOW = re.compile(
@@ -136,10 +137,6 @@ def _is_heading(text: str, number: int) -> bool:
     return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
 
 
-def _complains(text: str) -> bool:
-    return bool(_COMPLAINT.search(text) or ("?" not in text and _TROUBLE.search(text)))
-
-
 def read(page: Page, draft: Draft) -> None:
     """Fill ``messages`` and ``remarks`` with what is left; must run last."""
     previous = -2
@@ -148,6 +145,7 @@ def read(page: Page, draft: Draft) -> None:
     kernel_of, since = "", 0
     stopped = False
     mentions: list[str] = []
+    trouble = ""
     for number, text in page.left():
         raised = _raised_in(text, raised)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
@@ -160,8 +158,15 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(retold["said"])
         elif own and (quoted := _QUOTED.search(text)):
             draft.message(quoted[0])
-        if (own or _is_heading(text, number)) and _complains(text):
+        if (own or _is_heading(text, number)) and _COMPLAINT.search(text):
             draft.remark("complaint", text)
+        elif (
+            (own or _is_heading(text, number))
+            and _TROUBLE.search(text)
+            and not _TEMPLATE.match(text)
+            and "?" not in text
+        ):
+            trouble = trouble or text
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
@@ -197,6 +202,8 @@ def read(page: Page, draft: Draft) -> None:
     for sentence in _sentences(page):
         for said in in_the_tools_words(sentence, alone=alone):
             draft.message(said)
+    if trouble and alone:
+        draft.remark("complaint", trouble)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if kernel_of and len(page.lines) - since <= 8:
@@ -216,7 +223,7 @@ def _sentences(page: Page) -> Iterator[str]:
         text = line.strip()
         if number not in left and not _PROSE.match(text):
             continue
-        if "?" in text and (_OWN_WORDS.match(text) or text.startswith("#")):
+        if "?" in text and (_OWN_WORDS.match(text) or text.startswith("#") or _ASKS.match(text)):
             yield from (part for part in re.split(r"(?<=[.!?]) ", text) if not part.endswith("?"))
         else:
             yield text

@@ -22,7 +22,8 @@ _SAYS = (
 )
 
 _EIGHT = Pattern(
-    r"(?:Could not (?:load|locate) (?:library )?)?\w*cudnn\w*_(?:infer|train)(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
+    r"(?!.{0,300}undefined)(?:Could not (?:load|locate) (?:library )?)?\w*cudnn\w*_(?:infer|train)"
+    r"(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
 )
 """Parts that only cuDNN 8 has."""
 
