@@ -22,7 +22,7 @@ _SAYS = (
 )
 
 _EIGHT = Pattern(
-    r"(?!.{0,300}undefined)(?:Could not (?:load|locate) (?:library )?)?\w*cudnn\w*_(?:infer|train)"
+    r"(?!.{0,300}undefined)(?:Could not (?:load|locate) (?:library )?)?\w{0,12}cudnn\w{0,24}_(?:infer|train)"
     r"(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
 )
 """Parts that only cuDNN 8 has."""
