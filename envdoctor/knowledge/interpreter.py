@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.facts.need import known
+from envdoctor.knowledge import versions
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.numbers import numbers
 
@@ -16,6 +17,20 @@ _SYSTEMS = {
     "macosx": ("posix", "darwin", "Darwin"),
 }
 _MACHINES = {"win-amd64": "AMD64", "win-arm64": "ARM64"}  # platform.machine() there; elsewhere it is the last word
+
+
+_FIRST_WHEELS = {
+    "numpy": (("3.9", "1.19.3"), ("3.10", "1.21.2"), ("3.11", "1.23.2"), ("3.12", "1.26.0"), ("3.13", "2.1.0")),
+    "numba": (("3.9", "0.53"), ("3.10", "0.55"), ("3.11", "0.57"), ("3.12", "0.59"), ("3.13", "0.61")),
+}
+"""The release with which each Python's first wheels came: https://numpy.org/doc/stable/release.html
+https://numba.readthedocs.io/en/stable/user/installing.html#version-support-information"""
+
+
+def newest_python(name: str, version: str) -> str | None:
+    """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
+    pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
+    return pythons[-1] if pythons else "3.8" if name in _FIRST_WHEELS and numbers(version) else None
 
 
 def interpreter_of(facts: Facts) -> Interpreter | None:

@@ -48,6 +48,8 @@ _ERROR = Pattern(
     r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"
     r"|[Ss]egmentation fault"
     r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"
+    r"|\berror (?:LNK|C)\d{4}\b|\b(?:nvcc|ptxas|cicc|LINK)(?:\.exe)?\s{0,3}:? ?(?:fatal|error)\b|: error: "
+    r"|TIME LIMIT|terminate called"
     r"|[Ff]ailed to (?:build|import)|fatal exception:|Watchdog caught|operations have failed or timed out"
 )
 _NO_ERROR = Pattern(

@@ -65,6 +65,12 @@ def home_of(name: str) -> str | None:
     return _homes().get(name)
 
 
+def distribution_of(module: str) -> str | None:
+    """The distribution that brings a module, where it is named otherwise ("cv2")."""
+    found = _TABLE.head["imports"].get(module.partition(".")[0])
+    return found if isinstance(found, str) else None
+
+
 def of_name(module: str, name: str) -> Iterator[Name]:
     """Rows about ``from module import name``, those of the very module first; a name is also sought in the package's
     other modules, since it is told of the place where somebody found it."""

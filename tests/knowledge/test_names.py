@@ -71,3 +71,9 @@ def test_modules_arguments_and_overrides() -> None:
     assert passed is not None
     assert passed.direction == "added"
     assert names.overridden_method("MyTrainer.compute_loss", "nothing") is None
+
+
+def test_a_module_s_distribution() -> None:
+    assert names.distribution_of("cv2") == "opencv-python-headless"
+    assert names.distribution_of("hydra.core") == "hydra-core"
+    assert names.distribution_of("torch") is None

@@ -6,6 +6,7 @@ A person's own prose is left out unless it reads like a message, so that rules o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
@@ -37,7 +38,10 @@ _MESSAGE = re.compile(
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
-    r"|died due to|compatible (?:GPU|graphics)|no 'device' argument|Symbol not found|detected 0 ",
+    r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
+    r"|项识别为|不是内部或外部命令"
+    r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
+    r"|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
 _OWN_WORDS = re.compile(
@@ -65,7 +69,8 @@ _EXCEPTION = re.compile(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exceptio
 
 
 _USED = re.compile(
-    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan|mamba_ssm|deepspeed|apex"
+    r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan"
+    r"|mamba_ssm|deepspeed|apex"
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
@@ -78,6 +83,21 @@ _COMPLAINT = re.compile(
     r"\b(?:stuck|hangs?|hung|freez(?:es|ing)|frozen|deadlock\w{0,3}|crash(?:es|ed|ing)?|segfaults?)\b", re.IGNORECASE
 )
 """A person's own word for a failure without a message."""
+_PROGRAM = re.compile(
+    r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named"
+    r"|Traceback \(most|\berror\b \w*\d|\bassert"
+)
+"""A program's own error."""
+_TROUBLE = re.compile(
+    r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|can ?not|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t"
+    r"|did ?n[o']t|broken?"
+    r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?|not (?:found|match)|mismatch)\b",
+    re.IGNORECASE,
+)
+"""A person's word for a failure, in a heading or a first line, where nothing else is said."""
+_TEMPLATE = re.compile(
+    r"\W{0,8}(?:describe|description|steps|expected|actual|bug report|your issue|checklist|search)\b", re.IGNORECASE
+)
 _RETOLD = re.compile(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
@@ -85,6 +105,10 @@ _RETOLD = re.compile(
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""
+_PROSE = re.compile(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
+_QUOTED = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
+"""A program's exception within a person's own sentence."""
+_ASKS = re.compile(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
 _SLOW = re.compile(
@@ -108,6 +132,11 @@ def _raised_in(text: str, before: str) -> str:
     return before if found is None else found["name"] or ""
 
 
+def _is_heading(text: str, number: int) -> bool:
+    """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
+    return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
+
+
 def read(page: Page, draft: Draft) -> None:
     """Fill ``messages`` and ``remarks`` with what is left; must run last."""
     previous = -2
@@ -116,6 +145,7 @@ def read(page: Page, draft: Draft) -> None:
     kernel_of, since = "", 0
     stopped = False
     mentions: list[str] = []
+    trouble = ""
     for number, text in page.left():
         raised = _raised_in(text, raised)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
@@ -126,8 +156,17 @@ def read(page: Page, draft: Draft) -> None:
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
             draft.message(retold["said"])
-        if own and _COMPLAINT.search(text):
+        elif own and (quoted := _QUOTED.search(text)):
+            draft.message(quoted[0])
+        if (own or _is_heading(text, number)) and _COMPLAINT.search(text):
             draft.remark("complaint", text)
+        elif (
+            (own or _is_heading(text, number))
+            and _TROUBLE.search(text)
+            and not _TEMPLATE.match(text)
+            and "?" not in text
+        ):
+            trouble = trouble or text
         if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
@@ -159,10 +198,12 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark(*found)
     if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
         draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
-    for _, text in page.left():
-        if not _OWN_WORDS.match(text) or "?" not in text:
-            for said in in_the_tools_words(text):
-                draft.message(said)
+    alone = not any(_PROGRAM.search(text) for text in draft.messages)
+    for sentence in _sentences(page):
+        for said in in_the_tools_words(sentence, alone=alone):
+            draft.message(said)
+    if trouble and alone:
+        draft.remark("complaint", trouble)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if kernel_of and len(page.lines) - since <= 8:
@@ -172,6 +213,20 @@ def read(page: Page, draft: Draft) -> None:
     for message in tuple(draft.messages):
         _facts(message, draft)
     _built_for(page, draft)
+
+
+def _sentences(page: Page) -> Iterator[str]:
+    """What may retell a message: lines that nobody took, sentences that a reader took for its own, and of a person's
+    own words all but what is asked."""
+    left = {number for number, _ in page.left()}
+    for number, line in enumerate(page.lines):
+        text = line.strip()
+        if number not in left and not _PROSE.match(text):
+            continue
+        if "?" in text and (_OWN_WORDS.match(text) or text.startswith("#") or _ASKS.match(text)):
+            yield from (part for part in re.split(r"(?<=[.!?]) ", text) if not part.endswith("?"))
+        else:
+            yield text
 
 
 def _attribute(draft: Draft, module: str) -> None:

@@ -88,8 +88,8 @@ def read(text: str) -> Facts:
             remedy="Paste only the report, not the whole log.",
         )
     sample = text[:65_536]
-    strange = sample.count("\x00") + sample.count("\ufffd")
-    if strange > max(4, len(sample) // 50):
+    # A console's words in another encoding are lost, and the rest of its text is still to be read
+    if sample.count("\x00") > max(4, len(sample) // 50) or sample.count("\ufffd") > max(4, len(sample) // 8):
         raise Trouble("this is not text", remedy=_REMEDY)
     lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))
     if len(lines) > LINES:

@@ -16,7 +16,8 @@ def _row(said: str, words: str) -> tuple[re.Pattern[str], str]:
 
 _ROWS = (
     _row(
-        r"bus error|(?:out of|too little|insufficient|not enough) (?:shared memory|shm)\b"
+        r"bus error|\bSIGBUS\b|exitcode {0,3}: ?-7\b|(?:out of|too little|insufficient|not enough) (?:shared memory"
+        r"|shm)\b"
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
     ),
@@ -46,7 +47,8 @@ _ROWS = (
     ),
     _row(r"driver .{0,30}\btoo old\b", "The NVIDIA driver on your system is too old"),
     _row(
-        r"cudnn\b\D{0,30}(?:loaded|found|run-?time|present)\D{0,20}([\d.]*\d).{0,40}(?:built|compiled)\D{0,20}([\d.]*\d)",
+        r"cudnn\b\D{0,30}(?:loaded|found|run-?time|present)\D{0,20}([\d.]*\d).{0,40}(?:built"
+        r"|compiled)\D{0,20}([\d.]*\d)",
         r"cuDNN version incompatibility: compiled against \2 but found runtime version \1",
     ),
     _row(
@@ -129,10 +131,98 @@ _ROWS = (
 )
 
 
-def in_the_tools_words(line: str) -> Iterator[str]:
-    """What a tool would have said, for each thing that the line says in its own way."""
-    for pattern, words in _ROWS:
+_ALONE = (
+    _row(
+        r"(?:torch|\bcuda\b|program|script|training|model|\bit)\b.{0,40}"
+        r"(?:n[o']t|\bnot|\bnever|\bno longer|fails? to|unable to) (?:\w+ ){0,2}"
+        r"(?:detect|see|find|recogni[sz]e|pick(?:ing)? up)(?:s|ing)? (?:\w+ ){0,3}(?:gpu|cuda\b|graphics card)"
+        r"|\b(?:gpus?|cuda|graphics card) (?:is |was |are )?(?:not|never) (?:being )?"
+        r"(?:detected|found|recogni[sz]ed|available|visible|working)\b(?! (?:in|on) (?:the )?(?:path|index"
+        r"|system path))"
+        r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
+        r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
+        r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
+        r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu",
+        "torch.cuda.is_available() is False",
+    ),
+    _row(
+        r"\b(?:docker|containers?|pod)\b.{0,60}(?:n[o']t|\bnot|\bno|without|unable to)\b (?:\w+ ){0,3}(?:gpus?\b"
+        r"|cuda|nvidia)"
+        r"|nvidia-smi\b.{0,20}works?\b.{0,40}\b(?:but|and) not .{0,20}(?:container|docker)"
+        r"|nvidia-smi\b.{0,40}(?:n[o']t|\bnot|fails) .{0,20}(?:in|inside) .{0,16}(?:container|docker)",
+        "torch.cuda.is_available() is False in the container",
+    ),
+    _row(
+        r"nvidia-smi (?:\w+ )?(?:does ?n[o']t|did ?n[o']t|stopped|no longer|not) (?:work|respond)\w*"
+        r"|(?:kernel|ubuntu|system|os|debian|driver) (?:update|upgrade)\b.{0,60}(?:nvidia|driver|gpu)\w*\b.{0,40}"
+        r"(?:stopped|no longer|n[o']t|not|broke)",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver",
+    ),
+    _row(
+        r"\b(?:rtx ?)?50[5-9]0(?: ?ti)?\b.{0,60}(?:not|n't) (?:yet )?(?:be )?(?:supported|compatible|work)"
+        r"|\b(?:not|n't|no) (?:yet )?(?:support\w*|compatib\w+)\b.{0,40}\b(?:rtx ?50[5-9]0|blackwell|sm_1[02]0)\b"
+        r"|\bsm_1[02]\d (?:is )?not (?:compatible|supported)|blackwell .{0,40}(?:not|n't) (?:yet )?(?:supported|work)",
+        "CUDA error: no kernel image is available for execution on the device",
+    ),
+    _row(
+        r"\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)|(?:gpu|cuda|vram|batch|training).{0,60}\bOOM\b"
+        r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
+        r"|(?:out of|not enough|insufficient) vram",
+        "CUDA out of memory",
+    ),
+    _row(
+        r"\b(?:system |cpu |host )?ram\b.{0,20}(?:keeps|grows|growing|increas|fills|is full|runs out)"
+        r"|\b(?:using|used) all available ram|kernel (?:appears to have )?died|kernel (?:crashed|restarting)",
+        "the process gets Killed",
+    ),
+    _row(
+        r"(?:ca(?:n'?t|n ?not)|unable to|fail\w*|error|trouble|problem|stuck|hang\w*|impossible)\b.{0,30}(?:install"
+        r"|build|compil)\w*"
+        r".{0,20}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed|mamba[-_]ssm|apex|causal[-_]conv1d|detectron2"
+        r"|sageattention|vllm)\b",
+        r"Failed building wheel for \1",
+    ),
+    _row(
+        r"(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed"
+        r"|mamba[-_]ssm|apex"
+        r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,60}\b(?:fail|error|stuck|hang|(?:takes?"
+        r"|took) (?:hours|forever))",
+        r"Failed building wheel for \1",
+    ),
+    _row(
+        r"(?:pip|uv|conda) (?:ca(?:n'?t|n ?not)|(?:could|does|did) ?n[o']t|(?:could|does|did) not) find (?:\w+ ){0,2}"
+        r"(torch|torchvision|torchaudio) ?v?([\d.]*\d)",
+        r"ERROR: No matching distribution found for \1==\2",
+    ),
+    _row(
+        r"(?:access denied|denied access|\b401\b|\b403\b|unauthori[sz]ed|forbidden|no access|\bgated\b).{0,60}"
+        r"(?:llama|gemma|mistral|flux|hugging ?face|\bhub\b|\brepo)",
+        "GatedRepoError: 403 Client Error",
+    ),
+    _row(
+        r"\b(?:bf16|bfloat16)\b (?:is |was )?not supported (?:on|by|for)|(?:n't|not) support (?:bf16|bfloat16)\b",
+        "bf16 precision was requested but not available on this GPU",
+    ),
+    _row(
+        r"flash[ -_]?att\w{1,8} (?:2 )?(?:is )?not supported (?:on|by|for) .{0,20}\b(?:T4|V100|P100|20[678]0|turing"
+        r"|volta)\b",
+        "FlashAttention only supports Ampere GPUs or newer",
+    ),
+    _row(
+        r"\bfp8 (?:is )?not supported (?:on|by|for)\b|(?:n't|not) support fp8\b",
+        "type fp8e4nv not supported in this architecture",
+    ),
+)
+"""What people say where no program's own words are there: too loose to stand beside them."""
+
+
+def in_the_tools_words(line: str, *, alone: bool) -> Iterator[str]:
+    """What a tool would have said, for each thing that the line says in its own way.
+
+    ``alone``: no program says anything in this report.
+    """
+    for pattern, words in (*_ROWS, *_ALONE) if alone else _ROWS:
         if found := pattern.search(line):
-            said = found.expand(words)
+            said = re.sub(r"flash[-_ ]?att\w*$", "flash-attn", found.expand(words), flags=re.IGNORECASE)
             if said.lower() not in line.lower():
                 yield f"{said} [{line}]"

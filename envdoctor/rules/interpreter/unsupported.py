@@ -2,6 +2,7 @@ import re
 
 from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import messages, versions
+from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.torch_builds import release_of
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, Target, finding, known, need, rule
@@ -34,6 +35,7 @@ _NOT_FOUND = Pattern(
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
     re.IGNORECASE,
 )
+_RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
 _OFFLINE = Pattern(r"connection|network|proxy|SSL|timed out|resolve", re.IGNORECASE)
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
@@ -70,7 +72,10 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     else:
         known_by_error = False
     if said is not None and (known_by_error or re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE)):
-        yield _finding(target, interpreter, said.string, "a Python that these packages support", proven=True)
+        python = _python_of(said.string)
+        yield _finding(
+            target, interpreter, said.string, "a Python that these packages support", proven=True, python=python
+        )
         return
     if missing is not None and (
         _nothing_built(missing) or _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or "")
@@ -128,6 +133,14 @@ def _python_for(name: str, wanted: str) -> str:
     release = release_of(version) if name == "torch" or torch == 0 else None
     last = versions.release(release.python[1]) if release else None
     return "3.12" if last is None or last[:2] >= (3, 12) else f"{last[0]}.{last[1]}"
+
+
+def _python_of(said: str) -> str:
+    """What an error text asks for: the Python of the release that it names, or one that had what is missing."""
+    if release := _RELEASE.search(said):
+        return newest_python(release["name"].lower(), release["version"]) or "3.12"
+    gone = any(pattern.search(said) for pattern, wrong in _SINCE if wrong == ">=3.12")
+    return "3.11" if gone else "3.12"
 
 
 def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:

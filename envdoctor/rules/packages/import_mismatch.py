@@ -15,7 +15,14 @@ _LINES = (
     Pattern(r"No module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
     Pattern(r"\b(?P<module>[A-Za-z_]\w{0,80})\S{0,80} got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
-_NAMES = {"sklearn": "scikit-learn", "cv2": "opencv-python", "pil": "pillow", "yaml": "pyyaml", "google": "protobuf"}
+_NAMES = {
+    "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "pil": "pillow",
+    "yaml": "pyyaml",
+    "google": "protobuf",
+    "swift": "ms-swift",
+}
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
     "triton python apex llava transformers-modules src util utils model models tools lib core common modules config "
@@ -74,7 +81,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
-            yield _unknown_side(target, packages, name, version, what, line)
+            yield _unknown_side(facts, target, name, version, what, line)
 
 
 def _home(name: str, what: str) -> str | None:
@@ -163,15 +170,23 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     )
 
 
-def _unknown_side(
-    target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str
-) -> Finding:
+def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, what: str, line: str) -> Finding:
+    packages, interpreter = known(facts.packages), known(facts.interpreter)
     locked = remedies.locked_pins(target, packages, name)
     named = caller_of(line)
     caller = named if named and named != name else None
     new = _NEW.search(line) is not None and name in _SEARCHED
+    first: tuple[str, ...] = ()
     if new:
-        text = f"{name} is older than this part of it: upgrade it" + (f", and {caller} with it." if caller else ".")
+        text = f"{name} is older than this part of it: upgrade it" + (f", and {caller} with it" if caller else "")
+        old = interpreter is not None and versions.below(interpreter.version, "3.10")
+        text += f", in a newer Python: for {interpreter.version} there is no later one." if interpreter and old else "."
+        first = ("uv venv --python 3.12 .venv",) if old else ()
+    elif caller is None and version is None and f"module '{name}' has no" in line:
+        text = (
+            "See which file is imported (its __file__): a file or folder of that name where you start hides the "
+            f"package; if it is the package, take a release that has {what}."
+        )
     elif caller:
         text = (
             f"Bring {caller} and {name} to releases of the same time: the newest of both, or those that {caller} pins."
@@ -183,9 +198,10 @@ def _unknown_side(
         subject=name,
         actual=version or "of unknown version",
         expected=f"a release that has {what}",
-        message=f"{name} {version or ''}".rstrip() + f" has no {what}, which {caller or 'its caller'} expects: "
+        message=(f"{name} {version}" if version else f"What is imported as {name}")
+        + f" has no {what}, which {caller or 'its caller'} expects: "
         f"{CALLER.sub('', line)}.",
-        fix=remedies.choose(target, locked, text, remedies.upgrade(*again) if caller or new else ""),
+        fix=remedies.choose(target, locked, text, *first, remedies.upgrade(*again) if caller or new else ""),
         certain=False,  # whatever is more specific explains it
         repair=locked,
     )

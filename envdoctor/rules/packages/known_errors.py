@@ -4,7 +4,9 @@ from typing import cast
 
 from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules import remedies
@@ -49,8 +51,12 @@ def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> 
 
 def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
     names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
-    plain = normal(names["name"]) if re.fullmatch(r"[\w.-]+", names.get("name", "")) else ""
+    asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
+    plain = normal(asked) if re.fullmatch(r"[\w.-]+", asked) else ""
+    if row.kind == "package-missing" and "No module named" in found[0]:
+        plain = distribution_of(asked) or plain
     words = {"name": plain or "the package", "cuda": torch_cuda(facts) or "the line that torch is built for", **names}
+    words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
     words["name"] = plain or words["name"]
 
     def filled(text: str) -> str:

@@ -21,6 +21,12 @@ _SAYS = (
     ),
 )
 
+_EIGHT = Pattern(
+    r"(?!.{0,300}undefined)(?:Could not (?:load|locate) (?:library )?)?\w{0,12}cudnn\w{0,24}_(?:infer|train)"
+    r"(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
+)
+"""Parts that only cuDNN 8 has."""
+
 
 @rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
 def cudnn(facts: Facts) -> Findings:
@@ -41,7 +47,9 @@ def cudnn(facts: Facts) -> Findings:
     loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
     if said is None and len(folders) < 2 and not (loaded and built):
         raise Skip("cuDNN's versions are not reported")
-    if said is not None or len(folders) > 1:
+    if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
+        yield _eight_missing(eight)
+    elif said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
         yield _mixed_libraries(said, [short(folder) for folder in folders], [short(path) for path in outside])
     elif loaded and built and (loaded[0] != built[0] or loaded < built):
@@ -73,6 +81,22 @@ def _mixed_libraries(said: re.Match[str] | None, folders: list[str], outside: li
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )
+
+
+def _eight_missing(said: re.Match[str]) -> Finding:
+    return finding(
+        actual=said[0],
+        expected="cuDNN 8, or what asks for 9",
+        message="A library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
+        f"before 1.18.1, an old torch) does not find it: {said[0]}.",
+        fix=Remedy(
+            text="Upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
+            "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH.",
+            commands=("python -m pip install --upgrade ctranslate2 faster-whisper",),
+        ),
+        explains=("torch/cuda-libraries", "packages/"),
+        source="https://github.com/SYSTRAN/faster-whisper#gpu",
     )
 
 

@@ -19,7 +19,10 @@ _SAYS = (
     Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
     Pattern(r"Found GPU\d+ (?P<gpu>.*?) which is of (?:compute capability \(CC\)|cuda capability) (?P<cc>\d+\.\d+)"),
     Pattern(r"no kernel image is available for execution on the device"),
-    Pattern(r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU|device kernel image is invalid"),
+    Pattern(
+        r"cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
+        r"|(?<!Triton Error \[CUDA\]: )device kernel image is invalid"
+    ),
 )
 
 

@@ -47,7 +47,7 @@ def test_numbers_that_errors_carry() -> None:
     ],
 )
 def test_retold_errors_get_their_tools_words(line: str, words: str) -> None:
-    assert any(words in said for said in in_the_tools_words(line))
+    assert any(words in said for said in in_the_tools_words(line, alone=False))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_retold_errors_get_their_tools_words(line: str, words: str) -> None:
     ],
 )
 def test_tools_own_words_and_other_matters_stay_as_they_are(line: str) -> None:
-    assert list(in_the_tools_words(line)) == []
+    assert list(in_the_tools_words(line, alone=True)) == []
 
 
 def test_a_broken_line_is_joined() -> None:
@@ -85,3 +85,94 @@ def test_a_cut_traceback_lends_its_extension_to_the_heading() -> None:
 def test_whether_cuda_is_available_is_answered_in_the_next_line() -> None:
     torch = read("torch==1.8.1+cu102\nprint(torch.cuda.is_available())\nreturn False\n").torch
     assert getattr(torch, "cuda_available", None) is False
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("torch is not detecting my GPU inside WSL2", "is_available() is False"),
+        ("GPU is not being used, training runs on CPU only", "is_available() is False"),
+        ("Docker container can't see GPU", "is_available() is False in the container"),
+        ("nvidia-smi works on the host but not in the container", "in the container"),
+        ("after kernel update nvidia-smi stopped working", "couldn't communicate with the NVIDIA driver"),
+        ("RTX 5090 is not supported by this pytorch version", "no kernel image"),
+        ("Getting OOM with batch size 1 on 24 GB", "CUDA out of memory"),
+        ("The kernel appears to have died. It will restart automatically.", "Killed"),
+        ("error when installing flash attention", "Failed building wheel for flash-attn"),
+        ("pip install flash-attn==2.5.6 failed", "Failed building wheel for flash-attn"),
+        ("can't install deepspeed on Windows", "Failed building wheel for deepspeed"),
+        ("pip can't find torch 2.0.1", "No matching distribution found for torch==2.0.1"),
+        ("401 unauthorized when downloading llama", "403 Client Error"),
+        ("V100 does not support bfloat16", "bf16 precision was requested"),
+        ("flash attention not supported on T4", "only supports Ampere"),
+        ("fp8 is not supported on my 3090", "fp8e4nv not supported"),
+    ],
+)
+def test_what_people_say_of_it_where_no_program_speaks(line: str, words: str) -> None:
+    assert any(words in said for said in in_the_tools_words(line, alone=True))
+    assert not any(words in said for said in in_the_tools_words(line, alone=False))
+    assert any(words in said for said in read(line).messages)
+    beside = read(f"{line}\nValueError: invalid literal for int() with base 10: 'x'\n")
+    assert not any(words in said for said in beside.messages)
+
+
+def test_what_is_asked_is_no_message_and_what_is_said_beside_it_is() -> None:
+    text = "Does this work with an RTX 5080? I get sm_120 is not compatible with the current PyTorch installation\n"
+    assert any("no kernel image" in said for said in read(text).messages)
+    assert not any("no kernel image" in said for said in read("Why is sm_120 not compatible with it?\nx: 1\n").messages)
+
+
+def test_an_exception_within_a_sentence() -> None:
+    text = "Hi, the newest one gives import error \"ImportError: cannot import name 'A' from 'b.c'\". Thanks!\n"
+    assert any(said.startswith("ImportError: cannot import name 'A'") for said in read(text).messages)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Not found a_b-2.3.2+cu124torch2.6-cp310-cp310-linux_x86_64.whl\ntorch==2.6.0\n",
+        "# ddp run fails at the end\ntorch==2.6.0\n",
+        "I tried everything and it does not work\ntorch==2.6.0\n",
+    ],
+)
+def test_a_complaint_alone_is_kept(text: str) -> None:
+    assert "complaint" in read(text).remarks
+
+
+@pytest.mark.parametrize("text", ["### Expected behavior\ntorch==2.6.0\n", "# Describe the bug\ntorch==2.6.0\n"])
+def test_a_form_s_own_headings_are_no_complaint(text: str) -> None:
+    assert "complaint" not in read(text).remarks
+
+
+def test_a_console_in_another_encoding_is_read() -> None:
+    text = "ModuleNotFoundError: No module named 'einops'\n" + "\ufffd" * 6 + " x" * 60
+    assert any("einops" in said for said in read(text).messages)
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (
+            "Collecting numpy==1.19.3\n  Using cached numpy-1.19.3.zip (7.3 MB)\n"
+            "  Getting requirements to build wheel: started\nERROR: Exception:\n",
+            "Failed building wheel for numpy [sources of numpy-1.19.3]",
+        ),
+        (
+            "Collecting flash_attn\n  Using cached flash_attn-2.8.3.tar.gz (8.4 MB)\n"
+            "  error: subprocess-exited-with-error\n",
+            "Failed building wheel for flash_attn [sources of flash_attn-2.8.3]",
+        ),
+        (
+            "error: subprocess-exited-with-error\n"
+            "  C:\\Temp\\pip-install-lqshaox1\\numba_78c75fdebe164f898fbb78a8711baa93\\versioneer.py:415\n",
+            "Failed building wheel for numba",
+        ),
+    ],
+)
+def test_pip_s_log_names_what_it_builds(log: str, said: str) -> None:
+    assert said in read(log).messages
+
+
+def test_sources_that_were_built_are_no_failure() -> None:
+    log = "Collecting fire\n  Downloading fire-0.6.0.tar.gz (88 kB)\nSuccessfully installed fire-0.6.0\n"
+    assert not any("Failed building" in said for said in read(log).messages)

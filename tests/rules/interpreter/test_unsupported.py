@@ -77,3 +77,16 @@ def test_pip_offers_no_wheel_that_would_do(line: str) -> None:
 )
 def test_other_refusals_of_pip_are_not_the_python_s(line: str) -> None:
     assert silent(unsupported, python("3.11.7", messages=(line,)))
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("AttributeError: module 'pkgutil' has no attribute 'ImpImporter'. Did you mean: 'zipimporter'?", "3.11"),
+        ("Python 3.11 is not supported by numpy==1.19.3", "3.9"),
+        ("Python 3.14 is not supported by numba 0.60.0", "3.12"),
+    ],
+)
+def test_the_python_that_is_prescribed_has_what_is_missing(line: str, version: str) -> None:
+    (finding,) = findings(unsupported, python("3.13.7", messages=(line,)))
+    assert finding.remedy.commands[0] == f"uv venv --python {version} .venv"

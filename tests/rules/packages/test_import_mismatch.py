@@ -1,6 +1,6 @@
 import pytest
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import Facts, Interpreter
 from envdoctor.rules.packages.import_mismatch import import_mismatch
 from envdoctor.rules.rule import Finding, Severity
 from tests.rules.judging import findings, installed, silent
@@ -61,3 +61,16 @@ def test_a_package_that_lacks_a_part_of_its_own_is_torn() -> None:
 def test_a_name_asked_of_the_wrong_package_is_an_import_to_change() -> None:
     found = said("trl 0.9.0\nImportError: cannot import name 'TrainingArguments' from 'trl'\n")
     assert found.expected == "from transformers import TrainingArguments"
+
+
+def test_an_unknown_module_may_be_hidden_by_a_folder() -> None:
+    (one,) = findings(import_mismatch, Facts(messages=("AttributeError: module 'trlx' has no attribute 'train'",)))
+    assert one.message.startswith("What is imported as trlx has no train")
+    assert "__file__" in one.remedy.text
+
+
+def test_an_old_python_gets_no_later_release() -> None:
+    line = "ImportError: cannot import name 'GRPOConfig' from 'trl' (/a/trl/__init__.py)"
+    (one,) = findings(import_mismatch, Facts(messages=(line,), interpreter=Interpreter(version="3.8.17")))
+    assert one.remedy.commands[0].startswith("uv venv --python 3.12")
+    assert "for 3.8.17 there is no later one" in one.remedy.text

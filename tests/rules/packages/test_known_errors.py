@@ -278,7 +278,7 @@ def test_each_row_has_what_it_needs() -> None:
         assert row.source.startswith("https://"), row
         assert not row.meaning.endswith("."), row
         assert row.remedy.endswith("."), row
-        groups = set(row.pattern._compiled.groupindex) | {"cuda", "name"}
+        groups = set(row.pattern._compiled.groupindex) | {"cuda", "name", "python"}
         for text in (row.subject, row.meaning, row.remedy, *row.commands, *row.windows):
             assert set(_holes(text)) <= groups, row
 
@@ -352,3 +352,23 @@ def test_what_a_model_of_another_time_or_place_says(line: str, subject: str, wor
     errors = [one for one in judged(line).findings if one.severity.word == "error"]
     assert [one.subject for one in errors] == [subject]
     assert word in errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("release", "version"), [("1.19.3", "3.9"), ("1.24.4", "3.11"), ("1.26.4", "3.12"), ("1.16.0", "3.8")]
+)
+def test_sources_of_an_old_release_get_the_python_of_its_wheels(release: str, version: str) -> None:
+    log = f"Collecting numpy\n  Using cached numpy-{release}.tar.gz (7 MB)\n  error: subprocess-exited-with-error\n"
+    root = judged(log).root_cause
+    assert root is not None
+    assert (root.kind, root.subject) == ("python-unsupported", "numpy")
+    assert root.remedy.commands == (f"uv venv --python {version} .venv",)
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("cv2", "opencv-python-headless"), ("Crypto", "pycryptodome"), ("hydra", "hydra-core")]
+)
+def test_a_module_that_is_missing_is_installed_by_its_distribution(module: str, package: str) -> None:
+    root = judged(f"ModuleNotFoundError: No module named '{module}'").root_cause
+    assert root is not None
+    assert (root.subject, root.remedy.commands) == (package, (f"python -m pip install {package}",))

@@ -30,10 +30,25 @@ _LOG = re.compile(
     r"|Downloading \S{1,200}\.whl|DEBUG uv |Attempting uninstall: |Using cached \S{1,200}\.whl).*"
 )
 
+_SOURCES = re.compile(rf"(?:Downloading|Using cached) (?:\S{{0,300}}/)?({_NAME})-({words.VERSION})\.(?:tar\.gz|zip)\b")
+_UNPACKED = re.compile(r"pip-install-\w{1,20}[\\/]{1,2}([A-Za-z0-9][\w.-]{0,60}?)_[0-9a-f]{32}")
+_STOPPED = re.compile(
+    r"\W{0,6}(?:error: subprocess-exited-with-error|ERROR: Exception|error: metadata-generation-failed"
+    r"|\S.{0,60} did not run successfully)"
+)
+
 
 def read(page: Page, draft: Draft) -> None:
     wanted: dict[str, str] = {}
+    sources = ""
     for number, text in page.left():
+        if taken := _SOURCES.search(text):
+            sources = f"{taken[1]} [sources of {taken[1]}-{taken[2]}]"
+        elif unpacked := _UNPACKED.search(text):
+            sources = unpacked[1]
+            draft.message(f"Failed building wheel for {sources}")  # only what failed shows its folder
+        elif sources and _STOPPED.match(text):
+            draft.message(f"Failed building wheel for {sources}")
         if _LOG.match(text):
             draft.format(FORMAT)
         for found in _WANTED.finditer(text) if "==" in text or "direct dependency" in text else ():
