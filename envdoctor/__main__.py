@@ -27,7 +27,7 @@ def by_ourselves(path: list[str], given: str, working: str) -> list[str]:
 def prepare_streams() -> None:
     """Open /dev/null for each standard stream that we were started without (``>&-``), and let none refuse a character.
 
-    The number of a closed one would go to the next file that is opened, a lock or a journal, and into it what is printed.
+    The number of a closed one would go to the next file that is opened, a lock or a journal, and with it our words.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None and not _is_open(number):
