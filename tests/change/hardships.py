@@ -461,15 +461,7 @@ def empty_and_endless(b: Bench, chance: random.Random) -> None:
         if existed:
             path.rename(kept)
         for kind in ("empty", "pipe", "zero", "folder", "loop", "huge", "bytes"):
-            {
-                "empty": path.touch,
-                "pipe": lambda path=path: os.mkfifo(path),
-                "zero": lambda path=path: path.symlink_to("/dev/zero"),
-                "folder": path.mkdir,
-                "loop": lambda path=path: path.symlink_to(path.name),
-                "huge": lambda path=path: os.truncate(_touched(path), 8 << 30),
-                "bytes": lambda path=path: path.write_bytes(os.urandom(4096)),
-            }[kind]()
+            _put(path, kind)
             done = b.run(b.check)
             b.expect(done.returncode != 0, f"{name}, {kind}: healthy")
             if kind not in ("huge", "pipe"):  # which are read to their ends, within the time that hashing has
@@ -477,6 +469,19 @@ def empty_and_endless(b: Bench, chance: random.Random) -> None:
             path.rmdir() if kind == "folder" else path.unlink()
         if existed:
             kept.rename(path)
+
+
+def _put(path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind in ("zero", "loop"):
+        path.symlink_to("/dev/zero" if kind == "zero" else path.name)
+    elif kind == "huge":
+        os.truncate(_touched(path), 8 << 30)
+    else:
+        path.write_bytes(os.urandom(4096) if kind == "bytes" else b"")
 
 
 def _touched(path: Path) -> Path:
