@@ -35,6 +35,7 @@ class Bench:
 
     world: World
     bad: list[str] = field(default_factory=list)
+    not_tried: str = ""
 
     def __post_init__(self) -> None:
         self.folder = self.world.environment.parent
@@ -231,6 +232,7 @@ def little_time(b: Bench, chance: random.Random) -> None:
 def no_processes(b: Bench, chance: random.Random) -> None:
     """A user who may start no process more: what was not asked is unknown, not healthy."""
     if not _reachable():
+        b.not_tried = "other users may not start this Python"
         return
     home = b.folder / "theirs"
     home.mkdir(mode=0o777)
@@ -575,6 +577,7 @@ def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
     name = list(ATTACKS)[number % len(ATTACKS)]
     bench = Bench(world)
     ATTACKS[name](bench, chance)
+    told[f"not tried: {name}"] += bool(bench.not_tried)
     for what in bench.bad:
         told[f"bad: {name}: {what[:200]}"] += 1
 

@@ -24,4 +24,6 @@ def test_a_hardship_ends_as_it_says(name: str, world: World) -> None:
         pytest.skip("needs to mount")
     bench = Bench(world)
     ATTACKS[name](bench, random.Random(1))
+    if bench.not_tried:
+        pytest.skip(bench.not_tried)
     assert bench.bad == []
