@@ -10,12 +10,14 @@ import functools
 import re
 from collections.abc import Iterator
 
+from envdoctor.values.once import once
+
 LONG = 6  # of two choices of words that are at least so long, the one with fewer words is taken
 _COUNT = re.compile(r"\{(?P<least>\d*)(?P<more>,\d*)?\}")
 _GROUP = re.compile(r"\((?:\?(?P<kind><?[=!]|P=[^)]*|#[^)]*|P<\w+>|>|[aiLmsu-]*:|[aiLmsu]+(?=\))))?")
 _CLASSES = "dDwWsSbBAZ"
 _CONTROLS = "afnrtv"
-_ODD = {0x130: "i", 0x131: "i", 0x17F: "s", 0x212A: "k"}  # which `re` takes for an ASCII letter where case is ignored
+_ODD = ("\u0130i", "\u0131i", "\u017fs", "\u212ak")  # which `re` takes for an ASCII letter where case is ignored
 
 Words = frozenset[str]
 
@@ -24,14 +26,20 @@ class _Unclear(Exception):
     """Something that is not read here."""
 
 
-@functools.lru_cache(maxsize=512)
 def _small(text: str) -> str:
-    return (text if text.isascii() else text.translate(_ODD)).lower()
+    if not text.isascii():
+        for odd, plain in _ODD:
+            text = text.replace(odd, plain)
+    return text.lower()
+
+
+_of_line = functools.lru_cache(maxsize=512)(_small)
+_of_report = once(_small)  # hundreds of expressions are asked about the same one
 
 
 def small(text: str) -> str:
     """``text`` as `needed` words are looked for in it: lower case, as `re` understands it of ASCII letters."""
-    return _small(text) if len(text) <= 4_000 else _small.__wrapped__(text)
+    return _of_line(text) if len(text) <= 4_000 else _of_report(text)
 
 
 @functools.cache

@@ -36,9 +36,9 @@ def read(page: Page, draft: Draft) -> None:
         if not any(word in lower for word in ("cpu", "core", "cfs_", "nr_periods")):
             continue
         if found := _MAX.search(text):
-            draft.claim("host.cpu_quota", int(found[1]) / int(found[2]), STATED)
+            draft.claim("host.cpu_quota", _share(found[1], found[2]), STATED)
         elif (quota := _QUOTA.search(text)) and (period := _PERIOD.search(text)):
-            draft.claim("host.cpu_quota", int(quota[1]) / int(period[1]), STATED)
+            draft.claim("host.cpu_quota", _share(quota[1], period[1]), STATED)
         if found := _OPTION.search(text):
             draft.claim("host.cpu_quota", float(found[1]), LISTED)
         elif found := _LIMITED.search(text):
@@ -50,3 +50,8 @@ def read(page: Page, draft: Draft) -> None:
         if found := _PERIODS.search(text):
             draft.claim("host.cpu_periods", int(found[1]))
             draft.claim("host.cpu_throttled", int(found[2]))
+
+
+def _share(quota: str, period: str) -> float | None:
+    """CPUs; None for a period of no time at all, which no kernel has."""
+    return int(quota) / int(period) if int(period) else None
