@@ -17,7 +17,12 @@ _COUNT = re.compile(r"\{(?P<least>\d*)(?P<more>,\d*)?\}")
 _GROUP = re.compile(r"\((?:\?(?P<kind><?[=!]|P=[^)]*|#[^)]*|P<\w+>|>|[aiLmsu-]*:|[aiLmsu]+(?=\))))?")
 _CLASSES = "dDwWsSbBAZ"
 _CONTROLS = "afnrtv"
-_ODD = ("\u0130i", "\u0131i", "\u017fs", "\u212ak")  # which `re` takes for an ASCII letter where case is ignored
+_ODD = (
+    ("\u0130", "i"),
+    ("\u0131", "i"),
+    ("\u017f", "s"),
+    ("\u212a", "k"),
+)  # which `re` takes for an ASCII letter where case is ignored
 
 Words = frozenset[str]
 
