@@ -7,6 +7,7 @@ tell of, not what it has to stumble over. Python's own start, before our first l
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -23,8 +24,34 @@ def by_ourselves(path: list[str], given: str, working: str) -> list[str]:
     return own if home in map(os.path.abspath, own) else [*own, home]
 
 
+def prepare_streams() -> None:
+    """Open /dev/null for each standard stream that we were started without (``>&-``), and let none refuse a character.
+
+    The number of a closed one would go to the next file that is opened, a lock or a journal, and with it our words.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None and not _is_open(number):
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - stays open
+    for stream in (sys.stdout, sys.stderr):  # a C locale has no check mark, and no encoding has half of a character
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def main() -> None:
     """Run the command line and exit."""
+    prepare_streams()
     try:
         working = os.getcwd()
     except OSError:  # removed under our feet

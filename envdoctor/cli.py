@@ -148,14 +148,37 @@ def run(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
-        if error.errno != errno.ENOSPC or error.filename is not None:
-            return _bug(error, words)
-        show(Trouble("the disk is full", where="standard output", remedy="Make room, or write somewhere else."))
-        return 2
+        return _refused(error, words)
     except MemoryError:
         return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
         return _out_of_memory() if _is_out_of_memory(error) else _bug(error, words)
+
+
+_MORE_FILES = "Allow more open files (ulimit -n 1024), or end programs that hold many."
+_SCARCE = {  # what the system is out of, told without the file that it was wanted for
+    errno.ENOSPC: ("the disk is full", "standard output", "Make room, or write somewhere else."),
+    errno.EFBIG: ("a file may not be that large", "standard output", "Allow larger files: ulimit -f unlimited"),
+    errno.EMFILE: ("too many open files", "", _MORE_FILES),
+    errno.ENFILE: ("too many open files in the whole system", "", _MORE_FILES),
+    errno.EAGAIN: ("no program more may be started", "", "Allow more processes (ulimit -u), or end some."),
+}
+
+
+def _refused(error: OSError, words: Sequence[str]) -> int:
+    """What the system refused where nobody expected it to, most often because rights or folders changed meanwhile."""
+    if error.errno is None or (error.filename is None and error.errno not in _SCARCE):
+        return _bug(error, words)
+    if error.filename is None:
+        problem, where, remedy = _SCARCE[error.errno]
+        return _troubled(Trouble(problem, where=where, remedy=remedy, exit_code=3 if not where else 2), words)
+    problem = f"cannot be used: {error.strerror}"
+    remedy = "Check that it exists, and that this user may reach it."
+    return _troubled(Trouble(problem, file=_path(error.filename), remedy=remedy, exit_code=3), words)
+
+
+def _path(given: object) -> str:
+    return os.fsdecode(given) if isinstance(given, (str, bytes)) else f"descriptor {given}"
 
 
 def _misused(error: click.ClickException, words: Sequence[str]) -> int:
@@ -225,7 +248,9 @@ def _bug(error: Exception, words: Sequence[str]) -> int:
     import traceback
 
     text = "".join(traceback.format_exception(error))
-    with tempfile.NamedTemporaryFile("w", prefix="envdoctor-", suffix=".log", delete=False) as log:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="envdoctor-", suffix=".log", delete=False, encoding="utf-8", errors="backslashreplace"
+    ) as log:
         log.write(f"envdoctor {__version__}, Python {sys.version}\n\n{text}")
     click.echo(f"envdoctor: internal error: {type(error).__name__}: {error}", err=True)
     remedy = f"This is a bug of envdoctor. Please report it with {log.name}"

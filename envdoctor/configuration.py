@@ -42,10 +42,14 @@ def in_project(project: Path) -> Any:
     return tool.get("envdoctor", {}) if isinstance(tool, dict) else {}
 
 
+_LONGEST = 8 * 1024 * 1024  # bytes; a longer one is nobody's project file, and parsing it is refused anyway
+
+
 def _mentions_us(project: Path) -> bool:
     """Most projects say nothing of us, and a mistake in their file is not ours to report."""
     try:
-        return b"envdoctor" in project.read_bytes()
+        with project.open("rb") as stream:
+            return b"envdoctor" in stream.read(_LONGEST)
     except OSError:
         return False
 

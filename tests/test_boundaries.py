@@ -102,29 +102,30 @@ ALLOWED: dict[str, str] = {
     "errors": "",
     "values": "errors",
     "process": "errors values",
+    "temporary": "errors",
     "bundle": "errors",
     "configuration": "errors values",
     # What is there: looked at, and known of it.
-    "facts": "errors values process",
-    "ranks": "errors values process facts",
+    "facts": "errors values process temporary",
+    "ranks": "errors values process temporary facts",
     "sources": "errors values process facts",
     "knowledge": "errors values facts",
     "facts.pasted": "errors values facts knowledge",
-    "locks": "errors values process bundle configuration facts knowledge",
+    "locks": "errors values process temporary bundle configuration facts knowledge",
     # What is wrong, and what is done about it.
     "rules": "errors values facts knowledge locks",
-    "launch": "errors values process bundle facts locks",
+    "launch": "errors values process temporary bundle facts locks",
     "change": "errors values process facts sources knowledge locks rules launch",
-    "locks.writing": "errors values process facts sources knowledge locks change",
+    "locks.writing": "errors values process temporary facts sources knowledge locks change",
     # How fast it is.
-    "speed": "errors values process bundle facts knowledge locks launch",
+    "speed": "errors values process temporary bundle facts knowledge locks launch",
     # What a model needs.
     "models": "errors values bundle knowledge locks speed",
     # What is shown and asked.
     "render": "errors values facts knowledge locks rules change speed models",
     "doctor": "errors values process bundle facts facts.pasted knowledge locks rules launch change speed",
-    "assistants": "errors values process facts render",
-    "commands": "errors values process bundle configuration facts facts.pasted sources knowledge locks rules "
+    "assistants": "errors values process temporary facts render",
+    "commands": "errors values process temporary bundle configuration facts facts.pasted sources knowledge locks rules "
     "launch change locks.writing speed models render doctor ranks assistants",
     "cli": "errors process configuration facts commands",
     # For programs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from envdoctor import __version__
+from envdoctor import __version__, temporary
 from envdoctor.assistants import child
 from envdoctor.assistants.answers import ToolAnswer, answer
 from envdoctor.assistants.bounds import fitted_text, places, require_place
@@ -121,7 +120,7 @@ def _as_file(tool: AssistantTool, given: Mapping[str, Any]) -> Any:
     if tool.text is None:
         yield ()
         return
-    with tempfile.TemporaryDirectory(prefix="envdoctor-") as folder:
+    with temporary.folder() as folder:
         path = Path(folder, "report.txt")
         path.write_text(given[tool.text], "utf-8", errors="replace")
         yield ("--", str(path))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import click
 
-from envdoctor import doctor, process
+from envdoctor import doctor, process, temporary
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import stderr, write
@@ -75,8 +74,8 @@ def command(
     target = case.target
     flags, variables = ({}, {}) if no_flags else (target.flags, target.variables)
     stderr().print(f"target {target.name}: {case.target_reason}", style="dim", markup=False)
-    with tempfile.TemporaryDirectory(prefix="envdoctor-run-") as folder:
-        hook, records = Path(folder) / "hook", Path(folder) / "records"
+    with temporary.folder() as folder:
+        hook, records = folder / "hook", folder / "records"
         hook.mkdir()
         records.mkdir()
         present = surroundings(environment, flags, variables, hook)

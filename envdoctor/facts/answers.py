@@ -1,51 +1,14 @@
-"""The folder through which probes answer: files, so that whatever a probe prints does no harm."""
+"""What probes answer: in files, so that whatever a probe prints does no harm."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-from envdoctor.errors import Trouble
-
-PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # after TMPDIR, and before our own cache
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes of one answer; 1,000 packages make 1 MB
-
-
-def new_folder() -> Path:
-    """A new folder that only this user may enter, in the first place that takes one."""
-    problem = ""
-    for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), *PLACES, _cache()):
-        if not place or not os.path.isabs(place):
-            continue
-        folder = Path(place, f"envdoctor-{os.getpid()}-{os.urandom(6).hex()}")
-        try:
-            if place == _cache():
-                os.makedirs(place, mode=0o700, exist_ok=True)
-            folder.mkdir(mode=0o700)
-            # A full disk takes folders, but no files
-            (folder / "probe").write_bytes(b"\n" * 8192)
-        except OSError as error:
-            problem = problem or f"{place}: {error.strerror or error}"
-            remove(folder)
-            continue
-        return folder
-    remedy = "Set TMPDIR to a directory that you may write to and that has space."
-    raise Trouble(f"no place for temporary files ({problem})", remedy=remedy, exit_code=3)
-
-
-def _cache() -> str:
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "envdoctor")
-
-
-def remove(folder: Path) -> None:
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            path.unlink(missing_ok=True)
-        folder.rmdir()
 
 
 _ODD = re.compile(rb"\\[^\"\\/nt]|[^\x20-\x7e]")

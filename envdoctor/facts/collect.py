@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envdoctor import process
+from envdoctor import process, temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts import answers
 from envdoctor.facts.environment import Environment
@@ -31,7 +31,7 @@ CUINIT = 20.0  # on 8 GPUs without persistence mode cuInit was seen to take seve
 
 # Files that show the NVIDIA driver (Linux, Jetson, WSL, Windows). None of them: nobody needs to be asked.
 TRACES = (
-    "/sys/module/nvidia", "/proc/driver/nvidia", "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu",
+    "/sys/module/nvidia", "/proc/driver/nvidia", "/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/nvgpu",
     "/usr/lib/wsl/lib/libcuda.so.1", "C:\\Windows\\System32\\nvml.dll",
 )  # fmt: skip
 
@@ -120,7 +120,7 @@ class Collection:
         for child in self._children.values():
             child.kill()
         self._children = {}
-        answers.remove(self._folder)
+        temporary.remove(self._folder)
 
 
 def begin(
@@ -147,7 +147,7 @@ def begin(
     for script in scripts:
         if not os.path.isfile(script):
             raise Trouble("no such file", file=script, remedy="Check the path of the script.")
-    folder = answers.new_folder()
+    folder = temporary.new_folder()
     children: dict[str, process.Child] = {}
     traces = any(map(os.path.exists, TRACES))
     clean = child_variables(os.environ)
@@ -176,7 +176,7 @@ def begin(
     except BaseException:
         for child in children.values():
             child.kill()
-        answers.remove(folder)
+        temporary.remove(folder)
         raise
     return Collection(
         environment,

@@ -136,6 +136,8 @@ def _at(path: Path, chosen: Chosen) -> Environment:
         kind = "conda"
     python = _interpreter(path)
     if python is not None:
+        if kind == "system":
+            _refuse_bereft(path, python)
         return Environment(path=path, python=python, kind=kind, chosen=chosen)
     _refuse_damaged(path, kind)
     if not any(path.iterdir()):
@@ -161,6 +163,22 @@ def _refuse_damaged(path: Path, kind: Kind) -> None:
     if kind != "system":
         what = "virtual" if kind == "venv" else "conda"
         raise Trouble(f"a {what} environment without {_SCRIPTS}/python", file=path, remedy=remedy, exit_code=3)
+
+
+def _refuse_bereft(path: Path, python: Path) -> None:
+    """`Trouble` for a venv that lost its pyvenv.cfg: its Python is another's then, and sees nothing installed in it."""
+    root, real = os.path.realpath(path) + os.sep, os.path.realpath(python)
+    own = [place for place in path.glob("lib/python3*/site-packages") if os.path.realpath(place).startswith(root)]
+    if own and not real.startswith(root):
+        word = shell.word(str(path))
+        raise Trouble(
+            f"no readable pyvenv.cfg: its python is that of {os.path.dirname(os.path.dirname(real))}, which sees "
+            "nothing of what is installed in it",
+            file=path,
+            remedy="Put the file back (home = the folder of that python), or make it anew: "
+            f"mv {word} {shell.word(f'{path}.broken')} && envdoctor fix --env {word}",
+            exit_code=3,
+        )
 
 
 def _vacant(path: Path, chosen: Chosen) -> Environment:

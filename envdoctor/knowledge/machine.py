@@ -22,12 +22,10 @@ from envdoctor.values.once import once
 def machine_of(facts: Facts) -> Machine:
     """The machine behind these facts; whatever they do not say stays unknown."""
     interpreter, devices = known(facts.interpreter), capabilities(facts)
-    boards = [generation(text) for text in devices]
-    # A Jetson's driver comes with its system image and has a number of its own: JetPack 7 calls it 580.00, and it runs
-    # CUDA 13.0 all the same. Only the CUDA version that it names itself can be compared.
-    embedded = bool(boards) and all(found is not None and found.embedded for found in boards)
     return Machine(
-        driver=None if embedded else driver_version(facts),
+        # A Jetson's driver comes with its system image and has a number of its own: JetPack 7 calls it 580.00, and it
+        # runs CUDA 13.0 all the same. Only the CUDA version that it names itself can be compared.
+        driver=None if is_board(facts) else driver_version(facts),
         driver_cuda=driver_cuda(facts),
         capabilities=devices,
         python=interpreter.version if interpreter else None,
@@ -54,6 +52,18 @@ def driver_cuda(facts: Facts) -> str | None:
             return from_code(int(match[1]))
     driver = known(facts.driver)
     return line(driver.cuda) if driver else None
+
+
+@once
+def is_board(facts: Facts) -> bool:
+    """Is this a Jetson? Its GPU is part of the processor, and driver and libraries come with the board's image.
+
+    Told by the GPU, else by the name of NVIDIA's kernel for it ("5.15.148-tegra"), which containers share.
+    """
+    if boards := [generation(text) for text in capabilities(facts)]:
+        return all(found is not None and found.embedded for found in boards)
+    host = known(facts.host)
+    return host is not None and host.machine == "aarch64" and "tegra" in (host.kernel or "")
 
 
 CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})

@@ -7,14 +7,13 @@ import math
 import os
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from envdoctor import bundle, process
+from envdoctor import bundle, process, temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
 from envdoctor.launch.surroundings import surroundings
@@ -140,8 +139,7 @@ def run_trainer(
 
     ``peak_tflops``: of one of the GPUs found, for the trainer, which has no table of them; the caller's own word wins.
     """
-    with tempfile.TemporaryDirectory(prefix="envdoctor-train-") as name:
-        folder = Path(name)
+    with temporary.folder() as folder:
         env = variables_for(environment, flags, variables, folder)
         if peak_tflops:
             env = {PEAK: f"{peak_tflops:g}", **env}
@@ -153,8 +151,8 @@ def run_trainer(
 
 def show_help(words: Sequence[str]) -> int:
     """The trainer's own help for ``words``, by this Python: it needs neither torch nor another one. Its exit code."""
-    with tempfile.TemporaryDirectory(prefix="envdoctor-train-") as name:
-        env = {**os.environ, "PYTHONPATH": str(stage_copy(Path(name))), "TRAINER_PROGRAM": PROGRAM}
+    with temporary.folder() as folder:
+        env = {**os.environ, "PYTHONPATH": str(stage_copy(folder)), "TRAINER_PROGRAM": PROGRAM}
         return process.run_attached([sys.executable, "-m", "trainer", *words], deadline=60, env=env)
 
 

@@ -16,11 +16,12 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from envdoctor import process
+from envdoctor import process, temporary
 from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
 from envdoctor.locks.fingerprint import fingerprint
@@ -165,21 +166,20 @@ def _from_git(place: str, path: str) -> Read:
         url, reference = head, last
     if urllib.parse.urlsplit(url).scheme not in ("https", "ssh", "file") or reference.startswith("-"):
         raise Trouble("not an address of a git repository", where=place, remedy="Use git+https://HOST/REPO.git@TAG")
-    temporary = tempfile.TemporaryDirectory(prefix="envdoctor-git-")
-    folder, end = temporary.name, time.monotonic() + GIT_SECONDS
+    folder, end = temporary.new_folder(), time.monotonic() + GIT_SECONDS
 
     def git(*words: str) -> process.Outcome:
         quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "https:ssh:file", "LC_ALL": "C"}
         env = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
         deadline = max(end - time.monotonic(), 1.0)
-        return process.run(["git", "-C", folder, *words], deadline=deadline, env={**env, **quiet})
+        return process.run(["git", "-C", str(folder), *words], deadline=deadline, env={**env, **quiet})
 
     limit = f"--filter=blob:limit={SIZE_LIMIT}"
     for words in (("init", "--quiet"), ("fetch", "--quiet", "--depth=1", limit, url, reference)):
         outcome = git(*words)
         if not outcome.ok:
             told = (outcome.err.strip().splitlines() or [outcome.ending])[-1]
-            temporary.cleanup()
+            temporary.remove(folder)
             raise Trouble(f"git {words[0]}: {told}", where=place, remedy="Check the address and the tag.", exit_code=3)
 
     def read(name: str) -> bytes | None:
@@ -192,5 +192,5 @@ def _from_git(place: str, path: str) -> Read:
         shown = git("cat-file", "blob", f"FETCH_HEAD:{parts}")
         return shown.out.encode() if shown.ok else None
 
-    read.__dict__["folder"] = temporary  # removed with the last reference to this function
+    weakref.finalize(read, temporary.remove, folder)
     return read

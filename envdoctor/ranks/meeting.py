@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from envdoctor.facts import answers
+from envdoctor import temporary
 from envdoctor.facts.environment import Environment
 from envdoctor.process import Child, Outcome
 from envdoctor.ranks.launch import Launch
@@ -56,7 +56,7 @@ def meet(
 ) -> int | str:
     """Meet the other ranks. Rank 0 calls ``decide`` with what it heard; every rank returns that exit code, or (a text)
     why it never heard of it."""
-    folder = answers.new_folder()
+    folder = temporary.new_folder()
     request, answer, verdict = (folder / name for name in ("request.json", "answer.json", "verdict"))
     try:
         words = {
@@ -81,7 +81,7 @@ def meet(
             return int(told["verdict"])
         return str(told.get("error") or (ended[0].err.strip() or ended[0].ending if ended else "it did not end"))
     finally:
-        answers.remove(folder)
+        temporary.remove(folder)
 
 
 def _heard(path: Path, child: threading.Thread) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from envdoctor.facts.model import Facts, Gpu, Unavailable
 from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import hidden_by
+from envdoctor.knowledge.machine import hidden_by, is_board
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import framework_needs, on_cpu, other_framework
 from envdoctor.values.frozen import frozen
@@ -67,6 +67,8 @@ def _of_environment(facts: Facts) -> Iterator[Unseen]:
 def _of_gpus(facts: Facts, target: Target) -> Iterator[Unseen]:
     """GPUs that are to train and of which NVML tells nothing, or what cannot be: throttled or broken, none would show.
 
+    On a Jetson NVML tells little (JetPack 6: a name, "Orin (nvgpu)", and nothing else) or is not there at all:
+    https://github.com/ultralytics/ultralytics/pull/20680 https://github.com/rbonghi/jetson_stats/pull/698
     Limits far above any GPU that is sold (https://docs.nvidia.com/deploy/nvml-api/ for the sizes of the texts).
     """
     driver, gpus = known(facts.driver), known(facts.gpus)
@@ -75,6 +77,8 @@ def _of_gpus(facts: Facts, target: Target) -> Iterator[Unseen]:
     if on_cpu(target) and (target.asked or not driver.devices or not torch_cuda(facts)):
         return
     if gpus is None:
+        if is_board(facts) and (driver.cuinit == 0 or _on_cuda(facts)):
+            return  # before JetPack 6 there is no NVML, and where CUDA starts the GPU is there
         yield Unseen(section="the GPU", reason=_why(facts.gpus) if isinstance(facts.gpus, Unavailable) else "")
         return
     count = len(gpus.devices) if gpus.count is None else gpus.count
@@ -112,8 +116,15 @@ def _beyond(facts: Facts, target: Target) -> Iterator[Unseen]:
     if (framework := other_framework(facts)) is not None:
         reason = f"there is no torch here, and only that is judged{framework_needs(facts)}"
         yield Unseen(section=framework, reason=reason, word="judged")
+    elif is_board(facts) and _on_cuda(facts):
+        return  # its torch comes from whoever makes the board's image: nobody publishes what it could be held against
     elif target.name != "none" and target.choice is None and (target.stacks or not target.is_cpu) and not _blind(facts):
         yield Unseen(section="the packages", reason=target.no_choice or "no lock is for this machine", word="compared")
+
+
+def _on_cuda(facts: Facts) -> bool:
+    torch = known(facts.torch)
+    return torch is not None and torch.cuda_available is True
 
 
 def _blind(facts: Facts) -> bool:

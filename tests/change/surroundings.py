@@ -43,6 +43,11 @@ def envdoctor(
     )  # fmt: skip
 
 
+def _broken(said: str) -> bool:
+    """Whether a command ended by an error of its own, instead of naming what it met."""
+    return "Traceback" in said or "internal error" in said
+
+
 def managed(world: World, chance: random.Random, told: Told, trial: int) -> None:
     """A Python that its distributor asks to keep off (PEP 668), as uv's own are too: nothing is written to it."""
     del chance
@@ -77,7 +82,7 @@ def managed(world: World, chance: random.Random, told: Told, trial: int) -> None
     for how in (words, [*words, "--force"], [*words, "--python", str(base / "bin" / "python3")]):
         done = envdoctor(*how, "--installer", installer, folder=made.parent)
         told[f"exit code {done.returncode}"] += 1
-        told["bad: traceback"] += "Traceback" in done.stderr
+        told["bad: traceback"] += _broken(done.stderr)
         if snapshot(base) != before:
             told["bad: written to"] += 1
         told["bad: a success that was none"] += done.returncode == 0 and world.version("alpha", made) != "2.0"
@@ -204,7 +209,7 @@ def users(world: World, chance: random.Random, told: Told, trial: int) -> None:
     done = envdoctor(*words, under=NOBODY, fake={name: str(home) for name in ("HOME", "UV_CACHE_DIR", "TMPDIR")})
     told[f"nobody's fix of root's: exit code {done.returncode}"] += 1
     told["bad: changed"] += snapshot(world.environment) != before
-    told["bad: no word"] += done.returncode not in (2, 3) or "Traceback" in done.stderr
+    told["bad: no word"] += done.returncode not in (2, 3) or _broken(done.stderr)
     told["bad: left over"] += bool(leftovers(world.environment))
 
 

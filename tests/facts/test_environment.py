@@ -185,3 +185,19 @@ def test_a_broken_environment_is_told_how_to_be_made_anew(tmp_path: Path) -> Non
     with pytest.raises(Trouble) as caught:
         locate(gone)
     assert f"mv '{gone}' '{gone}.broken' && envdoctor fix --env '{gone}'" in (caught.value.remedy or "")
+
+
+@pytest.mark.parametrize("what", ["missing", "folder", "pipe", "loop"])
+def test_a_virtual_environment_that_lost_its_pyvenv_cfg(venv: Venv, what: str) -> None:
+    """Its Python is the base's then: to look at that one, and call it healthy, would be about another environment."""
+    settings = venv.path / "pyvenv.cfg"
+    settings.unlink()
+    if what == "folder":
+        settings.mkdir()
+    elif what == "pipe":
+        os.mkfifo(settings)
+    elif what == "loop":
+        settings.symlink_to(settings.name)
+    told = trouble(venv.path)
+    assert "no readable pyvenv.cfg: its python is that of" in told.problem
+    assert told.exit_code == 3

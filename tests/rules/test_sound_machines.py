@@ -13,7 +13,7 @@ import pytest
 
 from envdoctor import doctor
 from envdoctor.commands.check import exit_code
-from envdoctor.facts.model import Driver, Facts, Torch, Unavailable
+from envdoctor.facts.model import Driver, Facts, Gpus, Torch, Unavailable
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.rule import Severity
 from tests.rules.rented import interpreter, packages, processor, rented
@@ -31,6 +31,45 @@ class Row(NamedTuple):
     target: str
     warns: tuple[str, ...] = ()
     exit: int = 0
+
+
+NOT_TOLD = dict.fromkeys(
+    "memory memory_used capability power_limit power_default utilization temperature throttle_reasons "
+    "pcie_generation pcie_generation_max pcie_width pcie_width_max compute_mode processes".split()
+)
+
+
+def orin(*, nvml: bool, cuda: str = "12.6", devices: tuple[str, ...] = ("/dev/nvidia0",), works: bool = True) -> Facts:
+    """An Orin with NVIDIA's torch for JetPack. JetPack 6 has an NVML that tells a name, earlier ones have none
+    (github.com/ultralytics/ultralytics/pull/20680, github.com/vllm-project/vllm/issues/5640)."""
+    facts = rented(
+        "Orin",
+        machine="aarch64",
+        driver="540.4.0",
+        torch="2.5.0a0+872d972e41.nv24.08",
+        line="12.6",
+        python="3.10.12",
+        without=("nvidia-cudnn-cu12", "nvidia-nccl-cu12", "bitsandbytes", "liger-kernel"),
+        extra={"torchvision": "0.20.0a0+afc54f7"},
+        said={
+            "arch_list": ("sm_87",), "capabilities": ("8.7",), "cudnn": "9.3.0", "cudnn_built": "9.3.0", "nccl": None,
+        },
+        host={"kernel": "5.15.148-tegra"},
+        kernel={"devices": devices, "open_module": True, "cuda": cuda, "library": ""},
+        board=NOT_TOLD,
+    )  # fmt: skip
+    gpus, driver, torch = facts.gpus, facts.driver, facts.torch
+    assert isinstance(gpus, Gpus)
+    assert isinstance(driver, Driver)
+    assert isinstance(torch, Torch)
+    if nvml:
+        return replace(facts, gpus=replace(gpus, devices=(replace(gpus.devices[0], name="Orin (nvgpu)"),)))
+    driver = replace(driver, management_library="", kernel_module="" if "nvhost" in devices[0] else "35.4.1")
+    if not works:
+        driver = replace(driver, cuinit=999)
+        torch = replace(torch, cuda_available=False, device_count=0, capabilities=())
+    absent = Unavailable(reason="NVML Shared Library Not Found", why="failed")
+    return replace(facts, gpus=absent, driver=driver, torch=torch)
 
 
 def rocm() -> Facts:
@@ -145,6 +184,10 @@ ROWS = (
     Row("Jetson Thor, JetPack 7: a driver with a number of its own", lambda: rented("NVIDIA Thor", machine="aarch64",
         driver="580.00", torch="2.14.1", line="13.0", kernel={**JETSON, "cuda": "13.0"},
         board={"power_limit": None, "power_default": None, "pcie_width": None, "pcie_width_max": None}), "", exit=0),
+    Row("Jetson AGX Orin, JetPack 6: NVML tells a name", lambda: orin(nvml=True), ""),
+    Row("Jetson AGX Orin, JetPack 5: no NVML", lambda: orin(nvml=False, cuda="11.4"), ""),
+    Row("Jetson Xavier, JetPack 5: no NVML, no nvidia.ko", lambda: orin(nvml=False, cuda="11.4",
+        devices=("/dev/nvhost-gpu",)), ""),
     Row("RTX 5070 Ti laptop, Windows 11", lambda: rented("NVIDIA GeForce RTX 5070 Ti Laptop GPU", torch="2.15.0+cu132",
         system="win32", driver="595.79", python="3.14.1", host=WINDOWS, kernel={"devices": (), "open_module": None},
         without=LINUX_ONLY, extra={"torchvision": "0.29.2+cu132"}), "rtx5090"),
@@ -184,3 +227,10 @@ def test_a_sound_machine_is_sound(row: Row) -> None:
     assert exit_code(checkup, "warning") == row.exit, (said, checkup.diagnosis.unseen, checkup.diagnosis.crashed)
     assert not checkup.diagnosis.crashed
     assert row.target in ("", checkup.target.name)
+
+
+def test_a_board_whose_gpu_does_not_start_is_not_sound() -> None:
+    """The same silence of NVML, and nothing else that shows that the GPU is there."""
+    checkup = doctor.judge(orin(nvml=False, works=False), CheckOptions(recorded=True))
+    assert checkup.diagnosis.outcome != "healthy"
+    assert "the GPU" in {each.section for each in checkup.diagnosis.unseen}

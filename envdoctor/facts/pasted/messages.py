@@ -12,8 +12,9 @@ from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from envdoctor.facts.pasted.words import cuda_of, is_unknown
+from envdoctor.values.pattern import Pattern
 
-_MESSAGE = re.compile(
+_MESSAGE = Pattern(
     r"times as long|takes .{0,20}longer|error\b|errors?:|exception"
     r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
     r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
@@ -44,81 +45,81 @@ _MESSAGE = re.compile(
     r"|no 'device' argument|Symbol not found|detected 0 ",
     re.IGNORECASE,
 )
-_OWN_WORDS = re.compile(
+_OWN_WORDS = Pattern(
     r"(?:i|i'm|i've|we|my|hi|hello|thanks|thank|please|can (?:you|someone|anyone)|could (?:you|someone)|does anyone"
     r"|how (?:do|can|to)|what (?:is|should)|is there|is it|when i|after i|if you|you (?:can|could|should|may)"
     r"|expected behavior|describe the|steps to)\b.*",
     re.IGNORECASE,
 )
-_FRAME = re.compile(
+_FRAME = Pattern(
     r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
     r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
     r"|The above exception was the direct cause.*)"
 )
-_KEY = re.compile(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
-_SENTENCE = re.compile(
+_KEY = Pattern(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
+_SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
     r"|minimum and maximum .*"
 )
 
 
-_FILE = re.compile(
+_FILE = Pattern(
     r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
 )
-_EXCEPTION = re.compile(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
+_EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
 
 
-_USED = re.compile(
+_USED = Pattern(
     r"(?<![\w-])(?P<name>flash_attn(?!ention)|xformers|bitsandbytes|vllm|sageattention|causal_conv1d|selective_scan"
     r"|mamba_ssm|deepspeed|apex"
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
-_MODEL = re.compile(
+_MODEL = Pattern(
     r"\b(?:wan ?2\.\d|hunyuan\w{0,20}|qwen[\d.]{0,4}-?(?:vl|omni)\w{0,20}|cosmos\w{0,20}|conv3d|vae|video)\b",
     re.IGNORECASE,
 )
 """What tells that a run has layers of a kind that some releases are slow at."""
-_COMPLAINT = re.compile(
+_COMPLAINT = Pattern(
     r"\b(?:stuck|hangs?|hung|freez(?:es|ing)|frozen|deadlock\w{0,3}|crash(?:es|ed|ing)?|segfaults?)\b", re.IGNORECASE
 )
 """A person's own word for a failure without a message."""
-_PROGRAM = re.compile(
+_PROGRAM = Pattern(
     r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named"
     r"|Traceback \(most|\berror\b \w*\d|\bassert"
 )
 """A program's own error."""
-_TROUBLE = re.compile(
+_TROUBLE = Pattern(
     r"\b(?:errors?|fail(?:s|ed|ing|ure)?|can'?t|can ?not|could ?n[o']t|won'?t|not work\w{0,3}|does ?n[o']t"
     r"|did ?n[o']t|broken?"
     r"|unable|bugs?|issues?|problems?|wrong|killed|aborts?|not (?:found|match)|mismatch)\b",
     re.IGNORECASE,
 )
 """A person's word for a failure, in a heading or a first line, where nothing else is said."""
-_TEMPLATE = re.compile(
+_TEMPLATE = Pattern(
     r"\W{0,8}(?:describe|description|steps|expected|actual|bug report|your issue|checklist|search)\b", re.IGNORECASE
 )
-_RETOLD = re.compile(
+_RETOLD = Pattern(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
     r"[:,]? ?(?P<said>['\"\w(].{15,400})",
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""
-_PROSE = re.compile(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
-_QUOTED = re.compile(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
+_PROSE = Pattern(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
+_QUOTED = Pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 """A program's exception within a person's own sentence."""
-_ASKS = re.compile(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
-_FOREIGN = re.compile(r"报错|出错|错误|エラー|에러|오류")
+_ASKS = Pattern(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
+_FOREIGN = Pattern(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
-_SLOW = re.compile(
+_SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|\d+x|training|speed) slow(?:er)?\b"
     r"|slow(?:er)? (?:training|speed|than|down)|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
     r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
-_NO_KERNEL = re.compile(r"no kernel image is available|device kernel image is invalid|invalid device function")
+_NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 
 def _raised_in(text: str, before: str) -> str:
@@ -238,7 +239,7 @@ def _attribute(draft: Draft, module: str) -> None:
 
 def _built_for(page: Page, draft: Draft) -> None:
     """torch 2.9 and later list what they were built for, one capability a line (torch/cuda/__init__.py)."""
-    pattern = re.compile(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
+    pattern = Pattern(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
     found = [match for _, text in page.left() if (match := pattern.fullmatch(text))]
     draft.claim("torch.arch_list", tuple(dict.fromkeys(f"sm_{match[1]}{match[2]}" for match in found)) or None)
 

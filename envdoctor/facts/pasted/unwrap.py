@@ -8,35 +8,37 @@ from __future__ import annotations
 import html
 import re
 
+from envdoctor.values.pattern import Pattern
+
 LINE = 4_000
 """Longer lines are cut before any expression sees them: no tool that is read here prints longer ones."""
 
-_ANSI = re.compile(
+_ANSI = Pattern(
     r"\x1b(?:\[[0-?]{0,40}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,400}(?:\x07|\x1b\\)?|[@-Z\\-_])|\x9b[0-?]{0,40}[@-~]"
 )
-_BARE_COLOUR = re.compile(r"\[\d{1,3}(?:;\d{1,3}){0,4}m")  # the escape byte is often lost on the way
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\ufff9-\ufffd]")
-_SPACE = re.compile(r"[\u00a0\u2000-\u200a\u3000]")
-_TAG = re.compile(
+_BARE_COLOUR = Pattern(r"\[\d{1,3}(?:;\d{1,3}){0,4}m")  # the escape byte is often lost on the way
+_CONTROL = Pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff\ufff9-\ufffd]")
+_SPACE = Pattern(r"[\u00a0\u2000-\u200a\u3000]")
+_TAG = Pattern(
     r"</?(?:details|summary|pre|code|p|div|span|b|i|em|strong|br|hr|ul|ol|li|table|tbody|thead|tr|td|th|h[1-6]|a|font"
     r"|blockquote|kbd|samp|tt|sub|sup|small|img)(?:\s[^<>\n]{0,400})?/?>",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"<br\s*/?>|</(?:li|tr|p|div|summary|h[1-6])>", re.IGNORECASE)
-_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:[\w+-]{1,40}\s*)?(?:\{[^{}\n]{0,80}\}\s*)?")
-_QUOTE = re.compile(r"(?:\s{0,200}>(?![>=]))+\s?")
-_NESTED_QUOTE = re.compile(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
-_BULLET = re.compile(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
-_BROKEN = re.compile(r"\bundefined[ \t]{0,8}\n[ \t>]{0,8}symbol\b")  # the words that a narrow column breaks most
-_BOLD = re.compile(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(?=\S)")
-_PREFIX = re.compile(
+_BREAK = Pattern(r"<br\s*/?>|</(?:li|tr|p|div|summary|h[1-6])>", re.IGNORECASE)
+_FENCE = Pattern(r"\s*(?:`{3,}|~{3,})\s*(?:[\w+-]{1,40}\s*)?(?:\{[^{}\n]{0,80}\}\s*)?")
+_QUOTE = Pattern(r"(?:\s{0,200}>(?![>=]))+\s?")
+_NESTED_QUOTE = Pattern(r"^\s*(?:>{2}|>{4,})(?!>)\s?(?=[-*\w|+`\[(])")  # three are Python's prompt
+_BULLET = Pattern(r"(\s*)(?:[-*+•·‣◦▪–]|\d{1,2}[.)]|\[[ xX]\])\s+(?=\S)")
+_BROKEN = Pattern(r"\bundefined[ \t]{0,8}\n[ \t>]{0,8}symbol\b")  # the words that a narrow column breaks most
+_BOLD = Pattern(r"(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1")
+_HEADING = Pattern(r"\s{0,3}#{1,6}\s+(?=\S)")
+_PREFIX = Pattern(
     r"\s*(?:\[(?:rank|default)\d{1,5}\]:\s?|\((?:\w{1,40}\s+)?(?:\w+\s)?pid=\d{1,9}(?:,[^()\n]{0,80})?\)\s?)+"
 )
-_PROMPT = re.compile(r"\s*(?:>>>\s+|In\s?\[\d{0,5}\]:\s*)(?P<code>\S.*)")
-_BARE = re.compile(r"\s*(?P<code>print\(torch[\w.]*(?:\([^()]{0,40}\))?\)|torch\.[\w.]+(?:\([^()]{0,40}\))?)\s*")
-_VALUE = re.compile(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{0,400}\]")
-_ANSWER = re.compile(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
+_PROMPT = Pattern(r"\s*(?:>>>\s+|In\s?\[\d{0,5}\]:\s*)(?P<code>\S.*)")
+_BARE = Pattern(r"\s*(?P<code>print\(torch[\w.]*(?:\([^()]{0,40}\))?\)|torch\.[\w.]+(?:\([^()]{0,40}\))?)\s*")
+_VALUE = Pattern(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{0,400}\]")
+_ANSWER = Pattern(r"\s*(?:Out\s?\[\d{0,5}\]:\s*)?(?P<value>\S.*)")
 
 
 def cut_lines(text: str) -> str:
@@ -98,7 +100,7 @@ _KEYS = (
     "Caching allocator config:", "Versions of relevant libraries:", "PyTorch version:", "CPU:", "ROCM Version:",
     "Neuron SDK Version:", "vLLM Version:", "vLLM Build Flags:", "GPU Topology:",
 )  # fmt: skip
-_GLUED = re.compile(
+_GLUED = Pattern(
     r"(?<=\S)\s*(?=(?:" + "|".join(re.escape(key) for key in _KEYS if key not in ("OS:", "CPU:")) + r")\s)"
     r"|(?<=\S)\s+(?=(?:OS|CPU):\s)|(?<=\S)\s*(?=\[(?:pip3?|conda)\]\s)|(?<=[\w)])\s+(?=GPU \d{1,2}:\s)"
 )

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.values.pattern import Pattern
 
-def _row(said: str, words: str) -> tuple[re.Pattern[str], str]:
-    return re.compile(said, re.IGNORECASE), words
+
+def _row(said: str, words: str) -> tuple[Pattern, str]:
+    return Pattern(said, re.IGNORECASE), words
 
 
 _ROWS = (

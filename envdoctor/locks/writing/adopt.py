@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.requirements import InvalidRequirement, Requirement
 
+from envdoctor import temporary
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Packages
@@ -131,15 +131,15 @@ def _export_uv_lock(path: Path, sources: Sources) -> dict[str, Any]:
         raise Trouble("uv was not found", remedy="Install it beside envdoctor: pip install uv", exit_code=3)
     if not (path.parent / "pyproject.toml").is_file():
         raise Trouble("its pyproject.toml is not beside it", file=path, remedy="Copy both files into one folder.")
-    with tempfile.TemporaryDirectory(prefix="envdoctor-lock-") as folder:
-        answer = Path(folder) / "pylock.toml"
+    with temporary.folder() as folder:
+        answer = folder / "pylock.toml"
         outcome = run(
             [
                 uv, "export", "--project", path.parent.absolute(), "--frozen", "--no-emit-project",
                 "--no-default-groups", "--format", "pylock.toml", "--output-file", answer, "--quiet", "--no-header",
             ],
             deadline=EXPORT_SECONDS,
-            cwd=Path(folder),
+            cwd=folder,
             env={**sources.uv, "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"},
         )  # fmt: skip
         if not outcome.ok:

@@ -112,8 +112,10 @@ def _check_requirement(line: str, file: Path, number: int) -> str:
     try:
         requirement = Requirement(line)
     except InvalidRequirement as error:
-        problem = str(error).splitlines()[0]
-        raise Trouble(f"{line!r}: {problem}", file=file, where=where, remedy="Correct that requirement.") from error
+        problem = str(error).splitlines()[0][:200]
+        raise Trouble(
+            f"{line[:200]!r}: {problem}", file=file, where=where, remedy="Correct that requirement."
+        ) from error
     if requirement.url:
         remedy = (
             "A stack holds released wheels only: publish it to an index, or put its wheel into a find-links folder."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import tomli_w
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
+from envdoctor import temporary
 from envdoctor.change import failure
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
@@ -42,8 +42,7 @@ def resolve(inputs: Inputs, sources: Sources, *, keep: Stack | None = None, seco
     The versions of the lock ``keep`` are preferred. A build with a local label ("2.11.0+cu128") that the sources lack
     is looked for where uv's torch backends know it to be. Raises `Trouble` with uv's words.
     """
-    with tempfile.TemporaryDirectory(prefix="envdoctor-lock-") as folder:
-        root = Path(folder)
+    with temporary.folder() as root:
         # The only door through which `uv pip compile` takes the environments to resolve for is a project's table.
         (root / "pyproject.toml").write_text(tomli_w.dumps({"tool": {"uv": {"environments": _whole(inputs.served)}}}))
         (root / "requirements.in").write_text("\n".join(inputs.requirements) + "\n", "utf-8")

@@ -29,7 +29,9 @@ def known_errors(facts: Facts, target: Target) -> Findings:
         raise Skip("the report has no error lines")
     everything = (*facts.messages, *facts.remarks.values())
     told: set[tuple[str, str]] = set()
-    heard = [(row, found) for row in ERRORS if (found := _first(row, facts.messages, everything)) is not None]
+    at_once = "\n".join(facts.messages)
+    rows = (row for row in ERRORS if row.pattern.may_match(at_once))
+    heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
     for row, found in heard:
         if row.last and (any(not other.last for other, _ in heard) or names_the_called(found.string)):
             continue

@@ -1,6 +1,7 @@
 import re
 
 from envdoctor.knowledge.installed_torch import torch_version
+from envdoctor.knowledge.machine import is_board
 from envdoctor.knowledge.torch_builds import is_published
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
@@ -18,8 +19,8 @@ def source_build(facts: Facts) -> Findings:
     nightly = ".dev" in version
     if (is_published(version) and not nightly) or re.search(r"\+(rocm|xpu)", version):
         return
-    container = ".nv" in version
-    what = "a nightly" if nightly else "NVIDIA's container build" if container else "built from source"
+    theirs = "NVIDIA's build for a Jetson" if is_board(facts) else "NVIDIA's container build"
+    what = "a nightly" if nightly else theirs if ".nv" in version else "built from source"
     yield finding(
         actual=version,
         message=f"torch {version} is {what}: no published table says what it holds, and recorded speeds do not apply.",

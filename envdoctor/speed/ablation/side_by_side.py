@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 
+from envdoctor import temporary
 from envdoctor.launch.trainer import Measure
 from envdoctor.speed.report import Report, Window
 
@@ -32,8 +31,7 @@ Run = Callable[[int, str], Report]
 def run_together(run: Run, order: tuple[int, int]) -> tuple[Report, Report]:
     """One pair: the first of ``order`` starts and warms up, then the other does, then they take turns. In their
     numbers' order. What a run raises is raised here, after the other one was told to stop."""
-    with tempfile.TemporaryDirectory(prefix="envdoctor-turns-") as name, ThreadPoolExecutor(2) as pool:
-        folder = Path(name)
+    with temporary.folder() as folder, ThreadPoolExecutor(2) as pool:
         for side in ("0", "1"):
             os.mkfifo(folder / side)
         started: dict[int, Future[Report]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from envdoctor import temporary
 from envdoctor.errors import Trouble
 from envdoctor.locks.target import Baseline, Target, load
 from envdoctor.values.document import read_text, write_whole
@@ -43,8 +43,8 @@ def _replaces(fresh: Baseline, old: Baseline) -> bool:
 
 def _only_baselines_differ(before: Target, kept: tuple[Baseline, ...], text: str) -> bool:
     """Read the new text as any target file is read, beside nothing that it could replace."""
-    with tempfile.TemporaryDirectory(prefix="envdoctor-baseline-") as folder:
-        fresh = Path(folder) / (before.path.name if before.path is not None else "target.toml")
+    with temporary.folder() as folder:
+        fresh = folder / (before.path.name if before.path is not None else "target.toml")
         fresh.write_text(text, "utf-8")
         try:
             after = load(fresh)

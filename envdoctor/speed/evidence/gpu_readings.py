@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from envdoctor import process
+from envdoctor import process, temporary
 from envdoctor.facts import answers, collect
 from envdoctor.facts.model import Facts, Gpu, Unavailable
 from envdoctor.facts.wire import WireError, from_json
@@ -49,7 +49,7 @@ def read_repeatedly(read: Callable[[], Sequence[Gpu]], every: float) -> Iterator
 
 def read_gpus() -> list[Gpu]:
     """Every GPU as NVML reads it at this moment; what it does not answer in time is left out."""
-    folder = answers.new_folder()
+    folder = temporary.new_folder()
     try:
         answer = folder / "gpu.json"
         process.run([sys.executable, "-I", collect.PROBES / "gpu.py", answer], deadline=collect.NVML)
@@ -62,4 +62,4 @@ def read_gpus() -> list[Gpu]:
                     continue  # a probe of another version: this reading tells nothing
         return found
     finally:
-        answers.remove(folder)
+        temporary.remove(folder)

@@ -29,3 +29,9 @@ def test_what_the_machine_has(text: str, cpus: int) -> None:
 def test_throttled_periods() -> None:
     found = host("nr_periods 4567 / nr_throttled 3115 (cpu)\n")
     assert (found.cpu_periods, found.cpu_throttled) == (4567, 3115)
+
+
+@pytest.mark.parametrize("text", ["cpu.max: 400000 00000\n", "cpu.cfs_quota_us 200000, cpu.cfs_period_us 000\n"])
+def test_a_period_of_no_time_says_nothing(text: str) -> None:
+    """Found by mutation."""
+    assert host(text + "torch.get_num_threads(): 64, 64 cores in CPU(s)\nCPU(s): 64\n").cpu_quota is None

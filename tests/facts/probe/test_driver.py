@@ -118,6 +118,22 @@ def test_wsl(tmp_path: Path) -> None:
     assert (told.devices, told.library, told.library_path) == (("/dev/dxg",), "", "/usr/lib/wsl/lib/libcuda.so.1")
 
 
+@pytest.mark.parametrize(
+    ("files", "devices"),
+    [
+        (("nvhost-gpu",), ("/dev/nvhost-gpu",)),
+        (("nvgpu/igpu0/ctrl", "nvhost-gpu", "nvidiactl"), ("/dev/nvgpu/igpu0/ctrl",)),
+        (("nvidia0", "nvidiactl", "nvgpu/igpu0/ctrl"), ("/dev/nvidia0",)),
+        (("nvmap",), ()),
+    ],
+)
+def test_a_jetson(files: tuple[str, ...], devices: tuple[str, ...], tmp_path: Path) -> None:
+    library = "/usr/lib/aarch64-linux-gnu/tegra/libcuda.so.1.1"
+    told = read(lay(tmp_path, {library: "", **{f"/dev/{name}": "" for name in files}}))
+    assert told.devices == devices
+    assert told.nvidia_present == bool(devices)
+
+
 def test_device_files_that_may_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = lay(tmp_path, {"/dev/nvidia0": "", "/dev/nvidia1": "", "/dev/nvidiactl": ""})
     # As root every file may be opened, so the answer of the kernel is given here

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -184,3 +185,15 @@ def test_what_installers_make_is_sound(venv: Venv, tmp_path: Path, ask: Ask, ins
     (found,) = sections["packages"]["distributions"]
     assert (found["name"], found["installer"]) == ("sample", installer)
     assert sections["damage"]["problems"] == []
+
+
+@pytest.mark.parametrize("name", ["METADATA", "RECORD", "WHEEL", "INSTALLER", "direct_url.json"])
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_what_is_no_file_is_not_read(venv: Venv, ask: Ask, name: str, kind: str) -> None:
+    """A pipe that nobody writes to would hold the probe until its end, /dev/zero would take all memory."""
+    info = venv.package("mine")
+    (info / name).unlink(missing_ok=True)
+    os.mkfifo(info / name) if kind == "pipe" else (info / name).symlink_to("/dev/zero")
+    found = ask(venv.python)["packages"]
+    assert [each["name"] for each in found["distributions"]] in (["mine"], []), "it was looked at to its end"
+    assert name != "METADATA" or found["damage"]

@@ -7,9 +7,10 @@ import re
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats.machine import capability
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "bitsandbytes"
-_COMPLAINT = re.compile(
+_COMPLAINT = Pattern(
     r"CUDA[ _]SETUP:? .*(?:TODO|Defaulting to|failed|not found|Required library|Something unexpected|Problem)",
     re.IGNORECASE,
 )

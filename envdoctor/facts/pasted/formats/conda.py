@@ -7,10 +7,11 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "conda-list"
-_VERSION = re.compile(r"\d[\w.!+*-]*")
-_BUILD = re.compile(
+_VERSION = Pattern(r"\d[\w.!+*-]*")
+_BUILD = Pattern(
     r"(?:py\d|pyh|pyhd|h[0-9a-f]{6}|cuda|cpu|gpu|mkl|\d{1,4}$|pypi|nompi|cu\d|openblas|nomkl|[0-9a-f]{7}_)[\w.]*",
     re.IGNORECASE,
 )

@@ -7,14 +7,15 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.page import Page, normal, pair
+from envdoctor.values.pattern import Pattern
 
-_SENTENCE = re.compile(
+_SENTENCE = Pattern(
     r"\b(?:in(?:side)?|within) (?:an? |the )?(docker|podman|kubernetes|k8s|apptainer|singularity)"
     r"\b(?: container| pod)?",
     re.IGNORECASE,
 )
-_COMMAND = re.compile(r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b")
-_KEY = re.compile(r"(?:docker|container|image|base image|cuda image|docker image|container image)(?:\b|\.).*")
+_COMMAND = Pattern(r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b")
+_KEY = Pattern(r"(?:docker|container|image|base image|cuda image|docker image|container image)(?:\b|\.).*")
 _NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
 
 

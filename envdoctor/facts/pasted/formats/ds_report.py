@@ -7,9 +7,10 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import STATED, Draft
 from envdoctor.facts.pasted.page import Page, normal, pair
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "ds_report"
-_OPERATOR = re.compile(r"[\w.-]+(?:\s[\s.]*)?\[(?:NO|YES|OKAY|FAIL)\](?:[\s.]*\[(?:NO|YES|OKAY|FAIL)\])?")
+_OPERATOR = Pattern(r"[\w.-]+(?:\s[\s.]*)?\[(?:NO|YES|OKAY|FAIL)\](?:[\s.]*\[(?:NO|YES|OKAY|FAIL)\])?")
 
 
 def read(page: Page, draft: Draft) -> None:

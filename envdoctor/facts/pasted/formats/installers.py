@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import re
-
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "install-log"
 _NAME = r"[A-Za-z0-9](?:[\w.-]{0,78}[A-Za-z0-9])?"
-_DONE = re.compile(r"Successfully installed ((?:\S{3,120} ?){1,400})")
-_ONE = re.compile(rf"({_NAME})-({words.VERSION})")
-_THERE = re.compile(rf"Requirement already satisfied: ({_NAME})\S{{0,80}} in .{{1,300}}\(({words.VERSION})\)$")
-_BEFORE = re.compile(rf"Found existing installation: ({_NAME}) ({words.VERSION})")
-_PYTHON = re.compile(
+_DONE = Pattern(r"Successfully installed ((?:\S{3,120} ?){1,400})")
+_ONE = Pattern(rf"({_NAME})-({words.VERSION})")
+_THERE = Pattern(rf"Requirement already satisfied: ({_NAME})\S{{0,80}} in .{{1,300}}\(({words.VERSION})\)$")
+_BEFORE = Pattern(rf"Found existing installation: ({_NAME}) ({words.VERSION})")
+_PYTHON = Pattern(
     r"Using (?:CPython|Python) (3\.\d{1,2}\.\d{1,2})|installed Python version: (3\.\d{1,2}\.\d{1,2})"
     r"|[Ff]ound [`'\"]?cpython-(3\.\d{1,2}\.\d{1,2})"
 )
-_SYSTEM = re.compile(r"cpython-3\.[\d.]{1,8}-(?P<system>windows|linux|macos)-(?P<machine>x86_64|aarch64)")
-_WHEEL = re.compile(
+_SYSTEM = Pattern(r"cpython-3\.[\d.]{1,8}-(?P<system>windows|linux|macos)-(?P<machine>x86_64|aarch64)")
+_WHEEL = Pattern(
     r"-cp3(?P<minor>\d{1,2})-\w{1,20}-(?P<tag>win_amd64|win_arm64|manylinux\S{1,60}?|linux_\w{1,20}|macosx\w{1,40})\.whl"
 )
-_WANTED = re.compile(rf"(?:direct dependency: |\s)({_NAME})(?:>=|==)({words.VERSION})(?:, <\S{{1,40}})?(?=\s|$)")
-_ABSENT = re.compile(rf"No compatible version found for:? ({_NAME})")
-_LOG = re.compile(
+_WANTED = Pattern(rf"(?:direct dependency: |\s)({_NAME})(?:>=|==)({words.VERSION})(?:, <\S{{1,40}})?(?=\s|$)")
+_ABSENT = Pattern(rf"No compatible version found for:? ({_NAME})")
+_LOG = Pattern(
     r"(?:Collecting (?!environment|package metadata)|Requirement already satisfied: |Successfully installed "
     r"|Looking in (?:indexes|links): |Installing collected packages: |Building wheels? for |Resolved \d|Prepared \d"
     r"|Downloading \S{1,200}\.whl|DEBUG uv |Attempting uninstall: |Using cached \S{1,200}\.whl).*"
 )
 
-_SOURCES = re.compile(rf"(?:Downloading|Using cached) (?:\S{{0,300}}/)?({_NAME})-({words.VERSION})\.(?:tar\.gz|zip)\b")
-_UNPACKED = re.compile(r"pip-install-\w{1,20}[\\/]{1,2}([A-Za-z0-9][\w.-]{0,60}?)_[0-9a-f]{32}")
-_STOPPED = re.compile(
+_SOURCES = Pattern(rf"(?:Downloading|Using cached) (?:\S{{0,300}}/)?({_NAME})-({words.VERSION})\.(?:tar\.gz|zip)\b")
+_UNPACKED = Pattern(r"pip-install-\w{1,20}[\\/]{1,2}([A-Za-z0-9][\w.-]{0,60}?)_[0-9a-f]{32}")
+_STOPPED = Pattern(
     r"\W{0,6}(?:error: subprocess-exited-with-error|ERROR: Exception|error: metadata-generation-failed"
     r"|\S.{0,60} did not run successfully)"
 )

@@ -7,10 +7,11 @@ import re
 
 from envdoctor.facts.pasted.draft import LISTED, Draft
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "accelerate-config"
-_HEADING = re.compile(r"accelerate (?:default )?config(?: passed)?\s*:\s*(.*)", re.IGNORECASE)
-_KEY = re.compile(r"[a-z][a-z0-9_]{1,60}")
+_HEADING = Pattern(r"accelerate (?:default )?config(?: passed)?\s*:\s*(.*)", re.IGNORECASE)
+_KEY = Pattern(r"[a-z][a-z0-9_]{1,60}")
 
 KEYS = frozenset(
     """compute_environment distributed_type mixed_precision use_cpu debug num_processes machine_rank num_machines

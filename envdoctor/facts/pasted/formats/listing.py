@@ -10,19 +10,20 @@ from envdoctor.facts.pasted.formats.machine import cudnn
 from envdoctor.facts.pasted.formats.platform import read_system
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.gpus import capability_of
+from envdoctor.values.pattern import Pattern
 
-_DRIVER = re.compile(r"(?:NVIDIA )?drivers?:? (?:version )?v?(\d{3}(?:\.\d{1,3}){1,2})", re.IGNORECASE)
-_PYTHON = re.compile(r"Python:? v?(3\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
-_TORCH = re.compile(rf"(?:PyTorch|torch):? v?({words.VERSION})", re.IGNORECASE)
-_CUDNN = re.compile(r"cuDNN:? v?(\d[\d.]*)", re.IGNORECASE)
-_CUDA = re.compile(r"CUDA:? v?\d{1,2}\.\d{1,2}", re.IGNORECASE)  # of what, it does not say
-_SYSTEM = re.compile(
+_DRIVER = Pattern(r"(?:NVIDIA )?drivers?:? (?:version )?v?(\d{3}(?:\.\d{1,3}){1,2})", re.IGNORECASE)
+_PYTHON = Pattern(r"Python:? v?(3\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
+_TORCH = Pattern(rf"(?:PyTorch|torch):? v?({words.VERSION})", re.IGNORECASE)
+_CUDNN = Pattern(r"cuDNN:? v?(\d[\d.]*)", re.IGNORECASE)
+_CUDA = Pattern(r"CUDA:? v?\d{1,2}\.\d{1,2}", re.IGNORECASE)  # of what, it does not say
+_SYSTEM = Pattern(
     r"(?:Microsoft )?Windows(?: (?:Server )?\d{1,4})?(?: \w+){0,3}|(?:Ubuntu|Debian|CentOS|Fedora|Rocky Linux|RHEL)"
     r" \d[\w. ]{0,20}|Linux|macOS(?: \d[\w.]*)?|WSL ?[12]?",
     re.IGNORECASE,
 )
-_MACHINE = re.compile(r"(?:x86_64|amd64|aarch64|arm64)", re.IGNORECASE)
-_GPU = re.compile(r"(?:(\d{1,2})\s?[x×*]\s?)?([A-Z][\w .-]{1,44}?)(?:\s?\(\d{1,3}\s?GB\))?(?:\s?[x×*]\s?(\d{1,2}))?")
+_MACHINE = Pattern(r"(?:x86_64|amd64|aarch64|arm64)", re.IGNORECASE)
+_GPU = Pattern(r"(?:(\d{1,2})\s?[x×*]\s?)?([A-Z][\w .-]{1,44}?)(?:\s?\(\d{1,3}\s?GB\))?(?:\s?[x×*]\s?(\d{1,2}))?")
 
 
 def read(page: Page, draft: Draft) -> None:

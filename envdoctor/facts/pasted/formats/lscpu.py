@@ -7,9 +7,10 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import LISTED, Draft
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.values.pattern import Pattern
 
 _KEEP = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8", "amx_tile", "sve")
-_KNOWN = re.compile(
+_KNOWN = Pattern(
     r"Architecture|CPU op-mode\(s\)|Address sizes|Byte Order|CPU\(s\)|On-line CPU\(s\) list|Off-line CPU\(s\) list"
     r"|Vendor ID|BIOS .*|Model name|CPU family|Model|Thread\(s\) per core|Core\(s\) per (?:socket|cluster)|Socket\(s\)"
     r"|Cluster\(s\)|Stepping|BogoMIPS|Flags|Virtualization.*|Hypervisor vendor|L1d.*|L1i.*|L2.*|L3.*|NUMA.*"

@@ -24,6 +24,7 @@ from envdoctor.facts.pasted.formats.collect_env import (
     torch_version,
 )
 from envdoctor.facts.pasted.page import Page, normal, pair
+from envdoctor.values.pattern import Pattern
 
 
 def capability(draft: Draft, value: str) -> None:
@@ -186,15 +187,15 @@ FIELDS: Mapping[str, Field] = {
     for key in keys
 }  # fmt: skip
 
-_LIKE: tuple[tuple[re.Pattern[str], Field], ...] = (
-    (re.compile(r"\A(?=.*\bcpus?\b)(?=.*\b(?:quota|allowed|limit|cgroup|granted)\b)(?!.*\bmemory\b)"), cpu_quota),
-    (re.compile(r"\A(?=.*\bcpus?\b)(?=.*\b(?:visible|count|total|logical|seen|available|host|machine|node)\b)"), cpus),
+_LIKE: tuple[tuple[Pattern, Field], ...] = (
+    (Pattern(r"\A(?=.*\bcpus?\b)(?=.*\b(?:quota|allowed|limit|cgroup|granted)\b)(?!.*\bmemory\b)"), cpu_quota),
+    (Pattern(r"\A(?=.*\bcpus?\b)(?=.*\b(?:visible|count|total|logical|seen|available|host|machine|node)\b)"), cpus),
     (
-        re.compile(r"\A(?=.*\bthreads?\b)(?=.*\b(?:torch|num|intra|intraop|omp|compute)\b)(?!.*\bper\b)(?!.*\binter)"),
+        Pattern(r"\A(?=.*\bthreads?\b)(?=.*\b(?:torch|num|intra|intraop|omp|compute)\b)(?!.*\bper\b)(?!.*\binter)"),
         threads,
     ),
-    (re.compile(r"\A(?=.*\b(?:open files|nofile|file descriptors|ulimit n|ulimit -n|rlimit nofile)\b)"), open_files),
-    (re.compile(r"\A(?=.*(?:/dev/shm|\bshm\b|\bshared memory\b))(?!.*\bgpu\b)"), shm),
+    (Pattern(r"\A(?=.*\b(?:open files|nofile|file descriptors|ulimit n|ulimit -n|rlimit nofile)\b)"), open_files),
+    (Pattern(r"\A(?=.*(?:/dev/shm|\bshm\b|\bshared memory\b))(?!.*\bgpu\b)"), shm),
 )
 """Keys in a person's own words: "cpus_visible", "torch_threads", "docker.shm_size". Their values are plain numbers."""
 
@@ -212,7 +213,7 @@ def _build_configuration(draft: Draft, text: str) -> bool:
     return True
 
 
-_VALUED = re.compile(r"(torch\.[\w.]+(?:\([^()]{0,20}\))?) (True|False|None|[\d.]+\S{0,20})")
+_VALUED = Pattern(r"(torch\.[\w.]+(?:\([^()]{0,20}\))?) (True|False|None|[\d.]+\S{0,20})")
 
 
 def read(page: Page, draft: Draft) -> None:

@@ -6,15 +6,16 @@ import re
 
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, normal, pair
+from envdoctor.values.pattern import Pattern
 
-_TRANSPORT = re.compile(r"NCCL INFO (?:Using network (\w+)|NET/(Socket|IB|OFI|Plugin)\s*: (?:Using|No device found))")
-_SPEED = re.compile(r"(\d{1,4}(?:\.\d)?)\s?(?:G(?:bit|b)(?:/s|ps|it/s)|Gbit|GbE|Gb|GBASE\w*|G)(?![A-Za-z]*B)\b")
-_MACHINES = re.compile(r"\b(two|three|four|eight|[2-9]|[1-9]\d{1,2}) (?:nodes|machines|servers|hosts)\b", re.IGNORECASE)
+_TRANSPORT = Pattern(r"NCCL INFO (?:Using network (\w+)|NET/(Socket|IB|OFI|Plugin)\s*: (?:Using|No device found))")
+_SPEED = Pattern(r"(\d{1,4}(?:\.\d)?)\s?(?:G(?:bit|b)(?:/s|ps|it/s)|Gbit|GbE|Gb|GBASE\w*|G)(?![A-Za-z]*B)\b")
+_MACHINES = Pattern(r"\b(two|three|four|eight|[2-9]|[1-9]\d{1,2}) (?:nodes|machines|servers|hosts)\b", re.IGNORECASE)
 _NUMBERS = {"two": 2, "three": 3, "four": 4, "eight": 8}
-_CARD = re.compile(
+_CARD = Pattern(
     r"ethernet|network|\bnic\b|interconnect|\blan\b|inter-?node|between (?:the )?(?:nodes|machines)", re.IGNORECASE
 )
-_STATE = re.compile(r"\b(active|down|init|polling|disabled|linkup|armed)\b", re.IGNORECASE)
+_STATE = Pattern(r"\b(active|down|init|polling|disabled|linkup|armed)\b", re.IGNORECASE)
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -61,10 +62,10 @@ def read(page: Page, draft: Draft) -> None:
         page.take(number)
 
 
-_STATE_WORD = re.compile(r"(?:on|off|enabled|disabled|yes|no|loaded|not loaded|missing|present)\b", re.IGNORECASE)
+_STATE_WORD = Pattern(r"(?:on|off|enabled|disabled|yes|no|loaded|not loaded|missing|present)\b", re.IGNORECASE)
 
 
-_ON = re.compile(r"(?:on|enabled|yes|loaded|present|active)\b", re.IGNORECASE)
+_ON = Pattern(r"(?:on|enabled|yes|loaded|present|active)\b", re.IGNORECASE)
 _SWITCHES = {"acs": "acs", "pcie acs": "acs", "iommu": "iommu", "peer memory": "peer_memory",
              "nvidia peermem": "peer_memory", "gpudirect rdma": "peer_memory"}  # fmt: skip
 

@@ -8,28 +8,29 @@ from dataclasses import dataclass
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "nvidia-smi"
-_HEADER = re.compile(
+_HEADER = Pattern(
     r"NVIDIA-SMI\s{1,40}(?P<smi>[\d.]{1,20}).{0,200}?(?:Driver|KMD) Version:\s{0,40}(?P<driver>[\d.]{1,20}|N/A)"
     r"(?:.{0,200}?CUDA (?:UMD )?Version:\s{0,40}(?P<cuda>[\d.]{1,20}|N/A|ERR!))?"
 )
-_NAME_ROW = re.compile(
+_NAME_ROW = Pattern(
     r"\|\s*(?P<index>\d{1,3})\s+(?P<name>\S.{1,60}?)\s+(?P<persistence>On|Off|N/A|WDDM|TCC|MCDM)\s*\|"
     r"\s*(?:(?P<bus>[0-9A-Fa-f]{2,8}[:.][0-9A-Fa-f:.]+)\s*)?(?:(?P<display>On|Off|N/A)\s*)?\|\s*(?P<ecc>\S+)?.*"
 )
-_USE_ROW = re.compile(
+_USE_ROW = Pattern(
     r"\|\s*(?:\d{1,3}%|N/A|ERR!?|\[.{1,20}?\])\s+(?:(?P<temperature>\d{1,3}C|N/A|ERR!?)\s+)?(?:(?:P\d{1,2}|N/A|ERR!?)\s*)?"
     r"(?:(?P<power>[\d.]{1,20}W|N/A|ERR!?|Unknown.{0,8}?)\s*)?(?:/\s*)?(?:(?P<limit>[\d.]{1,20}W|N/A|ERR!?)\s*)?\|"
     r"\s*(?P<used>\d{1,7})MiB\s*/\s*(?P<total>\d{1,7})MiB\s*\|"
     r"\s*(?P<busy>\d{1,3}%|N/A|ERR!?)?\s*(?P<mode>Default|E\. ?Process|E\. ?Thread|Prohibited|N/A)?.*"
 )
-_MIG_ROW = re.compile(r"\|\s*\|\s*\|\s*(?P<mig>Enabled|Disabled|N/A)\*?\s*\|")
-_PROCESS = re.compile(
+_MIG_ROW = Pattern(r"\|\s*\|\s*\|\s*(?P<mig>Enabled|Disabled|N/A)\*?\s*\|")
+_PROCESS = Pattern(
     r"\|\s*(?P<gpu>\d{1,3})\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d{1,8})\s+(?P<type>C\+G|C|G|M\+C)\s+.*"
 )
-_FRAME = re.compile(r"[+|][-=+|\s]{4,}[+|]?")
-_HEADINGS = re.compile(r"\|\s*(?:GPU\s|Fan\s|MIG\s|Processes|No running|ID\s|\|).*|\|.*(?:MIG M\.|BAR1-Usage).*")
+_FRAME = Pattern(r"[+|][-=+|\s]{4,}[+|]?")
+_HEADINGS = Pattern(r"\|\s*(?:GPU\s|Fan\s|MIG\s|Processes|No running|ID\s|\|).*|\|.*(?:MIG M\.|BAR1-Usage).*")
 _MODES = {
     "Default": "default",
     "E.Process": "exclusive-process",
@@ -37,7 +38,7 @@ _MODES = {
     "Prohibited": "prohibited",
 }
 
-FAILURES = re.compile(
+FAILURES = Pattern(
     r"NVIDIA-SMI has failed because|Failed to initialize NVML|Driver/library version mismatch|No devices were found"
     r"|Unable to determine the device handle|nvidia-smi: command not found|NVIDIA-SMI couldn't find libnvidia-ml"
     r"|couldn't communicate with the NVIDIA driver|command not found: nvidia-smi|GPU is lost|fallen off the bus",

@@ -8,17 +8,18 @@ from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.formats.huggingface import PACKAGES
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "pip"
 _NAME = r"[A-Za-z0-9](?:[\w.-]{0,78}[A-Za-z0-9])?"
-_PIN = re.compile(rf"({_NAME})(?:\[[\w,\s-]{{0,80}}\])?\s?===?\s?({words.VERSION})(?:\s*(?:;|#|@).*)?")
-_DIRECT = re.compile(rf"({_NAME})\s+@\s+(?:file|git\+\w+|https?)://\S+")
-_WHEEL = re.compile(
+_PIN = Pattern(rf"({_NAME})(?:\[[\w,\s-]{{0,80}}\])?\s?===?\s?({words.VERSION})(?:\s*(?:;|#|@).*)?")
+_DIRECT = Pattern(rf"({_NAME})\s+@\s+(?:file|git\+\w+|https?)://\S+")
+_WHEEL = Pattern(
     rf"({_NAME})-({words.VERSION})(?:-\d[\w.]{{0,40}})?-(?:cp|py)\w{{1,80}}-\w{{1,80}}-[\w.]{{1,200}}\.whl"
 )
-_ROW = re.compile(rf"({_NAME})\s+({words.VERSION})(?:\s+(?:(?P<place>[/~A-Za-z]\S*)(?:\s+\S+)?))?")
-_HEADING = re.compile(r"\|?\s*Package(?:\s+|\s*\|\s+)(?:\|\s*)?Version\b.*", re.IGNORECASE)
-_RULE = re.compile(r"[-|\s:]{6,}")
+_ROW = Pattern(rf"({_NAME})\s+({words.VERSION})(?:\s+(?:(?P<place>[/~A-Za-z]\S*)(?:\s+\S+)?))?")
+_HEADING = Pattern(r"\|?\s*Package(?:\s+|\s*\|\s+)(?:\|\s*)?Version\b.*", re.IGNORECASE)
+_RULE = Pattern(r"[-|\s:]{6,}")
 
 
 def read(page: Page, draft: Draft) -> None:

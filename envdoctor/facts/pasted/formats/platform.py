@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts.pasted.draft import INFERRED, STATED, Draft
+from envdoctor.values.pattern import Pattern
 
-_MACHINE = re.compile(r"\b(x86_64|amd64|aarch64|arm64|ppc64le|AMD64)\b")
+_MACHINE = Pattern(r"\b(x86_64|amd64|aarch64|arm64|ppc64le|AMD64)\b")
 
 
 def read_platform(text: str, draft: Draft) -> None:

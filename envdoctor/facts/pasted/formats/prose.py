@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from envdoctor.facts.pasted.draft import INFERRED, STATED, TOLD, Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.gpus import capability_of
+from envdoctor.values.pattern import Pattern
 
-_OTHER = re.compile(
+_OTHER = Pattern(
     r"require|need|upgrad|updat|downgrad|install|until|since|before|after|older|newer|later|earlier|expect|support"
     r"|built (?:for|with|against)|compiled|compatible"
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
@@ -22,39 +23,39 @@ _OTHER = re.compile(
     re.IGNORECASE,
 )
 """Words by which a release is another one than the installed one."""
-_TORCH = re.compile(
+_TORCH = Pattern(
     r"(?<![\w.-])(?:Py)?torch(?:\b|(?=\d))(?: version| build)?\W{0,4}v?(?P<version>\d\.\d{1,2}(?:\.\d{1,2})?)"
     r"(?P<label>(?:\+| ?\+ ?| ?\(?)(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})\b)?(?![\w.]*\.whl)",
     re.IGNORECASE,
 )
-_PACKAGE = re.compile(
+_PACKAGE = Pattern(
     r"(?<![\w.-])(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
     r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:)? ?(?:==|=|v)? ?"
     r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl)",
     re.IGNORECASE,
 )
-_HAS = re.compile(r"PyTorch \d\S{0,40} with .{1,30}\(you have (\d[\w.+]{2,40})\)")
+_HAS = Pattern(r"PyTorch \d\S{0,40} with .{1,30}\(you have (\d[\w.+]{2,40})\)")
 """xformers: what it was built for, and what is there."""
-_BAD = re.compile(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
-_COMPARED = re.compile(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
-_PYTHON = re.compile(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*\d)", re.IGNORECASE)
-_PATH = re.compile(
+_BAD = Pattern(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
+_COMPARED = Pattern(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
+_PYTHON = Pattern(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*\d)", re.IGNORECASE)
+_PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
-_DRIVER = re.compile(
+_DRIVER = Pattern(
     r"(?:driver|Driver|DRIVER)(?: version)?(?: is| was|:|=)? ?v?(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)(?![.\d])"
 )
-_GPU = re.compile(
+_GPU = Pattern(
     r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
     r"(?:(?:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
     r"|A5000|A4000|M40|K40)\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )
-_BARE_GPU = re.compile(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
-_WINDOWS = re.compile(
+_BARE_GPU = Pattern(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
+_WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
 )
-_UNAVAILABLE = re.compile(
+_UNAVAILABLE = Pattern(
     r"torch reports CUDA not available|cuda\.is_available(?:\(\))?\W{0,4}"
     r"(?:returns?|is|gives?|shows?|says?|prints?|=|==|->|:)?\W{0,4}False",
     re.IGNORECASE,

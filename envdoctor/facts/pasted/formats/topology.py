@@ -7,10 +7,11 @@ import re
 
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "nvidia-smi-topo"
-_LINK = re.compile(r"X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC")
-_LEGEND = re.compile(r"(?:Legend:?|(?:X|SYS|NODE|PHB|PXB|PIX|NV#)\s+=\s.*|NIC Legend:?|NIC\d+: \S+)")
+_LINK = Pattern(r"X|NV\d{1,2}|PIX|PXB|PHB|NODE|SYS|SOC")
+_LEGEND = Pattern(r"(?:Legend:?|(?:X|SYS|NODE|PHB|PXB|PIX|NV#)\s+=\s.*|NIC Legend:?|NIC\d+: \S+)")
 
 
 def read(page: Page, draft: Draft) -> None:

@@ -10,6 +10,7 @@ import re
 from envdoctor.facts import scrub
 from envdoctor.facts.pasted.draft import LISTED, Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "variables"
 _FAMILIES = (
@@ -26,17 +27,17 @@ _FAMILIES = (
     "VLLM_",
 )
 _NAMES = scrub.NAMES | {"FORCE_TORCHRUN", "MASTER_ADDR", "NNODES", "NODE_RANK", "PATH", "SLURM_JOB_NUM_NODES", "USE_TF"}
-_SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|API_|ACCESS|CREDENTIAL|(?:^|_)KEY(?:$|_)|PROXY|AUTH|COOKIE")
-_LINE = re.compile(
+_SECRET = Pattern(r"TOKEN(?!IZER)|SECRET|PASSW|API_|ACCESS|CREDENTIAL|(?:^|_)KEY(?:$|_)|PROXY|AUTH|COOKIE")
+_LINE = Pattern(
     r"(?:(?:export|set|declare -x|ENV|setenv|os\.environ|-e|--env)\s+|\$env:|env(?:iron(?:ment)?)?\.)?"
     r"(?P<name>[A-Z][A-Z0-9_]{1,60})"
     r"(?:\s?=\s?|:\s+|(?<=\w)\s+(?=\S+$))(?P<value>.*?)[;,\\]?"
 )
-_PYTHON = re.compile(r"os\.environ\[['\"](?P<name>[A-Z][A-Z0-9_]{1,60})['\"]\]\s*=\s*f?['\"](?P<value>[^'\"]*)['\"]")
-_INLINE = re.compile(r"(?<![\w./$-])(?P<name>[A-Z][A-Z0-9_]{2,60})=(?P<value>[^\s;'\"&|]+|'[^']*'|\"[^\"]*\")")
+_PYTHON = Pattern(r"os\.environ\[['\"](?P<name>[A-Z][A-Z0-9_]{1,60})['\"]\]\s*=\s*f?['\"](?P<value>[^'\"]*)['\"]")
+_INLINE = Pattern(r"(?<![\w./$-])(?P<name>[A-Z][A-Z0-9_]{2,60})=(?P<value>[^\s;'\"&|]+|'[^']*'|\"[^\"]*\")")
 
 
-_ADVICE = re.compile(
+_ADVICE = Pattern(
     r"\b(?:consider|unless|without|try|tried|trying|please|should|could|can be|may|might|would"
     r"|recommend(?:ed|s)?|suggest(?:ed|s)?"
     r"|re-?run with|run with|for details|for more (?:details|info\w*)|for debugging|hint|need to|have to"
@@ -44,7 +45,7 @@ _ADVICE = re.compile(
     r"\b[^=]{0,200}[A-Z][A-Z0-9_]{2,60}[`'\"]? ?=",
     re.IGNORECASE,
 )
-_TRIAL = re.compile(r"\b(?:disabled|works?|succeeds?|solved|fixed|workaround|helps?|unless)\b.{0,80}:$", re.IGNORECASE)
+_TRIAL = Pattern(r"\b(?:disabled|works?|succeeds?|solved|fixed|workaround|helps?|unless)\b.{0,80}:$", re.IGNORECASE)
 """A message that tells somebody to set a variable says that it was not set."""
 
 

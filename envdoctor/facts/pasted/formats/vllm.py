@@ -7,9 +7,10 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import STATED, Draft
 from envdoctor.facts.pasted.page import Page, normal, pair
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "vllm"
-_BOX = re.compile(r"={8,}|-{8,}")
+_BOX = Pattern(r"={8,}|-{8,}")
 _TITLES = frozenset(("system info", "pytorch info", "python environment", "cuda / gpu info", "cpu info", "vllm info",
                      "versions of relevant libraries", "environment variables"))  # fmt: skip
 

@@ -9,12 +9,11 @@ from envdoctor.facts.pasted.draft import STATED, Draft
 from envdoctor.facts.pasted.formats.collect_env import torch_cuda, torch_version
 from envdoctor.facts.pasted.formats.machine import gpu_name
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.values.pattern import Pattern
 
 FORMAT = "xformers-info"
-_BUILT = re.compile(r"build\.(\w+(?:\.\w+)*)")
-_OPERATOR = re.compile(
-    r"(?:memory_efficient_attention|indexing|swiglu|sequence_parallel_fused|sp24|is_triton|smallk)\b.*"
-)
+_BUILT = Pattern(r"build\.(\w+(?:\.\w+)*)")
+_OPERATOR = Pattern(r"(?:memory_efficient_attention|indexing|swiglu|sequence_parallel_fused|sp24|is_triton|smallk)\b.*")
 
 
 def read(page: Page, draft: Draft) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from .files import regular
 from .packages import Found, Problem, Reading
 from .places import EnvironmentPlaces
 
@@ -199,7 +200,7 @@ def _meant(path: str, problem: Problem, known: Set[Any]) -> bool:
         return os.stat(path).st_size > max((size for size in known if isinstance(size, int)), default=0)
     if not problem.path.startswith("../"):
         return False
-    with open(path, "rb") as stream:
+    with open(path, "rb", opener=regular) as stream:
         line = stream.readline(1024)
     return line[:2] == b"#!" and os.path.exists(os.fsdecode(line[2:].split()[0] if line[2:].split() else b""))
 

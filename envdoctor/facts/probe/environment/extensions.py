@@ -6,6 +6,7 @@ import json
 import os
 import re
 
+from .files import regular
 from .packages import Found, Reading
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
@@ -113,7 +114,7 @@ def _notes(found: Found) -> Dict[str, Any]:
         return {}
     path, reader = readers[found.value["name"]]
     try:
-        with open(os.path.join(found.location, path), encoding="utf-8") as stream:
+        with open(os.path.join(found.location, path), encoding="utf-8", opener=regular) as stream:
             return reader(stream.read(1 << 18))
     except (OSError, ValueError, KeyError, TypeError):
         return {}  # the note is extra: absent in source builds and in other versions

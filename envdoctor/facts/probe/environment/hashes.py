@@ -7,6 +7,8 @@ import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+from .files import regular
+
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
     from typing import Iterator, List, Optional, Tuple
@@ -29,7 +31,7 @@ def _hash(entry: Tuple[str, str]) -> Tuple[str, str, str]:
     algorithm = expected.partition("=")[0]
     digest = hashlib.new(algorithm)
     try:
-        with open(path, "rb", buffering=0) as stream:
+        with open(path, "rb", buffering=0, opener=regular) as stream:
             buffer = bytearray(BLOCK)
             view = memoryview(buffer)
             while True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from .files import regular
 from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
@@ -187,7 +188,7 @@ def _project_name(directory: str) -> str:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
+        with open(path, encoding="utf-8", errors="replace", opener=regular) as stream:
             return stream.read(1 << 20)
     except OSError:
         return ""

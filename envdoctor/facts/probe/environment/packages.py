@@ -7,6 +7,7 @@ import os
 import re
 from collections import namedtuple
 
+from .files import RECORD_LIMIT, regular
 from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
@@ -103,8 +104,8 @@ def normalise(name: str) -> str:
 def _add_link(reading: Reading, directory: str, name: str) -> None:
     """A development installation of old setuptools: its first line names the project's folder."""
     try:
-        with open(os.path.join(directory, name), encoding="utf-8", errors="surrogateescape") as stream:
-            target = stream.readline().strip()
+        with open(os.path.join(directory, name), encoding="utf-8", errors="surrogateescape", opener=regular) as stream:
+            target = stream.readline(4096).strip()
     except OSError as error:
         reading.problems.append(Problem(normalise(name[:-9]), "unreadable", name, error.strerror or ""))
         return
@@ -169,7 +170,7 @@ def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) 
 def _header(path: str) -> Tuple[Dict[str, List[str]], Optional[Tuple[str, str]]]:
     """The header fields (lower-case names) of METADATA, up to its first blank line, and what is wrong with it."""
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=regular) as stream:
             data = stream.read(16384)
             while b"\n\n" not in data and b"\r\n\r\n" not in data and len(data) < HEADER_LIMIT:
                 more = stream.read(65536)
@@ -224,7 +225,7 @@ def _texts(folder: str) -> Dict[str, str]:
     texts = {}
     for name in ("INSTALLER", "WHEEL", "direct_url.json"):
         try:
-            with open(os.path.join(folder, name), "rb") as stream:
+            with open(os.path.join(folder, name), "rb", opener=regular) as stream:
                 texts[name] = stream.read(65536).decode("utf-8", "replace")
         except OSError:
             pass
@@ -251,8 +252,8 @@ def _direct_url(text: str) -> Tuple[Optional[str], bool, str]:
 def _record(reading: Reading, path: str, name: str) -> Tuple[Optional[bytes], bool]:
     """RECORD, and whether it was looked at: one that may not be read is told as such, not as missing."""
     try:
-        with open(os.path.join(path, "RECORD"), "rb") as stream:
-            return stream.read(), True
+        with open(os.path.join(path, "RECORD"), "rb", opener=regular) as stream:
+            return stream.read(RECORD_LIMIT), True
     except PermissionError as error:
         place = os.path.basename(path) + "/RECORD"
         reading.problems.append(Problem(name, "unreadable", place, error.strerror or ""))

@@ -6,6 +6,8 @@ import os
 import sys
 from collections import namedtuple
 
+from .files import regular
+
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
     from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -71,7 +73,7 @@ class EnvironmentPlaces:
 def _path_file(directory: str, name: str) -> Optional[PathFile]:
     path = os.path.join(directory, name)
     try:
-        with open(path, "rb") as stream:
+        with open(path, "rb", opener=regular) as stream:
             lines = stream.read(1 << 20).decode("utf-8-sig", "surrogateescape").splitlines()
     except OSError:
         return None
@@ -98,8 +100,9 @@ def _virtual(executable: str) -> Tuple[str, Dict[str, str]]:
     folder = os.path.dirname(executable)
     for prefix in (folder, os.path.dirname(folder)):
         try:
-            with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8", errors="surrogateescape") as stream:
-                pairs = [line.partition("=") for line in stream]
+            path = os.path.join(prefix, "pyvenv.cfg")
+            with open(path, encoding="utf-8", errors="surrogateescape", opener=regular) as stream:
+                pairs = [line.partition("=") for line in stream.read(1 << 20).splitlines()]
         except OSError:
             continue
         return prefix, {key.strip().lower(): value.strip() for key, _, value in pairs}

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 NVIDIA = "0x10de"
 MAKERS = {"0x1002": "AMD", "0x8086": "Intel", "0x1da3": "Habana"}
+BOARD_DEVICES = ("nvgpu/igpu0/ctrl", "nvhost-gpu")  # of a Jetson: L4T 35 on, and before
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/lib64", "/usr/lib", "/lib",
     "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib64/nvidia",
-    "/run/opengl-driver/lib",
+    "/run/opengl-driver/lib", "/usr/lib/aarch64-linux-gnu/nvidia", "/usr/lib/aarch64-linux-gnu/tegra",
 )  # fmt: skip
 
 
@@ -70,10 +71,13 @@ def library_version(root: Root, path: Optional[str]) -> str:
 
 
 def device_files(root: Root, library: bool) -> Tuple[List[str], List[str]]:
-    """/dev/nvidia0 ... (or /dev/dxg under WSL), and those of the driver's files that this user may not open."""
+    """/dev/nvidia0 ... (or /dev/dxg under WSL, what a Jetson has), and those of the driver's files that this user may
+    not open."""
     names = [name for name in root.names("/dev") if re.match(r"nvidia(\d+|ctl|-uvm)$", name)]
     if not names and library and root.exists("/dev/dxg"):
         names = ["dxg"]
+    if not any(re.match(r"nvidia\d", name) for name in names):  # the display of a Jetson may have an nvidiactl
+        names += [name for name in BOARD_DEVICES if root.exists("/dev/" + name)][:1]
     paths = ["/dev/" + name for name in names]
     denied = [path for path in paths if not os.access(root.path(path), os.R_OK | os.W_OK)]
     return [path for path in paths if not path.endswith(("ctl", "-uvm"))], denied

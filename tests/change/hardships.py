@@ -1,0 +1,603 @@
+"""What a command may meet on somebody else's machine: each row is done to it, and says beforehand what must come of it.
+
+A bad outcome is a traceback or an internal error, a command without an end, an exit code that nobody documented, a
+clean bill of what was not seen, or an environment that is neither what it was nor what was asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.change.attacks import Told
+from tests.change.conftest import World, fix_words, leftovers, make_world, snapshot, write_target
+
+SECONDS = 60.0  # an answer takes one; a machine that is shared, several
+CODES = frozenset({0, 1, 2, 3, 75, 130, 143})
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all")
+
+
+@dataclass
+class Bench:
+    """An environment, a target that asks for another state of it, and what went wrong."""
+
+    world: World
+    bad: list[str] = field(default_factory=list)
+    not_tried: str = ""
+
+    def __post_init__(self) -> None:
+        self.folder = self.world.environment.parent
+        self.target = write_target(self.world, self.folder / "locks")
+        self.before = snapshot(self.world.environment)
+
+    @property
+    def check(self) -> list[str]:
+        return ["check", "--no-torch", "--target", str(self.target), "--env", str(self.world.environment)]
+
+    @property
+    def fix(self) -> list[str]:
+        return fix_words(self.target, self.world.environment)
+
+    @property
+    def undo(self) -> list[str]:
+        return ["undo", "--env", str(self.world.environment), "--yes"]
+
+    def run(
+        self,
+        words: list[str],
+        *,
+        shell: str = "",
+        under: tuple[str, ...] = (),
+        codes: frozenset[int] | set[int] = CODES,
+        env: dict[str, str | None] | None = None,
+        cwd: Path | None = None,
+        **options: object,
+    ) -> subprocess.CompletedProcess[str]:
+        """The command; ``shell`` is what bash does before it becomes it, ``codes`` what it may answer."""
+        variables = {**os.environ, "PYTHONFAULTHANDLER": "", **{k: v for k, v in (env or {}).items() if v is not None}}
+        for name in [name for name, value in (env or {}).items() if value is None] + ["PYTHONFAULTHANDLER"]:
+            variables.pop(name, None)
+        argv = [*under, "/bin/bash", "-c", f'{shell} exec "$0" "$@"', sys.executable, "-m", "envdoctor", *words]
+        settings: dict[str, object] = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": SECONDS}
+        try:
+            done = subprocess.run(
+                argv, env=variables, cwd=cwd or self.folder, text=True, errors="replace", **(settings | options)
+            )  # type: ignore[call-overload]
+        except subprocess.TimeoutExpired:
+            self.bad.append(f"{words[0]}: no end within {SECONDS:g} s")
+            return subprocess.CompletedProcess(argv, 0, "", "")
+        said = f"{done.stdout}{done.stderr}"
+        for word in ("Traceback", "internal error", "Exception ignored"):
+            if word in said:
+                self.bad.append(f"{words[0]}: {word}: {said[-600:]}")
+        if done.returncode not in codes:
+            self.bad.append(f"{words[0]}: exit code {done.returncode}: {said[-300:]}")
+        if len(said.replace("\0", "")) > 20_000:
+            self.bad.append(f"{words[0]}: {len(said)} characters of output")
+        return done  # type: ignore[no-any-return]
+
+    def expect(self, what: bool, words: str) -> None:
+        if not what:
+            self.bad.append(words)
+
+    def old_or_new(self, done: subprocess.CompletedProcess[str] | None = None) -> None:
+        """The environment is in one of the two states, and in the new one where that was claimed."""
+        new = self.version() == "2.0"
+        self.expect(new or snapshot(self.world.environment) == self.before, "a state between two")
+        if done is not None:
+            self.expect(new or done.returncode != 0, "a success that was none")
+
+    def version(self) -> str:
+        found = list(self.world.environment.glob("lib/python3*/site-packages/alpha/__init__.py"))
+        return found[0].read_text().partition("'")[2].partition("'")[0] if found else ""
+
+    def reaches_new(self) -> None:
+        """One plain run more ends in the new state, with nothing left over."""
+        self.run(self.fix, codes={0})
+        self.expect(self.version() == "2.0", "the next run did not reach the new state")
+        left = [
+            name
+            for name in leftovers(self.world.environment)
+            if not re.fullmatch(r"\.envdoctor-\.venv(-\d+|\.journal)", name)
+        ]
+        self.expect(not left, f"left over: {left}")
+
+
+Attack = Callable[[Bench, random.Random], None]
+ATTACKS: dict[str, Attack] = {}
+
+
+def attack(function: Attack) -> Attack:
+    ATTACKS[function.__name__] = function
+    return function
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, *words: str) -> Iterator[Path]:
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["mount", *words, str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+# --- what is around the process
+
+
+@attack
+def no_home(b: Bench, chance: random.Random) -> None:
+    """Neither HOME nor an entry in passwd: it is looked at and changed all the same."""
+    env: dict[str, str | None] = {"HOME": None, "USER": None, "LOGNAME": None, "UV_CACHE_DIR": None}
+    b.run(b.check, env=env, codes={0, 1})
+    other = ("setpriv", "--reuid=54321", "--regid=54321", "--clear-groups") if _reachable() else ()
+    subprocess.run(["chmod", "-R", "a+rX", b.folder], check=True)
+    for path in (b.folder, *b.folder.parents[:2]):
+        if path.is_relative_to(tempfile.gettempdir()) and path != Path(tempfile.gettempdir()):
+            path.chmod(path.stat().st_mode | 0o055)
+    done = b.run(b.check, env=env, under=other, codes={0, 1})
+    b.expect("could not be" not in done.stdout, f"not seen: {done.stdout[-300:]}")
+    done = b.run(b.fix, env=env, codes={0, 2, 3})
+    b.old_or_new(done)
+
+
+@attack
+def no_temporary_folder(b: Bench, chance: random.Random) -> None:
+    """TMPDIR is missing, a file, unwritable, full, relative or empty: another place is taken."""
+    (b.folder / "file").write_text("")
+    with mounted(b.folder / "full", "-t", "tmpfs", "-o", "size=16k", "tmpfs") as full:
+        (full / "filler").write_bytes(bytes(12_288))
+        for place in ("/nowhere/at/all", str(b.folder / "file"), "/proc", str(full), "relative", ""):
+            b.run(b.check, env={"TMPDIR": place}, codes={0, 1})
+        b.run(b.fix, env={"TMPDIR": str(full)}, codes={0})
+    b.expect(b.version() == "2.0", "not changed")
+
+
+def _reachable() -> bool:
+    """May other users start this Python at all?"""
+    asked = subprocess.run([*NOBODY, "bash", "-c", f"exec '{sys.executable}' -c 'import json'"], capture_output=True)
+    return asked.returncode == 0
+
+
+@attack
+def closed_streams(b: Bench, chance: random.Random) -> None:
+    """Each of the three streams closed, or a full device: no success of which nobody could hear, and no traceback."""
+    for shell in ("exec <&-;", "exec >&-;", "exec 2>&-;", "exec <&- >&- 2>&-;"):
+        b.run(b.check, shell=shell)
+        b.run([*b.check, "--format", "json"], shell=shell)
+    for words in (b.check, [*b.check, "--format", "json"]):
+        done = b.run(words, shell="exec >/dev/full;")
+        b.expect(done.returncode != 0, "a success that was written nowhere")
+    b.run(b.check, shell="exec 2>/dev/full;")
+    done = b.run(b.fix, shell="exec >&- 2>&-;")
+    b.old_or_new(done)
+    b.run(b.undo, shell="exec >&- 2>&-;")
+    b.old_or_new()
+
+
+@attack
+def nobody_reads(b: Bench, chance: random.Random) -> None:
+    """The reader of our output is gone (`| head -1`): it ends without a word."""
+    for words in (b.check, [*b.check, "--format", "json"], ["rules"], ["--help"]):
+        line = '"$0" -m envdoctor "$@" | head -c 1 > /dev/null; exit "${PIPESTATUS[0]}"; :'
+        done = subprocess.run(
+            ["bash", "-c", line, sys.executable, *words], capture_output=True, text=True, cwd=b.folder, timeout=SECONDS
+        )
+        b.expect("Traceback" not in done.stderr and "Exception" not in done.stderr, f"{words[0]}: {done.stderr[-300:]}")
+        b.expect(done.returncode in {*CODES, 141}, f"{words[0]}: {done.returncode}")
+
+
+@attack
+def few_descriptors(b: Bench, chance: random.Random) -> None:
+    """7 to 40 open files (with fewer Python does not start): done, or refused; nothing unread is healthy."""
+    for most in (7, 8, 9, 10, 11, 12, 16, 24, 40):
+        done = b.run(b.check, shell=f"ulimit -n {most};")
+        b.expect(done.returncode != 0, f"healthy with {most} open files")  # the lock asks for other versions
+        done = b.run(b.fix, shell=f"ulimit -n {most};")
+        b.old_or_new(done)
+    b.reaches_new()
+
+
+@attack
+def small_files(b: Bench, chance: random.Random) -> None:
+    """No file may be larger than 0, 4 or 64 kB (SIGXFSZ)."""
+    for blocks in (0, 4, 64):
+        b.run(b.check, shell=f"ulimit -f {blocks};")
+        done = b.run(b.fix, shell=f"ulimit -f {blocks};")
+        b.old_or_new(done)
+    b.reaches_new()
+
+
+@attack
+def little_time(b: Bench, chance: random.Random) -> None:
+    """One second of processor time, then the kernel ends it: old or new, and the next run reaches the new."""
+    done = b.run(b.fix, shell="ulimit -t 1;", codes={*CODES, -24, 152, 137, -9})
+    b.old_or_new(done)
+    b.reaches_new()
+
+
+@attack
+def no_processes(b: Bench, chance: random.Random) -> None:
+    """A user who may start no process more: what was not asked is unknown, not healthy."""
+    if not _reachable():
+        b.not_tried = "other users may not start this Python"
+        return
+    home = b.folder / "theirs"
+    home.mkdir(mode=0o777)
+    home.chmod(0o777)
+    subprocess.run(["chmod", "-R", "a+rX", b.folder], check=True)
+    for path in (b.folder, *b.folder.parents[:2]):
+        if path.is_relative_to(tempfile.gettempdir()) and path != Path(tempfile.gettempdir()):
+            path.chmod(path.stat().st_mode | 0o055)
+    env: dict[str, str | None] = {"HOME": str(home), "TMPDIR": str(home), "UV_CACHE_DIR": str(home)}
+    done = b.run(b.check, shell="ulimit -u 1;", under=NOBODY, env=env, cwd=home)
+    b.expect(done.returncode != 0, "healthy although nothing could be asked")
+
+
+@attack
+def inherited(b: Bench, chance: random.Random) -> None:
+    """Ignored SIGCHLD, SIGPIPE and SIGINT, blocked signals, a niceness, a pipe that we were left: nothing is different,
+    and nothing that we started keeps the pipe open."""
+    for shell in ("trap '' CHLD;", "trap '' PIPE INT HUP;", "umask 000;", "umask 777;"):
+        done = b.run(b.check, shell=shell)
+        b.expect(done.returncode == 1, f"{shell} {done.returncode} {done.stderr[-200:]}")
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    b.run(b.check, pass_fds=(write,))
+    os.close(write)
+    os.set_blocking(read, False)
+    time.sleep(0.2)
+    try:
+        b.expect(os.read(read, 1) == b"", "something was written")
+    except BlockingIOError:
+        b.bad.append("a child of ours lives on and holds a descriptor that was not its own")
+    os.close(read)
+    done = b.run(b.fix, shell="trap '' CHLD; umask 777;", codes={0, 2, 3})
+    b.old_or_new(done)
+
+
+@attack
+def languages(b: Bench, chance: random.Random) -> None:
+    """The C locale without UTF-8 mode, names that are no UTF-8, an encoding that Python does not know."""
+    site = next(b.world.environment.glob("lib/python3*/site-packages"))
+    os.makedirs(os.fsencode(site) + b"/data\xff\xfe")
+    with open(os.fsencode(site) + b"/data\xff\xfe/caf\xe9.py", "wb") as stream:
+        stream.write(b"")
+    (site / "überall").mkdir()
+    b.before = snapshot(b.world.environment)
+    for env in (
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "POSIX", "LANG": "xx_XX.nonsense"},
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "utf-16"},
+    ):
+        b.run(b.check, env=dict(env))
+        done = b.run([*b.check, "--format", "json"], env=dict(env))
+        if "utf-16" not in env.values():
+            b.expect(json.loads(done.stdout)["outcome"] == "findings", f"{env}: {done.stdout[:200]}")
+        done = b.run(b.fix, env=dict(env))
+        b.old_or_new(done)
+        b.run(b.undo, env=dict(env))
+        b.old_or_new()
+
+
+@attack
+def odd_paths(b: Bench, chance: random.Random) -> None:
+    """PATH with blanks, empty parts, files and programs of the names that we start; first the working directory."""
+    odd = b.folder / "odd folder"
+    odd.mkdir()
+    for name in (
+        "uv",
+        "python",
+        "python3",
+        "git",
+        "pip",
+        "nvidia-smi",
+        "gcc",
+        "ldconfig",
+        "sh",
+        "env",
+        "ninja",
+        "nvcc",
+    ):
+        (odd / name).write_text(f"#!/bin/sh\necho {name} >> '{b.folder}/ran'\nexit 0\n")
+        (odd / name).chmod(0o755)
+    for path in (f"{odd}:{os.environ['PATH']}", "", ":::", ".", str(odd / "uv"), "a\n b:/usr/bin"):
+        b.run(b.check, env={"PATH": path}, cwd=odd)
+    done = b.run(b.fix, env={"PATH": f"{odd}:{os.environ['PATH']}"}, cwd=odd)
+    b.old_or_new(done)
+    ran = (b.folder / "ran").read_text().split() if (b.folder / "ran").exists() else []
+    b.expect(set(ran) <= {"nvcc", "gcc", "ninja"}, f"ran: {sorted(set(ran))}")
+
+
+# --- time and signals
+
+
+@attack
+def stopped(b: Bench, chance: random.Random) -> None:
+    """SIGSTOP in the middle of a fix, SIGCONT later: it goes on; a second one meanwhile names who holds the lock."""
+    for _ in range(4):
+        first = subprocess.Popen(
+            [sys.executable, "-m", "envdoctor", *b.fix], cwd=b.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        time.sleep(0.3 + chance.random())
+        first.send_signal(signal.SIGSTOP)
+        second = b.run(b.fix)
+        first.send_signal(signal.SIGCONT)
+        said = first.communicate(timeout=SECONDS)[0].decode()
+        b.expect(0 in (first.returncode, second.returncode), f"nobody succeeded: {said[-200:]} {second.stderr[-200:]}")
+        b.expect("Traceback" not in said, said[-300:])
+        b.expect(b.version() == "2.0", "not the new state")
+        b.run(b.undo, codes={0})
+        b.old_or_new()
+
+
+@attack
+def fix_and_undo_at_once(b: Bench, chance: random.Random) -> None:
+    """fix and undo begun at the same moment, twelve times: one after the other, or one is refused by name."""
+    b.run(b.fix, codes={0})
+    for _ in range(12):
+        both = [
+            subprocess.Popen(
+                [sys.executable, "-m", "envdoctor", *words], cwd=b.folder, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            )
+            for words in (b.fix, b.undo)
+        ]  # fmt: skip
+        for one in both:
+            said = one.communicate(timeout=SECONDS)[0]
+            b.expect("Traceback" not in said and "internal error" not in said, said[-400:])
+            b.expect(one.returncode in CODES, f"exit code {one.returncode}")
+        b.expect(b.version() in ("1.0", "2.0"), "neither state")
+    b.reaches_new()
+
+
+@attack
+def taken_away(b: Bench, chance: random.Random) -> None:
+    """The environment is deleted, renamed or made a link in the middle of a fix: refused in a sentence, or new."""
+    elsewhere = b.folder / "elsewhere"
+    for how in ("delete", "rename", "link", "file", "empty") * 3:
+        started = subprocess.Popen(
+            [sys.executable, "-m", "envdoctor", *b.fix], cwd=b.folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(0.2 + 1.5 * chance.random())
+        environment = b.world.environment
+        with contextlib.suppress(OSError):
+            environment.rename(elsewhere)
+            if how == "link":
+                environment.symlink_to(elsewhere)
+            elif how == "file":
+                environment.write_text("")
+            elif how == "empty":
+                environment.mkdir()
+            elif how == "delete":
+                shutil.rmtree(elsewhere, ignore_errors=True)
+        said = started.communicate(timeout=SECONDS)[0]
+        b.expect("Traceback" not in said and "internal error" not in said, f"{how}: {said[-500:]}")
+        b.expect(started.returncode in CODES, f"{how}: exit code {started.returncode}")
+        for path in b.folder.iterdir():
+            if "venv" in path.name or path == elsewhere:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        fresh = make_world(b.folder / f"again{time.monotonic_ns()}")
+        fresh.environment.rename(environment)
+
+
+# --- where it lies
+
+
+@attack
+def other_places(b: Bench, chance: random.Random) -> None:
+    """Through a link, on another file system, bind mounted, on a mount that is read-only."""
+    link = b.folder / "link"
+    link.symlink_to(b.world.environment)
+    through = [str(link) if word == str(b.world.environment) else word for word in b.fix]
+    done = b.run(through, codes={0})
+    b.expect(b.version() == "2.0" and link.is_symlink(), "through a link")
+    b.run(b.undo, codes={0})
+    with mounted(b.folder / "other", "-t", "tmpfs", "tmpfs") as other:
+        place = other / "env"
+        shutil.copytree(b.world.environment, place, symlinks=True)
+        moved = [str(place) if word == str(b.world.environment) else word for word in b.fix]
+        b.run(moved)
+    bound = b.folder / "bound"
+    with mounted(bound, "--bind", str(b.world.environment)):
+        done = b.run([str(bound) if word == str(b.world.environment) else word for word in b.fix], codes={0, 3})
+        b.expect(done.returncode != 0 or b.version() == "2.0", "bind mount: a success that was none")
+        b.run(["undo", "--env", str(bound), "--yes"], codes={0})
+        b.expect(b.version() == "1.0", "bind mount: undo")
+    with mounted(bound, "--bind", str(b.world.environment)):
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(bound)], check=True)
+        at = [str(bound) if word == str(b.world.environment) else word for word in b.fix]
+        done = b.run(at, codes={0, 1, 2, 3})
+        b.expect(done.returncode != 0, "read-only: a success that was none")
+        b.run([str(bound) if word == str(b.world.environment) else word for word in b.check], codes={0, 1})
+
+
+@attack
+def deep(b: Bench, chance: random.Random) -> None:
+    """An environment at the end of a path of 3,500 characters, and of folders of 255: told in a short sentence."""
+    for part, count in (("d" * 255, 13), ("d" * 100, 20)):
+        place = b.folder
+        for _ in range(count):
+            place = place / part
+            place.mkdir()
+        shutil.copytree(b.world.environment, place / "env", symlinks=True)
+        for words in (b.check, b.fix):
+            done = b.run([str(place / "env") if word == str(b.world.environment) else word for word in words])
+            b.expect(len(done.stderr) < 20_000, f"{len(done.stderr)} characters")
+
+
+# --- what is in it
+
+
+NOTHING = (
+    "pyvenv.cfg", "bin/python", "lib/python{}/site-packages/alpha-1.0.dist-info/METADATA",
+    "lib/python{}/site-packages/alpha-1.0.dist-info/RECORD", "lib/python{}/site-packages/alpha-1.0.dist-info/WHEEL",
+    "lib/python{}/site-packages/alpha-1.0.dist-info/INSTALLER", "lib/python{}/site-packages/alpha/__init__.py",
+    "lib/python{}/site-packages/alpha-1.0.dist-info/direct_url.json",
+)  # fmt: skip
+
+
+@attack
+def empty_and_endless(b: Bench, chance: random.Random) -> None:
+    """A file of the environment is empty, a pipe, /dev/zero, a folder, a loop, 8 GB of nothing, unreadable bytes: it is
+    a finding or unknown, within seconds, and never healthy where the interpreter or a package is gone."""
+    minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    for name in NOTHING:
+        path = b.world.environment / name.format(minor)
+        kept = b.folder / "kept"
+        existed = os.path.lexists(path)
+        if existed:
+            path.rename(kept)
+        for kind in ("empty", "pipe", "zero", "folder", "loop", "huge", "bytes"):
+            _put(path, kind)
+            done = b.run(b.check)
+            b.expect(done.returncode != 0, f"{name}, {kind}: healthy")
+            if kind not in ("huge", "pipe"):  # which are read to their ends, within the time that hashing has
+                b.run([*b.check, "--deep"])
+            path.rmdir() if kind == "folder" else path.unlink()
+        if existed:
+            kept.rename(path)
+
+
+def _put(path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind in ("zero", "loop"):
+        path.symlink_to("/dev/zero" if kind == "zero" else path.name)
+    elif kind == "huge":
+        os.truncate(_touched(path), 8 << 30)
+    else:
+        path.write_bytes(os.urandom(4096) if kind == "bytes" else b"")
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+@attack
+def hostile_start(b: Bench, chance: random.Random) -> None:
+    """What the environment's own start-up files can do to the Python that asks: no clean bill, and an end."""
+    site = next(b.world.environment.glob("lib/python3*/site-packages"))
+    words = [word for word in b.check if word != "--no-torch"]
+    for code in (
+        "import os; os._exit(0)",
+        "import os, signal; os.kill(os.getpid(), 9)",
+        "import sys; sys.exit(0)",
+        "while True: pass",
+        "import os, time\nif os.fork() == 0: os.setsid(); time.sleep(30); os._exit(0)",
+        "import builtins; builtins.open = None",
+        "import sys; sys.modules.clear()",
+        "import json; json.dumps = lambda *a, **k: '{}'",
+        "import os; os.closerange(0, 100)",
+        "import sys; sys.setrecursionlimit(10)",
+        "import os; os.chdir('/'); os.environ.clear()",
+        'print(\'{"torch": {"version": "2.13.0"}}\' * 100000)',
+        "import os; [os.write(1, b'x' * 65536) for _ in range(2000)]",
+        "raise SystemExit('x' * 1000000)",
+        "import ctypes; ctypes.string_at(0)",
+        "def f(): f()\nf()",
+    ):
+        (site / "sitecustomize.py").write_text(code + "\n")
+        done = b.run(words, timeout=2 * SECONDS)  # an import of torch may take one minute
+        b.expect(done.returncode != 0, f"healthy under {code[:60]}")
+        b.run(b.check, codes={1})
+    (site / "sitecustomize.py").unlink()
+
+
+# --- what is given to us
+
+
+@attack
+def hostile_files(b: Bench, chance: random.Random) -> None:
+    """A configuration, target, lock or report that is a pipe, endless, a folder, empty, bytes, a bomb: one sentence."""
+    project = b.folder / "project"
+    project.mkdir()
+    bombs = {
+        "deep": "[tool.envdoctor]\ntarget = " + "[" * 100_000,
+        "dotted": "a." * 30_000 + "b = 1",
+        "number": "[tool.envdoctor]\ntarget = " + "9" * 10_000,
+        "types": "[tool.envdoctor]\ntarget = {a = [1, nan, inf, 1979-05-27]}\nselect = 7\nignore = [[]]",
+        "nul": "[tool.envdoctor]\ntarget = 'a\\u0000b'",
+        "bom": "\ufeff[tool.envdoctor]\ntarget = 'cpu'",
+        "large": "# " + "x" * (30 << 20),
+        "empty": "",
+    }
+    made: list[tuple[str, Callable[[Path], object]]] = [
+        ("pipe", lambda path: os.mkfifo(path)),
+        ("zero", lambda path: path.symlink_to("/dev/zero")),
+        ("folder", lambda path: path.mkdir()),
+        ("loop", lambda path: path.symlink_to(path.name)),
+        ("huge", lambda path: os.truncate(_touched(path), 8 << 30)),
+        ("bytes", lambda path: path.write_bytes(b"\xff\xfe\x00" * 1000)),
+        *((name, lambda path, text=text: path.write_text(text)) for name, text in bombs.items()),
+    ]
+    for kind, make in made:
+        for name, words in (
+            ("pyproject.toml", b.check),
+            ("envdoctor.toml", b.check),
+            ("given.toml", ["check", "--no-torch", "--target", "given.toml", "--env", str(b.world.environment)]),
+            ("given.toml", ["fix", "--yes", "--target", "given.toml", "--env", str(b.world.environment)]),
+            ("report.txt", ["diagnose", "report.txt"]),
+            ("Dockerfile", ["check", "Dockerfile"]),
+            ("Dockerfile", ["check", "--dockerfile", "Dockerfile"]),
+            ("requirements.txt", ["lock", "mine", "--from", "requirements.txt", "--folder", "mine"]),
+            ("uv.lock", ["lock", "mine", "--from", "uv.lock", "--folder", "mine"]),
+            ("facts.json", ["check", "--facts", "facts.json"]),
+        ):
+            path = project / name
+            make(path)
+            if kind == "pipe" and name not in ("pyproject.toml", "envdoctor.toml"):
+                path.unlink()  # one that is named is waited for, as `cat` does; what is found by itself is not
+                continue
+            done = b.run(words, cwd=project)
+            b.expect(len(done.stderr) < 3_000, f"{name}, {kind}: {len(done.stderr)} characters")
+            path.rmdir() if kind == "folder" else path.unlink()
+    b.expect(snapshot(b.world.environment) == b.before, "the environment was changed")
+
+
+def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
+    """One attack, for the series of SAFETY.md."""
+    name = list(ATTACKS)[number % len(ATTACKS)]
+    bench = Bench(world)
+    ATTACKS[name](bench, chance)
+    told[f"not tried: {name}"] += bool(bench.not_tried)
+    for what in bench.bad:
+        told[f"bad: {name}: {what[:200]}"] += 1
+
+
+def main(*names: str) -> int:
+    bad = 0
+    for name in names or ATTACKS:
+        with tempfile.TemporaryDirectory(prefix="hardships-", ignore_cleanup_errors=True) as folder:
+            for variable in [variable for variable in os.environ if variable.startswith(("PIP_", "UV_"))]:
+                del os.environ[variable]
+            os.environ.update(UV_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, UV_CACHE_DIR=f"{folder}/cache")
+            bench = Bench(make_world(Path(folder)))
+            began = time.monotonic()
+            ATTACKS[name](bench, random.Random(1))
+            print(f"{name}: {len(bench.bad)} bad, {time.monotonic() - began:.0f} s", flush=True)
+            for what in bench.bad:
+                print("   ", what.replace("\n", " | ")[-700:], flush=True)
+            bad += len(bench.bad)
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
