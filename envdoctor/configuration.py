@@ -43,11 +43,12 @@ def in_project(project: Path) -> Any:
 
 
 def _mentions_us(project: Path) -> bool:
-    """Most projects say nothing of us, and a mistake in their file is not ours to report."""
+    """Most projects say nothing to us, and a mistake in their file is not ours to report."""
     try:
-        return b"envdoctor" in project.read_bytes()
+        said = b"\n" + project.read_bytes().translate(None, b" \t\"'")
     except OSError:
         return False
+    return b"envdoctor" in said and any(form in said for form in (b"tool.envdoctor", b"[tool]", b"\ntool={"))
 
 
 def _parse(path: Path) -> dict[str, Any]:

@@ -6,13 +6,14 @@ Reading and selection are `packaging.pylock`'s; what else is demanded of a lock 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import Environment
+from packaging.markers import Environment, Marker
 from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import parse_wheel_filename
@@ -63,7 +64,7 @@ def load_for(path: Path, interpreter: Interpreter) -> Stack:
     try:
         data = _of_use(read_text(path), path, interpreter)
         return _validated(path, read_toml(path) if data is None else data)
-    except Trouble:
+    except (Trouble, LookupError, ValueError):
         return load(path)  # which names the right line
 
 
@@ -75,13 +76,15 @@ _TEXT = Pattern(r'(name|version|marker) = "([^"\\]*)"')
 
 def _of_use(text: str, path: Path, interpreter: Interpreter) -> dict[str, Any] | None:
     """What `tomllib` reads from a lock as `envdoctor lock` writes it, line by line and without what surely is of no use
-    here: dependencies, and wheels for other Pythons and platforms. None for a lock that looks otherwise.
+    here: dependencies, packages and wheels for other Pythons and platforms. None for a lock that looks otherwise.
 
-    Of each package one wheel stays: without any it were no package.
+    Of each package one wheel stays: without any it were no package. torch stays too: it is what a stack is named by.
     """
     machine = (interpreter.platform or "").partition("linux-")[2]
-    if not machine:
+    if not machine or not interpreter.markers:
         return None
+    here = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
+    holds = functools.cache(lambda marker: Marker(marker).evaluate(here, context="requirement"))  # few differ
     python = "cp" + "".join(interpreter.version.split(".")[:2])
     head, *blocks = text.split("\n[[packages]]\n")
     packages = []
@@ -98,6 +101,8 @@ def _of_use(text: str, path: Path, interpreter: Interpreter) -> dict[str, Any] |
                 package[found[1]] = found[2]
             elif line not in ("wheels = [", "]", "") and not line.startswith("dependencies = ["):
                 return None
+        if "marker" in package and package["name"] != "torch" and not holds(package.pop("marker")):
+            continue
         useful = [wheel for wheel in wheels if _may_run(wheel[1], python, machine)]
         package["wheels"] = [
             {"path": wheel[1], "size": int(wheel[2]), "hashes": {"sha256": wheel[3]}} for wheel in useful or wheels[:1]
