@@ -83,7 +83,7 @@ def _of_use(text: str, path: Path, interpreter: Interpreter) -> dict[str, Any] |
     machine = (interpreter.platform or "").partition("linux-")[2]
     if not machine or not interpreter.markers:
         return None
-    here = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
+    here = dict(interpreter.markers)
     holds = functools.cache(lambda marker: Marker(marker).evaluate(here, context="requirement"))  # few differ
     python = "cp" + "".join(interpreter.version.split(".")[:2])
     head, *blocks = text.split("\n[[packages]]\n")

@@ -58,7 +58,9 @@ def _module(family: str, name: str) -> ModuleType:
     module.__file__, module.__package__ = os.path.join(_RULES, family, f"{name}.py"), f"{PLUGINS}.{family}"
     sys.modules[full] = module
     try:
-        exec(SourceFileLoader(full, module.__file__).get_code(full), vars(module))
+        code = SourceFileLoader(full, module.__file__).get_code(full)
+        assert code is not None, "a file of source always has some"
+        exec(code, vars(module))
     except BaseException:
         del sys.modules[full]
         raise

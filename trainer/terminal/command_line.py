@@ -220,8 +220,10 @@ def _title_and_examples(task: str) -> tuple[str, list[str]]:
 def _typed(command: str, indent: int = 2) -> list[str]:
     """A command in lines that a shell reads as one, none wider than a terminal, cut before options only."""
     bound = " ".join(part.replace(" ", "\xa0") for part in re.split(" (?=--)", command))
-    before = {"initial_indent": " " * indent, "subsequent_indent": " " * (indent + 4)}
-    lines = textwrap.wrap(bound, COLUMNS - 2, break_long_words=False, break_on_hyphens=False, **before)
+    lines = textwrap.wrap(
+        bound, COLUMNS - 2, initial_indent=" " * indent, subsequent_indent=" " * (indent + 4),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
     return " \\\n".join(lines).replace("\xa0", " ").split("\n")
 
 

@@ -374,11 +374,12 @@ def test_damage_in_either_share_is_told(large: Venv, ask: Ask, name: str) -> Non
 
 def test_shares_are_about_equal_and_hold_everything() -> None:
     found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 5, 700_000, 300_000)]
-    first, second = damage._shares(found)
+    first, second = damage._shares(found, alone=False)
     assert [*first, *second] == found
     if len(os.sched_getaffinity(0)) > 1:
         assert len(first) == 3
-    assert damage._shares(found[1:2]) == (found[1:2], [])
+    assert damage._shares(found[1:2], alone=False) == (found[1:2], [])
+    assert damage._shares(found, alone=True) == (found, [])
 
 
 def test_packages_of_conda_and_debian_are_left_to_their_managers(venv: Venv, ask: Ask) -> None:

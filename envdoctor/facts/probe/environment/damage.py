@@ -34,7 +34,7 @@ def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool) -> Dict[str
     odd: List[Tuple[Found, Problem]] = []
     files: List[Dict[str, Any]] = []
     records: List[Record] = []
-    mine, others = (reading.found, []) if deep else _shares(reading.found)
+    mine, others = _shares(reading.found, alone=deep)
     fetch = _begin_elsewhere(others, places) if others else None
     _look(mine, places, problems, odd, files, records)
     well = fetch() if fetch is not None else None
@@ -79,10 +79,10 @@ def _look(
             odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
 
 
-def _shares(found: List[Found]) -> Tuple[List[Found], List[Found]]:
+def _shares(found: List[Found], *, alone: bool) -> Tuple[List[Found], List[Found]]:
     """For two processes, about the same number of bytes of RECORD for each; all for one where there is little to do."""
     sizes = [len(each.record or b"") for each in found]
-    if sum(sizes) < PARALLEL or not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2:
+    if alone or sum(sizes) < PARALLEL or not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2:
         return found, []
     half, at = sum(sizes) // 2, 0
     while half > 0:
