@@ -47,7 +47,7 @@ def test_a_task_has_its_own_help(task: str, capsys: pytest.CaptureFixture, monke
     assert f"  envdoctor train {task} --" in usual
     assert len(usual.splitlines()) < 160 < 1000
     for item in dataclasses.fields(Settings):
-        option = f"  --{item.name} "
+        option = f"\n  --{item.name} "  # where it is listed; examples are set in deeper
         assert (option in every) == belongs_to(item, task), item.name
         assert every.count(option) <= 1
         assert (option in usual) == (belongs_to(item, task) and not item.metadata["rare"]), item.name
