@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import io
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -188,7 +190,10 @@ def _misused(error: click.ClickException, words: Sequence[str]) -> int:
         word = error.message.partition("(")[2].partition(")")[0].split()[0]
         if os.path.isdir(word) or os.sep in word:
             error = click.UsageError(f"{error.message}. Did you mean --env {word}?", context)
-    error.show()
+    shown = io.StringIO()
+    error.show(file=shown)
+    for line in shown.getvalue().splitlines():
+        _tell(line)
     code = 2 if isinstance(error, click.UsageError) else error.exit_code
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
     _told_as_json(words, "usage", error.format_message(), code, remedy=remedy)
@@ -238,9 +243,28 @@ def show(trouble: Trouble) -> None:
     """An expected failure on stderr: what, where, and the remedy."""
     from envdoctor.facts.scrub import printable
 
-    click.echo(f"envdoctor: {printable(str(trouble), keep_lines=True)}", err=True)
-    if trouble.remedy:
-        click.echo(f"  {printable(trouble.remedy, keep_lines=True)}", err=True)
+    for line in printable(f"envdoctor: {trouble}", keep_lines=True).split("\n"):
+        _tell(line)
+    for line in printable(trouble.remedy, keep_lines=True).split("\n") if trouble.remedy else ():
+        _tell(f"  {line}")
+
+
+def _tell(line: str) -> None:
+    """A line on stderr, wrapped at words on a terminal. A command at its end ("...: envdoctor ...") stays in one line:
+    it is there to be copied."""
+    said, mark, command = line.rpartition(": envdoctor ")
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+    if not 20 <= width < len(line) or len(command) > 10 * width:
+        click.echo(line, err=True)
+        return
+    import textwrap
+
+    hang = " " * (len(line) - len(line.lstrip()) + 2)
+    words = said + mark[:1] if mark else line
+    rows = textwrap.wrap(
+        words, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )
+    click.echo("\n".join([*rows, f"{hang}{mark[2:]}{command}"] if mark else rows), err=True)
 
 
 def _bug(error: Exception, words: Sequence[str]) -> int:

@@ -46,12 +46,14 @@ _LONGEST = 8 * 1024 * 1024  # bytes; a longer one is nobody's project file, and 
 
 
 def _mentions_us(project: Path) -> bool:
-    """Most projects say nothing of us, and a mistake in their file is not ours to report."""
+    """Most projects say nothing to us, and a mistake in their file is not ours to report."""
     try:
         with project.open("rb") as stream:
-            return b"envdoctor" in stream.read(_LONGEST)
+            said = b"
+" + stream.read(_LONGEST).translate(None, b" 	\"'")
     except OSError:
         return False
+    return b"envdoctor" in said and any(form in said for form in (b"tool.envdoctor", b"[tool]", b"\ntool={"))
 
 
 def _parse(path: Path) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def examine(environment: Environment, options: CheckOptions, *, compiling: bool 
         from envdoctor.locks import library
         from envdoctor.rules.selection import select_rules
 
-        rules, targets = select_rules(options), library.load_targets()
+        rules, targets = select_rules(options), library.targets_with(options.target)
         facts = _with_history(collection.finish(), environment)
     return _checkup(case(facts, options, targets), rules, started)
 
@@ -137,7 +137,7 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
     """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
     from envdoctor.knowledge.interpreter import interpreter_of
     from envdoctor.locks import library
-    from envdoctor.locks.choice import UNLISTED, choose_stack, choose_target
+    from envdoctor.locks.choice import choose_stack, choose_target
     from envdoctor.locks.target import no_target
     from envdoctor.rules.checkup import Case
 
@@ -147,7 +147,7 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
         wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
     stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
     target = choose_stack(wanted, stacks, facts, options.stack)
-    asked = options.stack is not None or options.target not in ("auto", UNLISTED, "none")
+    asked = options.stack is not None or options.target not in (*library.FOUND, "none")
     return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
 
 

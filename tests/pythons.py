@@ -8,7 +8,7 @@ A Python is a version, as uv finds or fetches it, or the path of one. What needs
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,12 +22,18 @@ FOLDERS = ("values", "facts", "knowledge", "locks", "rules", "models", "render",
 
 
 def interpreter(name: str) -> Path | None:
-    """Where that Python is; None where it is neither here nor to be fetched."""
+    """Where that Python is, by its own word; None where it is neither here nor to be fetched.
+
+    A pyenv shim on PATH is no Python where that version is not switched on: it is asked, and what lies behind it found.
+    """
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    tried = [name] if "/" in name else [f"python{name}", *sorted(map(str, kept.glob(f"{name}.*/bin/python")))]
+    for command in tried:
+        said = process.run([command, "-c", "import sys; print(sys.executable)"], deadline=30)
+        if said.ok:
+            return Path(said.out.strip())
     if "/" in name:
-        return Path(name) if Path(name).exists() else None
-    on_path = shutil.which(f"python{name}")
-    if on_path is not None:
-        return Path(on_path)
+        return None
     found = process.run([find_uv() or "uv", "python", "find", name], deadline=600)
     return Path(found.out.strip()) if found.ok else None
 
@@ -37,8 +43,9 @@ def tested(python: Path, options: list[str]) -> bool:
     with tempfile.TemporaryDirectory(prefix="envdoctor-pythons-") as folder:
         place = Path(folder, "env")
         inside = place / "bin" / "python"
-        subprocess.run([python, "-m", "venv", place], check=True)
-        subprocess.run([inside, "-m", "pip", "install", "-q", f"{ROOT}[doctor-test]"], check=True)
+        for made in ([python, "-m", "venv", place], [inside, "-m", "pip", "install", "-q", f"{ROOT}[doctor-test]"]):
+            if subprocess.run(made).returncode != 0:
+                return False
         tests = [f"tests/{name}" for name in FOLDERS]
         return subprocess.run([inside, "-m", "pytest", "-q", *tests, *options], cwd=ROOT).returncode == 0
 

@@ -38,7 +38,7 @@ class Installed:
         else:
             rows = [row[0] for row in self.record() if row]
             base = self.library
-        paths = tuple(_join(base, row) for row in rows if row and "\0" not in row)
+        paths = tuple(join(base, row) for row in rows if row and "\0" not in row)
         return paths or None
 
     def record(self) -> list[list[str]]:
@@ -50,7 +50,8 @@ class Installed:
             return []
 
 
-def _join(base: str, row: str) -> str:
+def join(base: str, row: str) -> str:
+    """The path that a row of a RECORD names, without the normalising that takes longest and few need."""
     path = f"{base}/{row}" if not row.startswith("/") else row
     return os.path.normpath(path) if "./" in path or "//" in path else path
 

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from envdoctor.change.distributions import scan
+from envdoctor.change.distributions import join, scan
 from envdoctor.change.layout import Layout
 from envdoctor.facts.probe.environment import hashes
 from envdoctor.launch import hook
@@ -96,7 +96,7 @@ def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     for one in scan(inside.libraries):
         stated = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]}
         for path, digest in stated.items():
-            file = os.path.normpath(f"{one.library}/{path}")
+            file = join(one.library, path)
             rows.setdefault(file, {})[one.name] = digest
             if one.name in names and (why := _is_reserved(file, inside)):
                 return f"{one.name} {one.version} would put its own {why} into the environment"

@@ -8,16 +8,16 @@ environment's literal name, hence ``venv`` and ``.venv`` in one directory never 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import Trouble
+from envdoctor.values.frozen import frozen
 
 KEPT_PREFIX = ".envdoctor-kept-"  # folders inside an environment that is changed file by file
 _LONGEST_NAME = 255  # NAME_MAX of every Linux file system in use, bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Places:
     """``environment`` is the path its scripts name; ``real`` the directory behind it, with every link resolved."""
 

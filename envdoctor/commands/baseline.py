@@ -202,7 +202,7 @@ def limit(
     \b
     Examples:
       envdoctor baseline limit --gpu H100 --weights 7.5e9 --tokens 8000 --claim 5
-      envdoctor baseline limit --gpu A100 --weights 7e9 --tokens 16384 --lora --steps 3558 --price 2.49/h
+      envdoctor baseline limit --gpu A100 --weights 7e9 --tokens 16384 --lora
 
     Exit codes: 0 possible, 1 the claim is above the chip's peak.
     """

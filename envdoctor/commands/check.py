@@ -67,7 +67,7 @@ def command(
       envdoctor check
       envdoctor check --target h100 --env /opt/venv
       envdoctor check --format json --fail-on error > report.json
-      envdoctor check --dockerfile Dockerfile --dockerfile compose.yaml --target h100 --driver 570.86.15
+      envdoctor check --dockerfile Dockerfile --target h100 --driver 570.86.15
 
     Exit codes: 0 healthy, 1 findings, 2 wrong usage, 3 it could not be examined, or is not judged (ROCm, JAX ...).
     """

@@ -42,7 +42,7 @@ def command(where: str, target_name: str, source: str | None) -> None:
     \b
     Examples:
       envdoctor ci github --target h100 > .github/workflows/train.yml
-      envdoctor ci slurm --source git+https://git.example/envdoctor@v0.1.0 > train.sbatch
+      envdoctor ci slurm --source git+https://git.example/envdoctor > a.sbatch
       envdoctor ci key --target h100
     """
     target = target_name

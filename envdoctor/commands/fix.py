@@ -75,7 +75,7 @@ def command(
       envdoctor fix --dry-run
       envdoctor fix --target h100 --yes
       envdoctor fix --keep-newer
-      envdoctor fix --with liger-kernel,bitsandbytes     # never another torch; imported before the exchange
+      envdoctor fix --with liger-kernel,bitsandbytes     # never another torch
       envdoctor fix --target cpu --env ./env
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.

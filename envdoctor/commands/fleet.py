@@ -43,7 +43,8 @@ def command(
 
     \b
     Examples:
-      for host in gpu1 gpu2 gpu3; do ssh $host envdoctor facts > $host.json; done; envdoctor fleet gpu*.json
+      for host in gpu1 gpu2; do ssh $host envdoctor facts > $host.json; done
+      envdoctor fleet gpu*.json
       envdoctor fleet reports/ --output html=fleet.html --cards cards.json
 
     Exit codes: 0 all alike, 1 differences or slow machines, 2 wrong usage, 3 reports that could not be read.

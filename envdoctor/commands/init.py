@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from pathlib import Path
 
 import click
@@ -79,17 +80,18 @@ def described(env: str, case: Case, *, named: bool, stack: str | None, script: s
     gpu = named or not target.is_cpu
     taken = f"{choice.stack}: {choice.reason}" if choice is not None else (target.no_choice or "no stack fits here")
     lines = [
-        "# Defaults of envdoctor in this folder; options on the command line go before them.",
+        "# Defaults of envdoctor in this folder; the command line goes before them.",
         "",
         f"env = {_quoted(env)}",
         "",
-        f"# The GPU to train on (envdoctor targets). Here: {_line(case.target_reason)}",
+        *_comment(f"The GPU to train on (envdoctor targets). Here: {_line(case.target_reason)}"),
         f"target = {_quoted(target.name if gpu else 'auto')}",
         "",
-        f"# The lock that it is held against. Here {_line(taken)}",
+        *_comment(f"The lock that it is held against. Here {_line(taken)}"),
         f"{'' if stack else '# '}stack = {_quoted(stack or (choice.stack if choice is not None else 'cpu'))}",
         "",
-        "# Exit code 1 from this severity on (error, warning, note, never), and what is not looked at.",
+        "# Exit code 1 from this severity on (error, warning, note, never), and what is",
+        "# not looked at.",
         '# fail-on = "warning"',
         '# ignore = ["host", "gpu/throttled"]',
         "",
@@ -101,6 +103,10 @@ def described(env: str, case: Case, *, named: bool, stack: str | None, script: s
         '# targets = ["https://HOST/locks/targets/team.toml#sha256=..."]',
     ]
     return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, 80, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
 def _quoted(text: str) -> str:

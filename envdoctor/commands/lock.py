@@ -77,10 +77,10 @@ def command(
     Examples:
       envdoctor lock cu130
       envdoctor lock cu130 --check
-      envdoctor lock team --from uv.lock                     # or requirements.txt, or environment; into ./locks
-      envdoctor check --target team                          # found by its name in ./locks
-      envdoctor lock cu130 --with liger-kernel,bitsandbytes --as mine   # the same torch, and these
-      envdoctor lock team --share                            # by its address and hash on other machines
+      envdoctor lock team --from uv.lock     # or requirements.txt, or environment
+      envdoctor check --target team          # found by its name in ./locks
+      envdoctor lock cu130 --with liger-kernel,bitsandbytes --as mine
+      envdoctor lock team --share            # its address and hash
 
     Exit codes: 0 done, or nothing has drifted; 1 (--check, --lint) something has, or the environment is too broken to
     be locked; 2 wrong usage; 3 nothing resolves.

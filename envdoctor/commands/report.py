@@ -53,8 +53,9 @@ def command(
     \b
     Examples:
       envdoctor report --target cpu --env ./env
-      envdoctor preflight --format json > run.json; envdoctor report --from run.json --output run.html
-      envdoctor report --from after.json --before before.json --ablation ablation.json
+      envdoctor preflight --format json > run.json
+      envdoctor report --from run.json --output run.html
+      envdoctor report --from after.json --before before.json
     """
     if source is not None:
         found = _read_document(source)

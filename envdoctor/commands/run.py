@@ -57,7 +57,7 @@ def command(
     Examples:
       envdoctor run --env ./env -- python train.py
       envdoctor run --measure -- torchrun --nproc-per-node 8 train.py
-      envdoctor run --measure --stop-after 200 --steps 3558 --price 2.49/h -- python train.py
+      envdoctor run --measure --stop-after 200 --price 2.49/h -- python train.py
 
     Exit codes: those of the command; 128 + n when signal n ended it; 1 when it is slower than its own baseline.
     """

@@ -28,7 +28,7 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str | N
     \b
     Examples:
       envdoctor train sft --workload chat-5m --max_steps 50
-      envdoctor train --env ./env sft --model ./model --data chat.jsonl --output runs/chat
+      envdoctor train sft --model ./model --data chat.jsonl --output runs/chat
 
     The model is written as safetensors with its tokenizer, as transformers, vLLM and TGI load it. GGUF is not written:
     no library converts a model to it (the package gguf writes files, and knows no architecture); the program that does,

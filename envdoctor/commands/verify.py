@@ -80,10 +80,10 @@ def command(
     Examples:
       envdoctor verify --target cpu --env ./env
       envdoctor verify --why
-      envdoctor verify --why --clean ./fresh      # versions too: against an environment made by fix
-      envdoctor verify --against ./clean          # how fast is this one, relative to that one?
-      envdoctor verify --against locked --yes     # relative to the target's lock, made and kept
-      envdoctor verify --against before           # what has the last fix made of it?
+      envdoctor verify --why --clean ./fresh   # the versions too
+      envdoctor verify --against ./clean       # how fast beside that one?
+      envdoctor verify --against locked --yes  # beside the lock
+      envdoctor verify --against before        # what has the last fix made of it?
       envdoctor verify --price 2.49/h --steps 3558
 
     Exit codes: 0 as expected or faster, 1 slower, 3 unstable or not comparable.

@@ -23,16 +23,16 @@ KNOWN = frozenset(
     """.split()
 )
 
-_WORDS = (
-    "true|false|yes|no|on|off|none|null|auto|default|always|never|all|enabled?|disabled?|lazy|eager|static|dynamic|full|"
-    "info|warn|warning|debug|error|trace|version|detail|fatal|high|highest|medium|low|fast|slow|max|min|"
-    "active|passive|close|spread|primary|compact|scatter|balanced|ring|tree|simple|"
-    "fp32|fp16|fp8|bf16|tf32|int8|float32|float16|bfloat16|cpu|cuda|gpu|native|cudnn|cublas|cublaslt|triton|aten|inductor"
+_WORDS = frozenset(
+    """
+    true false yes no on off none null auto default always never all enable enabled disable disabled lazy eager static
+    dynamic full info warn warning debug error trace version detail fatal high highest medium low fast slow max min
+    active passive close spread primary compact scatter balanced ring tree simple
+    fp32 fp16 fp8 bf16 tf32 int8 float32 float16 bfloat16 cpu cuda gpu native cudnn cublas cublaslt triton aten inductor
+    """.split()
 )
-_SETTING = Pattern(
-    rf"(?i)(?:[+-]?\d{{1,12}}(?:\.\d{{1,9}})?(?:e[+-]?\d\d?)?[kmgt]?i?[bs]?|{_WORDS}|sm_\d+|cu\d{{2,3}})"
-    rf"(?:[,;: ](?:[+-]?\d{{1,12}}(?:\.\d{{1,9}})?[kmgt]?i?[bs]?|{_WORDS}|sm_\d+|cu\d{{2,3}}))*"
-)
+_NUMBER = Pattern(r"(?i)[+-]?\d{1,12}(?:\.\d{1,9})?(?:e[+-]?\d\d?)?[kmgt]?i?[bs]?|sm_\d+|cu\d{2,3}")
+_BETWEEN = str.maketrans(",;:", "   ")
 _PATH = Pattern(r"(?:/|~/|\./)[\w./+@~-]*(?::(?:/|~/|\./)[\w./+@~-]*)*")
 _CREDENTIAL = r"(?:pw|pwd|pass|passwd|password|passphrase|sig|signature|token|secret|auth|credentials?|(?:\w+[-_])?key)"
 _ASSIGNED = Pattern(rf"(?i)(?<![a-z])(?P<key>{_CREDENTIAL}\s*=\s*)[^\s,;&]+")
@@ -43,10 +43,18 @@ _QUERY = Pattern(r"\?[^\s?]*=\S*")
 
 def visible_value(name: str, value: str, redacted: str, *, known: bool) -> str:
     """``value``, or what of it may be shown. ``known``: the name is one whose values are understood."""
-    if _FOLLOWING.search(value):
+    # What a pattern cannot match in is told by a look that costs nothing, and most values are short and plain.
+    if len(value.split()) > 1 and _FOLLOWING.search(value):
         return redacted
-    value = _QUERY.sub(f"?{redacted}", _USER.sub(rf"\g<scheme>{redacted}@", value))
-    value = _ASSIGNED.sub(rf"\g<key>{redacted}", value)
-    if known or name in KNOWN or not value or _SETTING.fullmatch(value) or _PATH.fullmatch(value):
+    if "@" in value:
+        value = _USER.sub(rf"\g<scheme>{redacted}@", value)
+    if "=" in value:
+        value = _ASSIGNED.sub(rf"\g<key>{redacted}", _QUERY.sub(f"?{redacted}", value))
+    if known or name in KNOWN or not value or _is_setting(value) or _PATH.fullmatch(value):
         return value
     return redacted
+
+
+def _is_setting(value: str) -> bool:
+    """Numbers with their units and words that switch something, between single separators."""
+    return all(word in _WORDS or _NUMBER.fullmatch(word) for word in value.lower().translate(_BETWEEN).split(" "))

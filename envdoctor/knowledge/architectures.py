@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from envdoctor.knowledge.numbers import capability, numbers, reaches
 
@@ -27,8 +26,7 @@ UNIFIED = {(8, 7): (13, 2)}
 RENUMBERED = {(10, 1): (11, 0), (11, 0): (10, 1)}
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One entry of a build's list: cubin or PTX, for which capability, and how narrowly."""
 
     kind: Literal["cubin", "ptx"]

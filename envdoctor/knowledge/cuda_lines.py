@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.knowledge.numbers import line, numbers, reaches
 from envdoctor.knowledge.table import bundled_table, columns
 
 
-@dataclass(frozen=True, slots=True)
-class CudaLine:
+class CudaLine(NamedTuple):
     """One CUDA version, and the drivers it needs on Linux and Windows ("" where NVIDIA states none)."""
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.facts.model import Distribution, Facts
 from envdoctor.facts.need import known
@@ -55,8 +55,7 @@ MODULES = {
 """Words of an error line -> the distribution they belong to."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtensionBuild:
+class ExtensionBuild(NamedTuple):
     """torch as "2.8", CUDA as "12" or "12.4" ("" for CPU), Python as "3.11"; None where nothing says it."""
 
     torch: str | None = None

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.knowledge.cuda_lines import find
 from envdoctor.knowledge.numbers import capability, numbers, reaches
 from envdoctor.knowledge.table import bundled_table, columns
 
 
-@dataclass(frozen=True, slots=True)
-class GpuGeneration:
+class GpuGeneration(NamedTuple):
     """One compute capability. ``last_*`` is None while it is still supported."""
 
     capability: tuple[int, int]

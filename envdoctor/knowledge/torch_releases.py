@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.knowledge.table import bundled_table, columns
 
 
-@dataclass(frozen=True, slots=True)
-class TorchRelease:
+class TorchRelease(NamedTuple):
     """One minor release. ``lines`` are CUDA lines on Linux x86-64 and Windows, ``arm`` those on Linux aarch64."""
 
     name: str
@@ -20,8 +19,7 @@ class TorchRelease:
     default: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
+class Kernels(NamedTuple):
     """What the builds of one CUDA line were compiled for, between two releases."""
 
     line: str

@@ -18,14 +18,11 @@ from envdoctor.knowledge.solver import Machine, best_build, fits
 from envdoctor.knowledge.torch_builds import build_of
 from envdoctor.locks import stack as stacks_of
 from envdoctor.locks.comparison import differences
-from envdoctor.locks.library import named_target
+from envdoctor.locks.library import FOUND, UNLISTED, named_target
 from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
 from envdoctor.locks.systems import releases_for_windows, without_unusable
 from envdoctor.locks.target import Choice, Target, no_target
-
-UNLISTED = "unlisted"
-"""Name of the target made up for a GPU that no target file names; asking for it is asking for the GPU found."""
 
 
 def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
@@ -33,7 +30,7 @@ def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tup
 
     Raises `Trouble` for a name that no target has.
     """
-    return _find_target(facts, targets) if name in ("auto", UNLISTED) else named_target(name, targets)
+    return _find_target(facts, targets) if name in FOUND else named_target(name, targets)
 
 
 def _find_target(facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:

@@ -27,7 +27,12 @@ MARKERS = 2**19  # characters of all markers together; evaluating them is most o
 PARENTHESES = 50  # in one marker; packaging parses them recursively
 
 # C0 without tab and newline, DEL, C1, and the characters that turn the direction of writing around.
-CONTROL = Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = Pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def unprintable(text: str) -> bool:
+    """Does it hold what a terminal would obey? Most text is told to be plain without a search."""
+    return not text.isprintable() and _CONTROL.search(text) is not None
 
 
 def of_document(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -70,7 +75,7 @@ def _texts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     while todo:
         where, value = todo.pop()
         if isinstance(value, str):
-            if CONTROL.search(value):
+            if unprintable(value):
                 yield where, f"a control character in {value!r}"
             if where.endswith(("marker", "]")):
                 markers += len(value)
@@ -78,7 +83,7 @@ def _texts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                     yield where, "a marker too long or too deep to be read"
         elif isinstance(value, dict):
             for key, item in value.items():
-                if CONTROL.search(key):
+                if unprintable(key):
                     yield where, f"a control character in the key {key!r}"
                 elif key != "tool":
                     todo.append((f"{where}.{key}", item))

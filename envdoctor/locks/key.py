@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envdoctor.bundle import lockfiles
-from envdoctor.locks.choice import UNLISTED
 from envdoctor.locks.fingerprint import fingerprint
-from envdoctor.locks.library import named_target, stack_path
+from envdoctor.locks.library import FOUND, named_target, stack_path
 from envdoctor.locks.target import Target
 
 
@@ -25,7 +24,7 @@ def key(name: str, targets: Mapping[str, Target]) -> str:
     For "auto", which names no target before a machine is seen, of all bundled ones. Raises `Trouble` for a target
     that does not exist.
     """
-    if name in ("auto", UNLISTED):
+    if name in FOUND:
         paths = [*sorted(lockfiles().glob("pylock.*.toml")), *sorted((lockfiles() / "targets").glob("*.toml"))]
         return f"auto-{fingerprint(path.read_bytes() for path in paths)[:12]}"
     target, _ = named_target(name, targets)

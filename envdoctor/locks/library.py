@@ -15,6 +15,11 @@ from envdoctor.locks.stack import Stack
 from envdoctor.locks.target import Target
 from envdoctor.values import shell
 
+UNLISTED = "unlisted"
+"""Name of the target made up for a GPU that no target file names; asking for it is asking for the GPU found."""
+FOUND = ("auto", UNLISTED)
+"""Names that ask for the GPU that is found."""
+
 
 class Targets(Mapping[str, Target]):
     """The bundled targets by name, each read when it is first asked for: reading all takes tens of milliseconds.
@@ -50,6 +55,14 @@ class Targets(Mapping[str, Target]):
 def load_targets(folder: Path | None = None) -> Targets:
     """Every bundled target by name, and those of one's own that ``folder`` (the working directory) knows."""
     return Targets(own.places(Path.cwd() if folder is None else folder))
+
+
+def targets_with(name: str) -> Targets:
+    """Every target, the one asked for surely among them: a typo is told before anybody waits for torch."""
+    targets = load_targets()
+    if name not in (*FOUND, "none"):
+        named_target(name, targets)
+    return targets
 
 
 def named_target(name: str, targets: Mapping[str, Target]) -> tuple[Target, str]:

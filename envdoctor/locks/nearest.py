@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.generations import generation
@@ -19,8 +20,7 @@ OTHER_TRADE = 1.0
 """What a GeForce card is away from one for data centres or workstations, in the log ratios that `_distance` adds up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
+class Board(NamedTuple):
     """A GPU as it was found: its printed name, its capability, and what is known of its model."""
 
     name: str

@@ -6,13 +6,14 @@ Reading and selection are `packaging.pylock`'s; what else is demanded of a lock 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from packaging.markers import Environment
+from packaging.markers import Environment, Marker
 from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import parse_wheel_filename
@@ -23,6 +24,7 @@ from envdoctor.locks import demands
 from envdoctor.values import shell
 from envdoctor.values.document import line_of, parse_toml, read_text, read_toml
 from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
 
 
 @frozen
@@ -55,45 +57,66 @@ def load(path: Path) -> Stack:
 
 
 def load_for(path: Path, interpreter: Interpreter) -> Stack:
-    """As much of a lock as one interpreter can use: `select` chooses the same as from all, in half the time.
+    """As much of a lock as one interpreter can use: `select` chooses the same as from all, in a quarter of the time.
 
     For locks that are linted before they are published: a mistake in what is left out is not looked for.
     """
     try:
-        return _validated(path, parse_toml(_without_other_wheels(read_text(path), interpreter), path))
-    except Trouble:
+        data = _of_use(read_text(path), path, interpreter)
+        return _validated(path, read_toml(path) if data is None else data)
+    except (Trouble, LookupError, ValueError):
         return load(path)  # which names the right line
 
 
-def _without_other_wheels(text: str, interpreter: Interpreter) -> str:
-    """A lock as `envdoctor lock` writes it, without dependencies, and without wheels for other Pythons and platforms.
+_WHEEL = Pattern(
+    r'(?:wheels = \[|    )\{ path = "([^"\\]+)", size = (\d+), hashes = \{ sha256 = "([0-9a-f]{64})" \} \}[],]'
+)
+_TEXT = Pattern(r'(name|version|marker) = "([^"\\]*)"')
 
-    Only lines that surely are of no use here go, and of each package one wheel stays: without any it were no package.
+
+def _of_use(text: str, path: Path, interpreter: Interpreter) -> dict[str, Any] | None:
+    """What `tomllib` reads from a lock as `envdoctor lock` writes it, line by line and without what surely is of no use
+    here: dependencies, packages and wheels for other Pythons and platforms. None for a lock that looks otherwise.
+
+    Of each package one wheel stays: without any it were no package. torch stays too: it is what a stack is named by.
     """
     machine = (interpreter.platform or "").partition("linux-")[2]
-    if not machine:
-        return text
+    if not machine or not interpreter.markers:
+        return None
+    here = dict(interpreter.markers)
+    holds = functools.cache(lambda marker: Marker(marker).evaluate(here, context="requirement"))  # few differ
     python = "cp" + "".join(interpreter.version.split(".")[:2])
-    kept: list[str] = []
-    spare = ""  # the first wheel of a package none of which is of use so far
-    for line in text.split("\n"):
-        if line.startswith("dependencies = [") and line.endswith("]"):
+    head, *blocks = text.split("\n[[packages]]\n")
+    packages = []
+    for block in blocks:
+        package: dict[str, Any] = {}
+        wheels: list[re.Match[str]] = []
+        for line in block.split("\n"):
+            if line.startswith(("    {", "wheels = [{")):
+                found = _WHEEL.fullmatch(line)
+                if found is None:
+                    return None
+                wheels.append(found)
+            elif found := _TEXT.fullmatch(line):
+                package[found[1]] = found[2]
+            elif line not in ("wheels = [", "]", "") and not line.startswith("dependencies = ["):
+                return None
+        if "marker" in package and package["name"] != "torch" and not holds(package.pop("marker")):
             continue
-        if line.startswith('    { path = "'):
-            tags = line[14 : line.find('"', 14)].rsplit("-", 3)
-            useful = len(tags) < 4 or (
-                (machine in tags[3] or tags[3] == "any.whl")
-                and (python in tags[1] or "abi3" in tags[2] or tags[1].startswith("py"))
-            )
-            if not useful:
-                spare = spare or (line if kept[-1] == "wheels = [" else "")
-                continue
-        elif spare and kept[-1] == "wheels = [":
-            kept.append(spare)
-        if not line.startswith("    "):
-            spare = ""
-        kept.append(line)
-    return "\n".join(kept)
+        useful = [wheel for wheel in wheels if _may_run(wheel[1], python, machine)]
+        package["wheels"] = [
+            {"path": wheel[1], "size": int(wheel[2]), "hashes": {"sha256": wheel[3]}} for wheel in useful or wheels[:1]
+        ]
+        packages.append(package)
+    return {**parse_toml(head, path), "packages": packages}
+
+
+def _may_run(wheel: str, python: str, machine: str) -> bool:
+    tags = wheel.rsplit("-", 3)
+    return len(tags) < 4 or (
+        (machine in tags[3] or tags[3] == "any.whl")
+        and (python in tags[1] or "abi3" in tags[2] or tags[1].startswith("py"))
+    )
 
 
 def _validated(path: Path, data: dict[str, Any]) -> Stack:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from envdoctor.errors import Trouble
-from envdoctor.locks.demands import CONTROL
+from envdoctor.locks.demands import unprintable
 from envdoctor.locks.stack import Locked
 from envdoctor.values.document import line_of, read_toml
 from envdoctor.values.frozen import frozen
@@ -155,7 +155,7 @@ class _Reader:
 
     def text(self, data: Mapping[str, Any], key: str, where: str = "") -> str:
         value = data.get(key)
-        if not isinstance(value, str) or not value or CONTROL.search(value):
+        if not isinstance(value, str) or not value or unprintable(value):
             problem = "missing" if value is None else f"expected printable text, found {value!r}"
             raise self.trouble(where or key, problem)
         return value
@@ -175,7 +175,7 @@ class _Reader:
 
     def texts(self, data: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
         value = data.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) and not CONTROL.search(item) for item in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) and not unprintable(item) for item in value):
             raise self.trouble(where, f"expected a list of texts, found {value!r}")
         return tuple(value)
 

@@ -11,6 +11,7 @@ from typing import Literal
 from envdoctor.render.document import document
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.rule import Severity
+from envdoctor.values.pattern import Pattern
 
 Format = Literal["text", "json", "junit", "sarif", "github", "markdown", "svg"]
 FORMATS = ("text", "json", "junit", "sarif", "github", "markdown", "svg")
@@ -32,7 +33,7 @@ def _json(data: object) -> str:
 
 
 # JSON lets them stand as they are; a terminal would obey them, and an output in UTF-8 cannot hold the last ones.
-_UNSHOWN = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+_UNSHOWN = Pattern("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 def _escape_match(found: re.Match[str]) -> str:

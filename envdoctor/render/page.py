@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 Span = tuple[str, str]  # text, and its style: words of CODES
 
@@ -18,8 +17,7 @@ CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "m
 IN_FILES = 100  # columns where there is no terminal
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One paragraph; ``indent`` columns stand before each of the lines it is wrapped into."""
 
     spans: Sequence[Span] = ()

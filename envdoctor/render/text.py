@@ -59,7 +59,8 @@ def _heading(checkup: Checkup) -> Iterator[Line]:
         case Unavailable(why="not-asked"):
             parts.append("torch not asked")
         case Unavailable(reason=reason):
-            parts.append(f"torch: {reason.splitlines()[0] if reason else 'unavailable'}")
+            said = reason.splitlines()[0] if reason else "unavailable"
+            parts.append(said if said.startswith("torch ") else f"torch: {said}")
     yield line(printable(" · ".join(parts)), "bold")
     yield line(printable(_held_against(checkup)), "dim")
 

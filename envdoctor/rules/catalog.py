@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 from envdoctor.facts.model import Facts
 from envdoctor.locks.target import Target
@@ -32,10 +33,9 @@ def load_rules(without: Sequence[str] = ()) -> tuple[Rule, ...]:
 
 def _from_file(family: str, name: str) -> Rule:
     """The file's one rule; rules that it imports from other files are theirs."""
-    module, expected = f"envdoctor.rules.{family}.{name}", f"{family}/{name.replace('_', '-')}"
-    file = f"envdoctor/rules/{family}/{name}.py"
+    expected, file = f"{family}/{name.replace('_', '-')}", f"envdoctor/rules/{family}/{name}.py"
     try:
-        own = vars(importlib.import_module(module))
+        own = vars(_module(family, name))
     except Exception as error:  # noqa: BLE001 - one broken file must not end every command
         return _broken_rule(expected, f"{file} cannot be imported: {type(error).__name__}: {error}")
     rules = {label: value for label, value in own.items() if isinstance(value, Rule) and value.name == expected}
@@ -46,6 +46,25 @@ def _from_file(family: str, name: str) -> Rule:
             expected, f"{file} holds {len(rules)} rules ({', '.join(rules)}): each needs a file of its own"
         )
     return next(iter(rules.values()))
+
+
+def _module(family: str, name: str) -> ModuleType:
+    """As `importlib.import_module`, for a file whose place is known: looking for each of a hundred along the search
+    path took a third of the time of loading them."""
+    full = f"{PLUGINS}.{family}.{name}"
+    if full in sys.modules:
+        return sys.modules[full]
+    module = ModuleType(full)
+    module.__file__, module.__package__ = os.path.join(_RULES, family, f"{name}.py"), f"{PLUGINS}.{family}"
+    sys.modules[full] = module
+    try:
+        code = SourceFileLoader(full, module.__file__).get_code(full)
+        assert code is not None, "a file of source always has some"
+        exec(code, vars(module))
+    except BaseException:
+        del sys.modules[full]
+        raise
+    return module
 
 
 def _plugins() -> Iterator[Rule]:

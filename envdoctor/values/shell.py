@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import shlex
 
+from envdoctor.values.pattern import Pattern
+
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
 _CLAUSE = r"(?:===?|[<>!~]=|[<>])\s?[A-Za-z0-9][A-Za-z0-9.*+!_-]{0,98}"
-_DISTRIBUTION = re.compile(_NAME)
-_REQUIREMENT = re.compile(
-    rf"({_NAME})(?:\[{_NAME}(?:,\s?{_NAME}){{0,9}}\])?(?:\s?{_CLAUSE}(?:\s?,\s?{_CLAUSE}){{0,9}})?"
-)
+_DISTRIBUTION = Pattern(_NAME)
+_REQUIREMENT = Pattern(rf"({_NAME})(?:\[{_NAME}(?:,\s?{_NAME}){{0,9}}\])?(?:\s?{_CLAUSE}(?:\s?,\s?{_CLAUSE}){{0,9}})?")
 """PEP 508: a name, extras and versions; no address and no marker, which nobody needs to be told to type."""
 
 
@@ -44,11 +44,11 @@ def with_requirements(command: str, *requirements: str) -> str:
     return " ".join((command, *(text if text.startswith("'") else f"'{text}'" for text in quoted)))
 
 
-_POSIX_ONLY = re.compile(
+_POSIX_ONLY = Pattern(
     r"(?:sudo|apt-get|env|ldconfig|ulimit|mount|dmesg|ls|lspci|systemctl|journalctl|dpkg|echo|grep|curl|sysctl|modprobe|chmod"
     r"|chown|docker run|[A-Z_]+=)\b|.*[|<>&] ?\w"
 )
-_SETTING = re.compile(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
+_SETTING = Pattern(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
 
 
 def for_windows(command: str, python: str = "python") -> str:

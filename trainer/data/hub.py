@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ NAME = re.compile(r"(?![./~])[\w.-]+(/[\w.-]+)?$")
 DATA_SET = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?(@(?P<split>[\w.-]+)(\[:(?P<rows>\d+)\])?)?$")
 FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]  # of a model; weights in pickles stay where they are
 GROUP = 4096  # rows written at a time
+# Errors of Python, requests and httpx where nobody answers, by name: the Hub's library has used both.
+_SILENCE = frozenset({"ConnectionError", "ConnectError", "TimeoutError", "TimeoutException"})
+PATIENCE = 3.0  # seconds for the Hub to say what a name is
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,9 @@ def model(name: str, revision: str | None, say: Callable[[str], None]) -> Fetche
     with _explain_errors(name, "model", revision):
         if not hub.constants.is_offline_mode():
             say(f"fetching {name}" + (f" at {revision}" if revision else ""))
+        here = isinstance(hub.try_to_load_from_cache(name, "config.json", revision=revision), str)
+        if not here and not hub.constants.is_offline_mode():
+            _info(name, "model", revision)
         folder = Path(hub.snapshot_download(name, revision=revision, allow_patterns=FILES))
     lacking = missing_parts(folder)
     if lacking == ["*.safetensors"]:
@@ -73,6 +80,27 @@ def push(folder: Path, name: str, say: Callable[[str], None]) -> str:
         return f"{api.endpoint}/{made.repo_id}"
 
 
+def _info(name: str, kind: str, revision: str | None) -> Any:
+    """What the Hub says of a repository: one attempt of PATIENCE seconds, the search for its address among them, where
+    the library's own attempts go on for minutes. TimeoutError without an answer."""
+    told: list[Any] = []
+
+    def ask() -> None:
+        try:
+            told.append(_hub().HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=PATIENCE))
+        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+            told.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)  # a name server that says nothing cannot be hurried
+    asking.start()
+    asking.join(PATIENCE)
+    if not told:
+        raise TimeoutError(f"nothing within {PATIENCE:g} s")
+    if isinstance(told[0], Exception):
+        raise told[0]
+    return told[0]
+
+
 def missing_parts(folder: Path) -> list[str]:
     """Files that a model's folder ought to have and has not: config.json, its safetensors, each that an index names."""
     wanted = ["config.json"] if not (folder / "config.json").is_file() else []
@@ -98,7 +126,7 @@ def data_set(text: str, revision: str | None, cache: Path, say: Callable[[str], 
         if hub.constants.is_offline_mode():
             commit = _fetched_before(cache, name, revision)
         else:
-            commit = hub.HfApi().dataset_info(name, revision=revision).sha
+            commit = _info(name, "dataset", revision).sha
         key = hashlib.sha256(repr((name, config, split, most, commit)).encode()).hexdigest()[:16]
         path = cache / "hub" / f"{name.replace('/', '--')}-{key}.parquet"
         if not path.is_file():
@@ -208,12 +236,12 @@ def _explain_errors(name: str, kind: str, revision: str | None) -> Iterator[None
         ) from None
     except errors.HFValidationError as error:
         raise TrainerError("bad-name", in_one_line(error, 200), "A Hub name is OWNER/NAME.") from None
-    except (ConnectionError, TimeoutError) as error:
-        raise TrainerError(
-            "offline", f"{name} is not here, and the Hub does not answer ({in_one_line(error, 120)})",
-            f"Try again, or fetch it elsewhere: hf download {option}{name}",
-        ) from None  # fmt: skip
     except Exception as error:
+        if _SILENCE.intersection(kind.__name__ for kind in type(error).__mro__):
+            raise TrainerError(
+                "offline", f"{name} is not here, and the Hub does not answer ({in_one_line(error, 120)})",
+                f"Try again, or fetch it elsewhere: hf download {option}{name}",
+            ) from None  # fmt: skip
         package = type(error).__module__.partition(".")[0]
         if not package.startswith("http") and package not in ("requests", "aiohttp", "fsspec", "datasets"):
             raise

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 from trainer.errors import TrainerError
@@ -89,8 +91,20 @@ def summary(report: RunReport) -> list[str]:
 
 
 def say(text: str) -> None:
-    """To the terminal, beside what programs read."""
-    print(text, file=sys.stderr, flush=True)
+    """To the terminal, beside what programs read; wrapped at words there, but for a command to copy at a line's end."""
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+    lines = text.split("\n") if width >= 20 else []
+    rows = [row for line in lines for row in (_wrapped(line, width) if len(line) > width else [line])]
+    print("\n".join(rows) if lines else text, file=sys.stderr, flush=True)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    said, mark, command = line.rpartition(": hf ")
+    hang = " " * (7 if line.startswith("error: ") else len(line) - len(line.lstrip()) + 2)
+    rows = textwrap.wrap(
+        said + mark[:1] if mark else line, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False
+    )
+    return [*rows, f"{hang}{mark[2:]}{command}"] if mark else rows
 
 
 def _failed_uploads(report: RunReport) -> Failure | None:

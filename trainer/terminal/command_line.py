@@ -9,6 +9,8 @@ import dataclasses
 import difflib
 import json
 import os
+import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
@@ -198,32 +200,46 @@ def settings_of(given: argparse.Namespace) -> Settings:
     return from_mapping(values_of(given), given.config or "command line", given.preset, given.task)
 
 
+COLUMNS = 80  # of the narrowest terminals in use
 NO = ("--no-", "--no_")  # before "python": torchrun's spelling and accelerate's
 
 
 def _title_and_examples(task: str) -> tuple[str, list[str]]:
     if task in TITLES:
-        return TITLES[task], ["example:", f"  {program()} {task} {PREPARE}"]
+        return TITLES[task], ["example:", *_typed(f"{program()} {task} {PREPARE}")]
     (known,) = (listed for listed in tasks.list_tasks() if listed.name == task)
     rest = known.example.partition(MODULE)[2]
     # The module is the checkout's; what is installed has a program, which launchers start by another word.
     torchrun, accelerate = ("-m trainer",) * 2 if program() == MODULE else (f"{no}python {program()}" for no in NO)
-    return known.title, [
-        "examples:", f"  {program()}{rest}", f"  torchrun --nproc-per-node 2 {torchrun}{rest}",
-        f"  accelerate launch --config_file FSDP2.yaml {accelerate}{rest}",
+    return textwrap.fill(known.title, COLUMNS), [
+        "examples:", *_typed(f"{program()}{rest}"), *_typed(f"torchrun --nproc-per-node 2 {torchrun}{rest}"),
+        *_typed(f"accelerate launch --config_file FSDP2.yaml {accelerate}{rest}"),
     ]  # fmt: skip
+
+
+def _typed(command: str, indent: int = 2) -> list[str]:
+    """A command in lines that a shell reads as one, none wider than a terminal, cut before options only."""
+    bound = " ".join(part.replace(" ", "\xa0") for part in re.split(" (?=--)", command))
+    lines = textwrap.wrap(
+        bound, COLUMNS - 2, initial_indent=" " * indent, subsequent_indent=" " * (indent + 4),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return " \\\n".join(lines).replace("\xa0", " ").split("\n")
+
+
+def _listed(name: str, title: str) -> str:
+    return textwrap.fill(f"{name:<10} {title}", COLUMNS, initial_indent="  ", subsequent_indent=" " * 13)
 
 
 def _all_tasks() -> list[str]:
     lines = [f"tasks ({program()} TASK --help shows the options of one):"]
     for task in tasks.list_tasks():
         lines += [
-            f"  {task.name:<10} {_uncapitalised(task.title)}",
-            f"             {task.example.replace(MODULE, program())}",
-        ]
+            _listed(task.name, _uncapitalised(task.title)), *_typed(task.example.replace(MODULE, program()), 13),
+        ]  # fmt: skip
     for name, title in TITLES.items():
-        lines += [f"  {name:<10} {_uncapitalised(title)}", f"             {program()} {name} {PREPARE}"]
-    lines += [f"  {'chat':<10} try a model", f"             {program()} chat runs/sft-2026-01-31-1/model"]
+        lines += [_listed(name, _uncapitalised(title)), *_typed(f"{program()} {name} {PREPARE}", 13)]
+    lines += [_listed("chat", "try a model"), f"             {program()} chat runs/sft-2026-01-31-1/model"]
     lines += ["", f"workloads (bundled; {program()} sft --workload chat-5m):"]
     lines += [f"  {work.name:<10} {work.title}" for work in workloads.WORKLOADS.values()]
     return [*lines, "", "recipes (for --config): " + ", ".join(sorted(path.stem for path in RECIPES.glob("*.yaml")))]

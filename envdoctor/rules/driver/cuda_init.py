@@ -1,13 +1,12 @@
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.knowledge.machine import driver_owner, hidden_by
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Who, finding, known, rule
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
+class _Code(NamedTuple):
     """One error of cuInit: its words, what it means, what helps, and who can do it (None: the driver's owner)."""
 
     number: int

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.rules.rule import Facts, Pattern, known
 
@@ -11,8 +11,7 @@ _FILE = Pattern(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(NamedTuple):
     """One mapped library: ``stem`` is "libcudart", ``version`` what its file name carries ("12", "9.1.0", "")."""
 
     path: str

@@ -1,13 +1,12 @@
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
 
 
-@dataclass(frozen=True, slots=True)
-class _Error:
+class _Error(NamedTuple):
     pattern: Pattern
     kind: Kind
     severity: Severity

@@ -70,7 +70,7 @@ def diagnose_run(records: Sequence[Record], facts: Facts | None = None, agreed: 
     enough = record.steps >= FEWEST_STEPS and spent.seconds >= FEWEST_SECONDS
     advice = [one for adviser in ADVISERS for one in adviser(record, spent)] if enough else []
     advice.sort(key=lambda one: -one.saves)
-    headline = advice[0].text if advice else _nothing_to_say(record, spent, enough=enough)
+    headline = advice[0].text if advice else _nothing_to_say(record, spent, enough=enough, waited=_waited(report))
     remarks = tuple(_remarks(record, report))
     verdict = replace(
         judge([report], None, facts=facts),
@@ -95,11 +95,16 @@ def _remarks(record: Record, report: Report) -> Iterator[str]:
     yield from _without_effect(record)
     if record.ended == "stopped":
         yield f"ended after {record.steps} steps, as asked by --stop-after"
-    waited = pressure_of(report)
-    if waited is not None and waited > PRESSURE_LIMIT.get(report.device.type, 0.25):
+    if waited := _waited(report):
         yield f"tasks waited for a CPU core in {min(waited, 1.0):.0%} of the time: other work ran beside the training"
     if record.error:
         yield f"the measuring ended early: {record.error}"
+
+
+def _waited(report: Report) -> float:
+    """The share of the time in which tasks waited for a CPU core, 0 where that is no more than usual."""
+    waited = pressure_of(report)
+    return waited if waited is not None and waited > PRESSURE_LIMIT.get(report.device.type, 0.25) else 0.0
 
 
 def run_json(run: MeasuredRun) -> dict[str, Any]:
@@ -128,7 +133,7 @@ def run_json(run: MeasuredRun) -> dict[str, Any]:
     return found
 
 
-def _nothing_to_say(record: Record, spent: Breakdown, *, enough: bool) -> str:
+def _nothing_to_say(record: Record, spent: Breakdown, *, enough: bool, waited: float) -> str:
     if not enough or not spent.known:
         return (
             f"too short to judge ({record.steps} steps, {spent.seconds:.2g} s of them timed): "
@@ -141,7 +146,8 @@ def _nothing_to_say(record: Record, spent: Breakdown, *, enough: bool) -> str:
         looks = sum(line.looks for line in seen) or 1
         most = "; ".join(f"{_place(line)} {line.looks / looks:.0%}" for line in seen[:3])
         return f"no DataLoader was used, so making batches counts as forward; found in: {most or 'no line'}"
-    return f"{work:.0%} of the time is computation, {shares['data']:.0%} waiting for data: nothing holds it back"
+    but = " but the other work on this machine" if waited else ""
+    return f"{work:.0%} of the time is computation, {shares['data']:.0%} waiting for data: nothing holds it back{but}"
 
 
 def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:

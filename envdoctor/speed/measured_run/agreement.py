@@ -80,7 +80,7 @@ def sentences(found: Agreement) -> tuple[str, ...]:
     locked = sum(line.wanted is not None for line in found.packages)
     if not different:
         also = f", flags as target {found.target}" if any(line.wanted for line in found.flags) else ""
-        return (f"ran with {ran}; {locked} packages as stack {found.stack} locks them{also}",)
+        return (f"ran with {ran}; what it imported of stack {found.stack} ({locked}) is as locked{also}",)
     said = [f"ran with {ran}; not as target {found.target}, stack {found.stack}:"]
     packages = {line.name for line in found.packages}
     for line in different:

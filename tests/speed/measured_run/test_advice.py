@@ -359,7 +359,8 @@ def test_what_ran_is_held_against_lock_and_flags() -> None:
     same = agreement([record(versions=RAN, flags=fast)], target())
     assert same.different == ()
     assert sentences(same) == (
-        "ran with torch 2.13.0+cu130, transformers 5.23.0; 2 packages as stack cu130 locks them, flags as target h100",
+        "ran with torch 2.13.0+cu130, transformers 5.23.0; what it imported of stack cu130 (2) is as locked, "
+        "flags as target h100",
     )
     slow = {**fast, "float32-matmul-precision": "highest"}
     ranks = [record(versions=RAN, flags=fast), record(versions={**RAN, "transformers": "4.41.2"}, flags=slow)]

@@ -5,8 +5,10 @@ The endpoint is read at import, so each case is a process; several cases share o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,6 +147,28 @@ def test_a_download_that_ends_in_the_middle_is_told_and_finished_later(hub: Hub,
     assert "hf download lab/tiny-chat" in said
     ((code, said),) = runs(hub, home, line)
     assert code == 0, said
+
+
+@pytest.mark.slow
+def test_a_hub_that_says_nothing_is_asked_once_for_a_model_and_for_data(tmp_path: Path) -> None:
+    make_model(tmp_path / "model")
+    silent = Hub(tmp_path)
+    with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
+        silent.url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        lines = [["--model", "lab/tiny-chat", "--data", "chats.jsonl"], ["--model", "model", "--data", "lab/chats"]]
+        (tmp_path / "chats.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
+        found = runs(silent, tmp_path, *[["sft", *line, *SHORT] for line in lines])
+        server.settimeout(0.1)
+        calls = 0
+        with contextlib.suppress(TimeoutError):
+            while True:
+                server.accept()[0].close()
+                calls += 1
+    for (code, said), name in zip(found, ("lab/tiny-chat", "lab/chats"), strict=True):
+        assert code == 1
+        assert f"{name} is not here, and the Hub does not answer" in said
+        assert f"hf download {'--repo-type dataset ' if 'chats' in name else ''}{name}" in said
+    assert calls <= 4, "one attempt each (and what the library asks by itself): its own attempts go on for minutes"
 
 
 @pytest.mark.slow

@@ -24,6 +24,19 @@ def said(capsys: pytest.CaptureFixture, *words: str) -> tuple[int, str]:
     return int(ended.value.code or 0), out + err
 
 
+@pytest.mark.parametrize("program", ["envdoctor train", "python -m trainer"])
+@pytest.mark.parametrize("words", [[], *([task] for task in TASKS)])
+def test_no_help_is_wider_than_a_terminal(
+    words: list[str], program: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TRAINER_PROGRAM", program)
+    for option in ("--help", "--help-all"):
+        _, text = said(capsys, *words, option)
+        assert [line for line in text.splitlines() if len(line) > 80] == []
+        assert len([line for line in text.splitlines() if line.lstrip().startswith(program)]) >= 1
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_has_its_own_help(task: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRAINER_PROGRAM", "envdoctor train")
@@ -34,7 +47,7 @@ def test_a_task_has_its_own_help(task: str, capsys: pytest.CaptureFixture, monke
     assert f"  envdoctor train {task} --" in usual
     assert len(usual.splitlines()) < 160 < 1000
     for item in dataclasses.fields(Settings):
-        option = f"  --{item.name} "
+        option = f"\n  --{item.name} "  # where it is listed; examples are set in deeper
         assert (option in every) == belongs_to(item, task), item.name
         assert every.count(option) <= 1
         assert (option in usual) == (belongs_to(item, task) and not item.metadata["rare"]), item.name

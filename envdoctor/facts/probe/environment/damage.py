@@ -6,6 +6,7 @@ that nobody tampered.
 
 from __future__ import annotations
 
+import json
 import os
 
 from .files import regular
@@ -14,7 +15,7 @@ from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+    from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
     Entry = Tuple[str, str, Optional[int]]  # path as RECORD writes it, hash, size
     Record = Tuple[Found, Optional[List[Entry]]]
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DEBIAN = "/usr/lib/python3/dist-packages"  # Debian's own packages; pip's go elsewhere
 OTHERS = ("conda", "debian", "rpm")  # installers that keep a list of their own
 MOST = 20  # files of one kind told per distribution; the rest is counted
+PARALLEL = 1_000_000  # bytes of RECORD, some 10,000 files, from which on a second process pays
 SHARED = ", shared by hard link: the installer's cache may be damaged alike"
 NOT_IMPORTED = ("tests", "test", "docs", "doc", "examples", "benchmarks", "scripts")  # left at the top by mistake
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
@@ -33,18 +35,14 @@ def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool) -> Dict[str
     odd: List[Tuple[Found, Problem]] = []
     files: List[Dict[str, Any]] = []
     records: List[Record] = []
-    for found in reading.found:
-        if not found.folder.endswith(".dist-info"):
-            continue
-        entries = _parse(found, problems)
-        records.append((found, entries))
-        if entries is None:
-            continue
-        files.append({"location": found.location, "name": found.value["name"], "files": len(entries)})
-        if _has_trusted_record(found):
-            os.chdir(found.location)
-            entries[:] = _inside(found, entries, places, problems)
-            odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
+    mine, others = _shares(reading.found, alone=deep)
+    fetch = _begin_elsewhere(others, places) if others else None
+    _look(mine, places, problems, odd, files, records)
+    well = fetch() if fetch is not None else None
+    if well is not None and not odd:
+        files.extend(well)
+    else:  # what is odd is told here, where every RECORD is at hand to explain it
+        _look(others, places, problems, odd, files, records)
     if deep:
         told = {(found.location, problem.path) for found, problem in odd}
         for found, entries in records:
@@ -57,6 +55,73 @@ def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool) -> Dict[str
         problems.extend(_overwritten_files(records))
     problems.extend(_without_shared_files(odd, records))
     return {"problems": _limit_problems(problems), "checked": "hashes" if deep else "sizes", "files": files}
+
+
+def _look(
+    share: List[Found],
+    places: EnvironmentPlaces,
+    problems: List[Problem],
+    odd: List[Tuple[Found, Problem]],
+    files: List[Dict[str, Any]],
+    records: List[Record],
+) -> None:
+    """Read the RECORDs of these distributions, and look at every file that they name."""
+    for found in share:
+        if not found.folder.endswith(".dist-info"):
+            continue
+        entries = _parse(found, problems)
+        records.append((found, entries))
+        if entries is None:
+            continue
+        files.append({"location": found.location, "name": found.value["name"], "files": len(entries)})
+        if _has_trusted_record(found):
+            os.chdir(found.location)
+            entries[:] = _inside(found, entries, places, problems)
+            odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
+
+
+def _shares(found: List[Found], *, alone: bool) -> Tuple[List[Found], List[Found]]:
+    """For two processes, about the same number of bytes of RECORD for each; all for one where there is little to do."""
+    sizes = [len(each.record or b"") for each in found]
+    if alone or sum(sizes) < PARALLEL or not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2:
+        return found, []
+    half, at = sum(sizes) // 2, 0
+    while half > 0:
+        half -= sizes[at]
+        at += 1
+    return found[:at], found[at:]
+
+
+def _begin_elsewhere(share: List[Found], places: EnvironmentPlaces) -> Callable[[], Optional[List[Dict[str, Any]]]]:
+    """Look at these distributions in a forked process, beside us: looking at 65,000 files takes a quarter of a second,
+    half of it in the kernel. What is returned waits for the numbers of files; None where all is not well."""
+    answer, mouth = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:  # as many processes as are allowed here
+        os.close(mouth)
+        os.close(answer)
+        return lambda: None
+    if child == 0:
+        try:
+            problems: List[Problem] = []
+            odd: List[Tuple[Found, Problem]] = []
+            files: List[Dict[str, Any]] = []
+            _look(share, places, problems, odd, files, [])
+            if not problems and not odd:
+                with open(mouth, "w", encoding="ascii") as stream:
+                    json.dump(files, stream)
+        finally:
+            os._exit(0)  # whatever went wrong is told by the other process, which looks again
+    os.close(mouth)
+
+    def fetch() -> Optional[List[Dict[str, Any]]]:
+        with open(answer, "rb") as stream:
+            told = stream.read()
+        os.waitpid(child, 0)
+        return json.loads(told) if told.endswith(b"]") else None
+
+    return fetch
 
 
 def _has_trusted_record(found: Found) -> bool:

@@ -13,17 +13,24 @@ TYPE_CHECKING = False  # importing typing would take a probe longer than most of
 if TYPE_CHECKING:
     from typing import Iterator, List, Optional, Tuple
 
-BLOCK = 1 << 20
+SMALL, BLOCK = 1 << 16, 1 << 20  # bytes
+AT_ONCE = 16  # files: handing one over takes longer than hashing a small one
 ALGORITHMS = ("sha256", "sha384", "sha512")  # what the wheel format allows in RECORD
 
 
 def differing_files(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[Tuple[str, str]]:
     """Paths of entries (path, hash, size) whose file hashes otherwise, with its hash, or the error of reading it."""
     stated = [(path, stated) for path, stated, _ in entries if stated.partition("=")[0] in ALGORITHMS]
+    some = [stated[at : at + AT_ONCE] for at in range(0, len(stated), AT_ONCE)]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for path, expected, found in pool.map(_hash, stated):
-            if found and found != expected.rstrip("="):
-                yield path, found
+        for hashed in pool.map(_hash_all, some):
+            for path, expected, found in hashed:
+                if found and found != expected.rstrip("="):
+                    yield path, found
+
+
+def _hash_all(entries: List[Tuple[str, str]]) -> List[Tuple[str, str, str]]:
+    return [_hash(entry) for entry in entries]
 
 
 def _hash(entry: Tuple[str, str]) -> Tuple[str, str, str]:
@@ -32,13 +39,16 @@ def _hash(entry: Tuple[str, str]) -> Tuple[str, str, str]:
     digest = hashlib.new(algorithm)
     try:
         with open(path, "rb", buffering=0, opener=regular) as stream:
-            buffer = bytearray(BLOCK)
-            view = memoryview(buffer)
-            while True:
-                count = stream.readinto(buffer)
-                if not count:
-                    break
-                digest.update(view[:count])
+            start = stream.read(SMALL)  # most files end here: a block for each of ten thousand took longer than hashing
+            digest.update(start)
+            if len(start) == SMALL:
+                buffer = bytearray(BLOCK)
+                view = memoryview(buffer)
+                while True:
+                    count = stream.readinto(buffer)
+                    if not count:
+                        break
+                    digest.update(view[:count])
     except FileNotFoundError:
         return path, expected, ""  # told already, as missing
     except OSError as error:
