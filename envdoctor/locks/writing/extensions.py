@@ -130,24 +130,25 @@ def _locked(package: Resolved, interpreter: Interpreter) -> Locked:
 def write_extended(
     output: str, inputs: Inputs, lock: Stack, wanted: Sequence[Extension], *, folder: Path, sources: Sources
 ) -> Written:
-    """A stack of one's own: the requirements of a stack with extensions beside them, resolved together.
+    """A stack of one's own: the requirements of a stack, and extensions as its extras, resolved together.
 
-    What the stack locks is preferred, and its torch is pinned by its requirements. It serves Linux only, where
-    extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others. Raises
-    `Trouble` (exit code 3).
+    What the stack locks is preferred, and its torch is pinned by its requirements. What the extensions bring is locked
+    for those who ask for them (``marker = "'liger-kernel' in extras"``), all else for everybody. It serves Linux only,
+    where extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others.
+    Raises `Trouble` (exit code 3).
     """
-    more = tuple(one.requirement(lock.torch or "") for one in wanted)
+    more = {one.name: one.requirement(lock.torch or "") for one in wanted}
     linux = tuple(machine for machine in inputs.machines if machine in MACHINES)
     path = path_of(output, folder)
     mine = tuple(one for one in inputs.pythons if one == f"{sys.version_info[0]}.{sys.version_info[1]}")
     last = (linux[:1], mine or inputs.pythons)
     for machines, pythons in dict.fromkeys(((linux, inputs.pythons), (linux[:1], inputs.pythons), last)):
-        requirements = (*inputs.requirements, *more)
+        requirements = (*inputs.requirements, *more.values())
         larger = replace(inputs, requirements=requirements, machines=machines, pythons=pythons)
         try:
             answer = resolve(larger, sources, keep=lock)
             before = load(path) if path.exists() else None
-            return write_answer(output, answer, larger, folder=folder, sources=sources, before=before)
+            return write_answer(output, answer, larger, folder=folder, sources=sources, before=before, extras=more)
         except Trouble as trouble:
             if trouble.exit_code != 3 or (machines, pythons) == last:
                 raise
