@@ -25,7 +25,8 @@ def shared_memory(facts: Facts) -> Findings:
         wide = service.ipc is not None and service.ipc.text in ("host", "shareable")
         size = _bytes(service.shm.text) if service.shm is not None else None
         compose = file.kind == "compose"
-        line = service.line if compose or service.gpu is None else service.gpu.line
+        said = None if compose else service.gpu or service.image
+        line = service.line if said is None else said.line
         if service.shm is not None:
             line = service.shm.line
         if (file.path, line) in told:
