@@ -118,39 +118,45 @@ def _shards(folder: Path) -> Path:
     return folder / "shards"
 
 
-def several(name: str, times: int) -> dict[str, Any]:
-    """So many runs, each in a folder of its own: the report of the last, with all ``peaks`` and the highest."""
-    peaks, found = [], {}
-    for _ in range(times):
-        folder = Path(tempfile.mkdtemp(prefix="memory-"))
-        try:
-            found = run(name, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        peaks.append(found["peak"])
-    return {**found, "peak": max(peaks), "peaks": peaks}
-
-
 def main(names: list[str], times: int) -> None:
-    """Run those named, or all, and write each into the record as it ends."""
+    """Run those named, or all, and add the peak of each run to the record as it ends."""
+    for name in names or RUNS:
+        for _ in range(times):
+            folder = Path(tempfile.mkdtemp(prefix="memory-"))
+            try:
+                peaks = _recorded(run(name, folder))
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        print(f"{name:<32}{min(peaks) / 1e6:>8.0f} to {max(peaks) / 1e6:.0f} MB, {len(peaks)} runs", flush=True)
+
+
+def _recorded(found: dict[str, Any]) -> list[int]:
+    """All peaks of this configuration in the record, the new one too; those of other packages are forgotten."""
     import torch
     import transformers
 
-    for name in names or RUNS:
-        found = several(name, times)
-        record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"runs": []}
-        record["made_by"] = "python -m tests.benchmarks.memory"
-        record["versions"] = {
-            "python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__,
-        }  # fmt: skip
-        record["runs"] = [*(one for one in record["runs"] if one["name"] != name), found]
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-        print(f"{name:<32}{min(found['peaks']) / 1e6:>8.0f} to {found['peak'] / 1e6:.0f} MB", flush=True)
+    versions = {
+        "python": platform.python_version(), "torch": torch.__version__, "transformers": transformers.__version__,
+    }  # fmt: skip
+    record = json.loads(RECORD.read_text("utf-8")) if RECORD.exists() else {"runs": []}
+    same = (found["config"], found["settings"])
+    before = [
+        one for one in record["runs"]
+        if one["name"] == found["name"] and (one["config"], one["settings"]) == same and record["versions"] == versions
+    ]  # fmt: skip
+    peaks = [peak for one in before for peak in one.get("peaks", [one["peak"]])] + [found["peak"]]
+    found = {**found, "peak": max(peaks), "peaks": peaks}
+    record |= {"made_by": "python -m tests.benchmarks.memory", "versions": versions}
+    record["runs"] = [*(one for one in record["runs"] if one["name"] != found["name"]), found]
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return peaks
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="*", metavar="NAME", help=f"Default: all of {', '.join(RUNS)}")
-    parser.add_argument("--times", type=int, default=6, metavar="N", help="Runs of each. Default: %(default)s")
+    parser.add_argument(
+        "--times", type=int, default=4, metavar="N", help="Runs of each, added to those recorded. Default: %(default)s"
+    )
     found = parser.parse_args()
     main(found.runs, max(1, found.times))
