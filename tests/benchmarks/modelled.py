@@ -169,9 +169,12 @@ def _settings(size: str, task: str, precision: str, folder: Path) -> dict[str, A
         "pretrain": [str(folder / "shards")],
         "gritlm": [str(workloads.DATA / "pairs.jsonl"), str(workloads.DATA / "chat.jsonl")],
     }
-    extra: dict[str, Any] = {"pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8}}.get(task, {})
+    skipping = {"over_long": "skip"}
+    extra: dict[str, Any] = {
+        "sft": skipping, "pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8, **skipping},
+    }[task]  # fmt: skip
     return {
-        "workload": name, "data": data[task], "tokens_per_row": ROW, "over_long": "skip", "precision": precision,
+        "workload": name, "data": data[task], "tokens_per_row": ROW, "precision": precision,
         "device": "cpu", "threads": 1, "recompute": "none", "compile": "off", "learning_rate": 1e-5,
         "output": str(folder / f"{name}-{task}-{precision}"), "cache": str(folder / "cache"), **extra,
     }  # fmt: skip

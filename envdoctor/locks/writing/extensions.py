@@ -14,8 +14,8 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import pairs
 from envdoctor.knowledge.with_extensions import Extension
-from envdoctor.locks.platforms import MACHINES, PYTHONS, place
-from envdoctor.locks.stack import Locked, Stack, load, tags
+from envdoctor.locks.platforms import MACHINES, PYTHONS, interpreter, place
+from envdoctor.locks.stack import Locked, Stack, load, select, tags
 from envdoctor.locks.writing import trim
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import Written, path_of, write_answer
@@ -106,6 +106,14 @@ def _triton(torch: str, held: Mapping[str, str]) -> list[str]:
     return [] if line is None or "triton" in held else [f"triton=={line}.*"]
 
 
+def _triton_of(lock: Stack, pythons: Sequence[str], machines: Sequence[str]) -> list[str]:
+    """The same for all that a lock serves, where they all get one torch."""
+    chosen = [select(lock, interpreter(python, machine)) for python in pythons for machine in machines]
+    held = [{pin.name: pin.version for pin in pins} for pins in chosen if isinstance(pins, tuple)]
+    torches = {versions.get("torch", "") for versions in held}
+    return _triton(torches.pop(), held[0]) if len(torches) == 1 and "" not in torches else []
+
+
 def _held(package: Resolved, held: Mapping[str, str]) -> bool:
     return held.get(package.name, "").partition("+")[0] == package.version.partition("+")[0]
 
@@ -144,7 +152,8 @@ def write_extended(
     last = (linux[:1], mine or inputs.pythons)
     for machines, pythons in dict.fromkeys(((linux, inputs.pythons), (linux[:1], inputs.pythons), last)):
         requirements = (*inputs.requirements, *more.values())
-        larger = replace(inputs, requirements=requirements, machines=machines, pythons=pythons)
+        constraints = (*inputs.constraints, *_triton_of(lock, pythons, machines))
+        larger = replace(inputs, requirements=requirements, constraints=constraints, machines=machines, pythons=pythons)
         try:
             answer = resolve(larger, sources, keep=lock)
             before = load(path) if path.exists() else None
