@@ -154,9 +154,10 @@ def test_a_mixture_of_experts_is_not_supported_and_says_so(family: str, experts:
     config = {"model_type": family, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
               "intermediate_size": 128, "moe_intermediate_size": 64, experts: 4, "num_experts_per_tok": 2,
               "vocab_size": 100}  # fmt: skip
-    for device in ("cuda", "cpu"):
+    devices: tuple[Any, ...] = ("cuda", "cpu")
+    for device in devices:
         with pytest.raises(NotKnown, match=f"{family} is a mixture of experts, which fit does not support"):
-            memory.rungs(of_config(config, Path("c")), Job(), device=device, precision="bfloat16", room=1e9)  # type: ignore[arg-type]
+            memory.rungs(of_config(config, Path("c")), Job(), device=device, precision="bfloat16", room=1e9)
 
 
 def test_more_tokens_layers_and_micro_batches_never_take_less() -> None:
