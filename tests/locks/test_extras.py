@@ -15,6 +15,7 @@ from envdoctor.locks import stack, target
 from envdoctor.locks.choice import choose_stack
 from envdoctor.locks.lint import lint
 from envdoctor.locks.platforms import interpreter
+from envdoctor.locks.writing.fetch import fetch
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import write_answer
 from envdoctor.locks.writing.new_target import write_target
@@ -86,6 +87,12 @@ def test_uv_takes_the_same_from_it(path: Path, shelf: Path, tmp_path: Path) -> N
         outcome = process.run([*uv, *words, *extras], deadline=60, cwd=path.parent, env={**os.environ, "NO_COLOR": "1"})
         assert outcome.ok, outcome.err
         assert {line.split()[1].partition("==")[0] for line in outcome.err.splitlines() if line[:3] == " + "} == there
+
+
+def test_what_is_fetched_serves_every_extra(path: Path, shelved: Sources, tmp_path: Path) -> None:
+    fetch(stack.load(path), interpreter("3.12", "x86_64"), tmp_path / "stick", sources=shelved)
+    found = {one.name.partition("-")[0] for one in (tmp_path / "stick" / "wheels").iterdir()}
+    assert found == {"torch", "numbers", "fast", "small", "kernels"}
 
 
 @pytest.mark.parametrize(
