@@ -17,7 +17,7 @@ from trainer.checkpoints import folder as run_folder
 from trainer.checkpoints.publish import publish
 from trainer.checkpoints.resume import resume
 from trainer.checkpoints.uploading import uploading
-from trainer.compute import flops, parallel, process
+from trainer.compute import flops, moments, parallel, process
 from trainer.compute.hardware import describe
 from trainer.compute.optimizer import Stepper
 from trainer.data import hub, whole, workloads
@@ -83,6 +83,7 @@ def execute(
             return
 
         quantized.check(settings, group.kind)
+        moments.check(settings, group.kind)
         sharded = group.kind == "fsdp2"
         place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)
         trainee = build(settings, workload, place)

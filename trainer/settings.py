@@ -99,6 +99,7 @@ OTHER_WAYS = {
 }
 
 # Settings that can also be said with true and false.
+_YES_OR_NO = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 _SWITCHES: dict[str, tuple[str, str]] = {"compile": ("off", "on"), "recompute": ("none", "full")}
 
 # HF Trainer's own defaults as a person gets them without changing anything: padded batches of 8, float32, every
@@ -158,8 +159,8 @@ def convert(name: str, kind: Any, value: Any) -> Any:
         if isinstance(items, (list, tuple)) and all(isinstance(item, str) for item in items):
             return tuple(items)
         raise _refusal(f"{name}: {value!r} is not a list of texts", name)
-    if kind is bool and isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
+    if kind is bool and isinstance(value, str) and value.lower() in _YES_OR_NO:
+        return _YES_OR_NO[value.lower()]
     if isinstance(value, str) and kind in (int, float):
         try:
             return kind(value)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from envdoctor.api import notebook
 from envdoctor.api.answers import Change, Report, Verdict, value
@@ -149,6 +149,7 @@ def fit(
     precision: str | None = None,
     trained: float = 1.0,
     document: int | None = None,
+    moments: Literal["float32", "8bit"] = "float32",
     steps: int | None = None,
     price: str | Price | None = None,
     prices: PathLike | None = None,
@@ -164,6 +165,7 @@ def fit(
         precision: "float32", "bfloat16", "float16"; None is each target's own.
         trained: the share of tokens that is predicted.
         document: tokens of a typical document; None is the worst case.
+        moments: of AdamW; "8bit" is the trainer's ``--moments 8bit``.
         steps: of the run; with it times and costs are those of all of it.
         price: of an hour on ``target``, as typed: "2.49/h", "$2.49/h", "2.49 EUR/h".
         prices: a TOML file with a price for each target.
@@ -171,13 +173,17 @@ def fit(
     Raises:
         Trouble: there is no such model, target or file, or (exit code 3) nothing can be known of the model.
     """
-    from envdoctor.models.question import answered
+    from envdoctor.models.memory import Job
+    from envdoctor.models.question import answered, rank_of
     from envdoctor.render.fit import document as as_document
 
-    found = answered(
-        os.fspath(model), target=target, task=task, lora_rank=lora_rank, tokens=tokens, accumulate=accumulate,
-        precision=precision, trained=trained, document=document, steps=steps, price=price, price_list=prices,
+    job = Job(
+        task=task, tokens=tokens, rank=rank_of(task, lora_rank), accumulate=accumulate, trained=trained,
+        documents=document, moments=moments,
     )  # fmt: skip
+    found = answered(
+        os.fspath(model), job, target=target, precision=precision, steps=steps, price=price, price_list=prices
+    )
     return value(Fitting, as_document(found))
 
 

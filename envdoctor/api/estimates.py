@@ -29,6 +29,7 @@ class Training:
     tokens: int  # of one micro-batch
     accumulate: int
     lora_rank: int
+    moments: Literal["float32", "8bit"]
     trained_share: float
 
 
@@ -65,6 +66,15 @@ class Offer:
 
 
 @frozen
+class Alternative:
+    """Options with which a training fits that does not, and the bytes it takes then."""
+
+    options: str
+    recompute: Literal["none", "alternate", "full"]
+    bytes: float
+
+
+@frozen
 class Fitting:
     """``envdoctor fit``: does a training fit, how long does it take, and where is it cheapest?"""
 
@@ -74,5 +84,6 @@ class Fitting:
     model: Weights
     job: Training
     target: str | None
+    alternatives: tuple[Alternative, ...]  # where it does not fit the target asked for
     places: tuple[Offer, ...]
     cheapest: tuple[str, ...]  # one for each currency

@@ -139,6 +139,7 @@ TOOLS = (
             "task": {"enum": ["sft", "pretrain", "rft"], "description": "Default: sft."},
             "lora_rank": {"type": "integer", "minimum": 0, "maximum": 1024, "description": "0: train every weight."},
             "tokens": {"type": "integer", "minimum": 2, "maximum": 1 << 24, "description": "Of one micro-batch."},
+            "moments": {"enum": ["float32", "8bit"], "description": "Of AdamW. Default: float32."},
             "accumulate": {"type": "integer", "minimum": 1, "maximum": 100_000},
             "precision": {"enum": ["float32", "bfloat16", "float16"]},
             "steps": {"type": "integer", "minimum": 1, "maximum": 10**9, "description": "Of the run: gives its time."},
@@ -151,7 +152,9 @@ TOOLS = (
         required=("model",),
         words=lambda given: (
             *("fit", "--format=json"),
-            *_options(given, "model", "target", "task", "tokens", "accumulate", "precision", "steps", "price"),
+            *_options(
+                given, "model", "target", "task", "moments", "tokens", "accumulate", "precision", "steps", "price"
+            ),
             *((f"--lora-rank={given['lora_rank']}",) if "lora_rank" in given else ()),
         ),
         schema="fit",

@@ -12,6 +12,7 @@ from envdoctor.commands._output import print_json
 
 TASKS = ("sft", "pretrain", "rft")
 PRECISIONS = ("float32", "bfloat16", "float16")
+MOMENTS = ("float32", "8bit")
 
 
 @click.command("fit")
@@ -20,6 +21,9 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 @click.option("--task", type=click.Choice(TASKS), default="sft", show_default=True, help="The trainer's task.")
 @click.option(
     "--lora-rank", type=click.IntRange(0, 1024), help="Train adapters of this rank. Default: all weights; rft has 16."
+)
+@click.option(
+    "--moments", type=click.Choice(MOMENTS), default="float32", show_default=True, help="AdamW's, as the trainer's."
 )
 @click.option(
     "--tokens", type=click.IntRange(2, 1 << 24), default=2048, show_default=True, help="Tokens of a micro-batch."
@@ -52,19 +56,24 @@ def command(**given: Any) -> int:
     Exit codes: 0 it fits the target (without one: any); 1 it does not; 2 wrong usage or a broken file; 3 it
     cannot be known: a family whose layers are not known, or no way to the Hub.
     """
-    from envdoctor.models.question import answered
+    from envdoctor.models.memory import Job
+    from envdoctor.models.question import answered, rank_of
     from envdoctor.render import fit as shown
 
+    job = Job(
+        task=given["task"],
+        tokens=given["tokens"],
+        rank=rank_of(given["task"], given["lora_rank"]),
+        accumulate=given["accumulate"],
+        trained=given["trained"],
+        documents=given["document"],
+        moments=given["moments"],
+    )
     found = answered(
         given["model"],
+        job,
         target=given["target_name"],
-        task=given["task"],
-        lora_rank=given["lora_rank"],
-        tokens=given["tokens"],
-        accumulate=given["accumulate"],
         precision=given["precision"],
-        trained=given["trained"],
-        document=given["document"],
         steps=given["steps_"],
         price=given["price"],
         price_list=given["prices"],

@@ -17,6 +17,8 @@ from envdoctor.models.source import Source
 from envdoctor.speed.cost import Price
 from envdoctor.values.frozen import frozen
 
+RANK = 16  # of adapters, as the trainer's own for rft
+
 
 @frozen
 class Place:
@@ -59,13 +61,23 @@ class Place:
 
 
 @frozen
+class Alternative:
+    """Options of ``fit`` with which a job fits that does not, and the memory that it takes then."""
+
+    options: str
+    memory: Memory
+
+
+@frozen
 class Fit:
-    """``asked``: the target that was named, also one of ``places``; None where all were meant."""
+    """``asked``: the target that was named, also one of ``places``; None where all were meant. ``alternatives``: where
+    the job does not fit that one."""
 
     source: Source
     job: Job
     places: tuple[Place, ...]
     asked: Place | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -111,7 +123,24 @@ def fit(
     if asked is not None and mine is None:
         mine = place(asked)
         found = (mine, *found)
-    return Fit(source=source, job=job, places=found, asked=mine)
+    others = () if asked is None or mine is None or mine.fits is not False else _alternatives(source, mine, job, asked)
+    return Fit(source=source, job=job, places=found, asked=mine, alternatives=others)
+
+
+def _alternatives(source: Source, place: Place, job: Job, target: Target) -> tuple[Alternative, ...]:
+    """What would fit, what changes the training least first: fewer tokens at once, moments in 8 bits, adapters."""
+    most = max((rung.largest for rung in place.rungs), default=0)
+    ways = {f"--tokens {most}": replace(job, tokens=most)} if most > 1 else {}
+    if not job.rank:
+        if job.moments == "float32":
+            ways["--moments 8bit"] = replace(job, moments="8bit")
+        ways[f"--lora-rank {RANK}"] = replace(job, rank=RANK)
+    found = []
+    for options, other in ways.items():
+        chosen = _place(source, other, target, place.precision, None, None).chosen
+        if chosen is not None:
+            found.append(Alternative(options=options, memory=chosen))
+    return tuple(found)
 
 
 def _place(

@@ -37,6 +37,8 @@ class Formula(Protocol):
     RUNGS: tuple[str, ...]
     MARGIN: float
 
+    def bytes_of_moments(self, narrow: float, others: float, kind: str) -> float: ...
+
     def Footprint(self, **fields: Any) -> Footprint: ...  # noqa: N802 - a class
 
 

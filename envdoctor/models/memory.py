@@ -11,6 +11,7 @@ from envdoctor.models.source import Source
 from envdoctor.values.frozen import frozen
 
 Device = Literal["cuda", "cpu"]
+Moments = Literal["float32", "8bit"]
 LONGEST = 1024  # tokens: CPUs keep the attention weights of documents up to here (`trainer/model/blockwise.py`)
 COUNTED = 384.0  # bytes of them per token and head that the table has, from documents of 64 and of 128 tokens
 MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
@@ -19,7 +20,8 @@ MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
 @frozen
 class Job:
     """What is trained. ``tokens``: of one micro-batch; ``trained``: the share of them that is predicted; ``rank``: of
-    adapters, 0 to train every weight; ``documents``: tokens of a typical document, None for unknown (the worst case).
+    adapters, 0 to train every weight; ``documents``: tokens of a typical document, None for unknown (the worst case);
+    ``moments``: the format of AdamW's two, as the trainer's option has it.
     """
 
     task: str = "sft"
@@ -28,6 +30,7 @@ class Job:
     accumulate: int = 1
     trained: float = 1.0
     documents: int | None = None
+    moments: Moments = "float32"
 
 
 @frozen
@@ -93,6 +96,8 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
     trained = adapters if job.rank else parameters.total
     narrow = precision != "float32"
     inside, outside, entry = _kept(shape, job, device, precision)
+    # Of adapters it depends on the rank; they are few.
+    narrow_moments = 0 if job.rank else parameters.matrices + parameters.head
     head = parameters.head or shape.head_weights
     cast = trained if job.rank else parameters.matrices + head
     frozen = 0.0
@@ -102,7 +107,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         frozen = width * held + 4.0 * (parameters.total - held)
     return formula().Footprint(
         weights=frozen + 4.0 * trained,
-        moments=8.0 * trained,
+        moments=formula().bytes_of_moments(narrow_moments, trained - narrow_moments, job.moments),
         gradients=4.0 * trained,
         casts=2.0 * cast if narrow else 0.0,
         layers=shape.layers,

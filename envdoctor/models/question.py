@@ -15,17 +15,17 @@ from envdoctor.speed.cost import Price
 ADAPTERS = {"rft": 16}  # the rank that a task takes where none is named (``Task.adapter_rank`` of the trainer)
 
 
+def rank_of(task: str, asked: int | None) -> int:
+    """The rank of the task's adapters, 0 where every weight is trained; ``asked``: None for the task's own."""
+    return ADAPTERS.get(task, 0) if asked is None else asked
+
+
 def answered(
     model: str,
+    job: Job,
     *,
     target: str | None = None,
-    task: str = "sft",
-    lora_rank: int | None = None,
-    tokens: int = 2048,
-    accumulate: int = 1,
     precision: str | None = None,
-    trained: float = 1.0,
-    document: int | None = None,
     steps: int | None = None,
     price: str | Price | None = None,
     price_list: str | os.PathLike[str] | None = None,
@@ -40,13 +40,5 @@ def answered(
     known = {} if price_list is None else dict(prices.read(Path(price_list), targets))
     if price is not None and asked is not None:
         known[asked.name] = price if isinstance(price, Price) else Price.parse(price)
-    job = Job(
-        task=task,
-        tokens=tokens,
-        rank=ADAPTERS.get(task, 0) if lora_rank is None else lora_rank,
-        accumulate=accumulate,
-        trained=trained,
-        documents=document,
-    )
     every = tuple(targets[name] for name in targets)
     return fitting.fit(source.read(model), job, every, asked=asked, precision=precision, steps=steps, prices=known)

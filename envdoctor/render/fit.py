@@ -49,9 +49,14 @@ def document(fit: Fit) -> dict[str, Any]:
             "tokens": fit.job.tokens,
             "accumulate": fit.job.accumulate,
             "lora_rank": fit.job.rank,
+            "moments": fit.job.moments,
             "trained_share": fit.job.trained,
         },
         "target": fit.asked.target if fit.asked else None,
+        "alternatives": [
+            {"options": other.options, "recompute": other.memory.rung, "bytes": other.memory.total}
+            for other in fit.alternatives
+        ],
         "places": [_place(place) for place in fit.places],
         "cheapest": [place.target for place in fit.cheapest],
     }
@@ -110,6 +115,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if rank and some is not None:
         share += f": {short(some)} trained"
     more = f", {job['accumulate']} micro-batches a step" if job["accumulate"] > 1 else ""
+    more += ", AdamW's moments in 8 bits" if job["moments"] == "8bit" else ""
     yield f"{job['task']}, {share}, {job['tokens']:,} tokens at once{more}"
     if held and model["family"] and abs(held / count - 1) > 0.005:
         yield f"Its files hold {short(held)}: the config and the files disagree."
@@ -117,6 +123,9 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if asked is not None:
         yield ""
         yield from _asked(asked)
+        if others := [f"{other['options']} ({_gb(other['bytes'])} GB)" for other in document["alternatives"]]:
+            yield ""
+            yield from textwrap.wrap("What would fit: " + ", ".join(others), WIDTH)
     yield ""
     yield from _table(document["places"])
     yield from _cheapest(document)

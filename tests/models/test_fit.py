@@ -65,6 +65,22 @@ def test_a_model_that_fits(small: Path) -> None:
     assert "cpu" not in {place["target"] for place in found["places"]}
 
 
+def test_what_would_fit_instead_does(tmp_path: Path) -> None:
+    model = write_config(tmp_path / "m", "Llama-3.2 1B")
+    outcome, found = asked("--model", model, "--target", "rtx4090")
+    assert outcome.code == 1
+    assert [other["options"] for other in found["alternatives"]] == ["--moments 8bit", "--lora-rank 16"]
+    assert "What would fit: --moments 8bit (" in envdoctor("fit", "--model", model, "--target", "rtx4090").out
+    for other in found["alternatives"]:
+        again, then = asked("--model", model, "--target", "rtx4090", *other["options"].split())
+        assert (again.code, then["alternatives"]) == (0, [])
+        (place,) = (place for place in then["places"] if place["target"] == "rtx4090")
+        (rung,) = (rung for rung in place["rungs"] if rung["recompute"] == other["recompute"])
+        assert rung["bytes"] == other["bytes"]
+    outcome, found = asked("--model", model, "--target", "h100", "--tokens", "10000000")
+    assert [other["options"].split()[0] for other in found["alternatives"]] == ["--tokens"]
+
+
 def test_the_largest_micro_batch_fits_and_one_token_more_does_not(small: Path) -> None:
     _, found = asked("--model", small, "--target", "t4")
     (place,) = (place for place in found["places"] if place["target"] == "t4")

@@ -86,6 +86,26 @@ def test_enough_runs_of_enough_kinds_were_recorded() -> None:
     assert {bool(one.get("lora_rank")) for one in settings} == {True, False}
 
 
+def test_moments_in_8_bits_are_the_trainers(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from trainer.model.build import build
+    from trainer.model.memory import footprint
+    from trainer.settings import from_mapping
+
+    config = {
+        "model_type": "llama", "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 640, "pad_token_id": 0, "bos_token_id": None,
+        "eos_token_id": 1, "tie_word_embeddings": False,
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    values = {"model_config": str(tmp_path / "config.json"), "device": "cpu", "precision": "float32", "threads": 1}
+    counted = footprint(build(from_mapping(values, "test"), None), kind_of_moments="8bit")
+    shape = of_config(config, tmp_path)
+    found = memory.footprint(shape, Job(moments="8bit"), device="cpu", precision="float32")
+    assert found.moments == counted.moments
+    assert found.moments < 0.5 * memory.footprint(shape, Job(), device="cpu", precision="float32").moments
+
+
 @pytest.mark.parametrize("key", ["cpu float32", "cpu float32 lora", "cpu bfloat16", "cpu bfloat16 lora"])
 def test_the_table_is_what_the_trainer_counts_on_a_model(tmp_path: Path, key: str) -> None:
     """At sizes that the table was not made of. `python -m tests.cuda.kept` counts again."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.trainer.conftest import write_lines
+from tests.trainer.conftest import WORDS, write_lines
 from tests.trainer.data.test_shards import TEXTS, flipped, shards_of, truncated
 from tests.trainer.running import same, weights
 from trainer import loop
@@ -189,11 +189,24 @@ def test_settings_that_cannot_be_met(plain: dict, change: dict, said: str) -> No
     assert caught.value.remedy
 
 
-def test_texts_instead_of_shards_are_told_what_to_do(plain: dict, tmp_path: Path) -> None:
-    texts = write_lines(tmp_path / "t.jsonl", [{"text": "x"}])
-    with pytest.raises(TrainerError) as caught:
-        prepared({**plain, "data": [str(texts)]})
-    assert "prepare" in caught.value.remedy
+def test_texts_are_prepared_once_and_give_the_steps_of_their_shards(
+    plain: dict, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"text": " ".join(WORDS[n % 7 :]) * (1 + n % 3)} for n in range(40)]
+    texts = write_lines(tmp_path / "t.jsonl", rows)
+    values = {**plain, "cache": str(tmp_path / "cache"), "data": [str(texts)]}
+    first = prepared(values)
+    assert "t.jsonl" in capsys.readouterr().err
+    again = prepared(values)
+    assert not capsys.readouterr().err  # nothing is made twice
+    [folder] = [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
+    shards = prepared({**values, "data": [str(folder)]})
+    assert first.identity == again.identity == shards.identity
+    assert first.facts["examples"] == 40
+    for one, other in zip(first.source.step(0, 0), shards.source.step(0, 0), strict=True):
+        assert torch.equal(one.inputs["input_ids"], other.inputs["input_ids"])
+    write_lines(tmp_path / "t.jsonl", rows[:30])  # another content is other shards
+    assert prepared(values).facts["examples"] == 30
 
 
 def test_the_command_learns_and_writes_checkpoints(plain: dict, tmp_path: Path) -> None:

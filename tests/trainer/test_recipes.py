@@ -20,7 +20,7 @@ MORE = {
     "small-data": "--model_config tiny.json --learning_rate 1e-2 --epochs 8",
     "rft": "--samples_per_prompt 8 --max_steps 2 --epochs auto",
     "gritlm": "--model_config tiny.json --max_steps 2 --epochs auto",
-    "pretrain": "--model_config tiny.json --max_steps 2 --epochs auto --eval_every 2", "pretrain-shards": "",
+    "pretrain": "--model_config tiny.json --max_steps 2 --epochs auto --eval_every 2",
 }  # fmt: skip
 
 
@@ -48,8 +48,7 @@ def test_a_recipe_runs_on_bundled_data(name: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tiny.json").write_text(json.dumps({**TINY, "max_position_embeddings": 4096, "eos_token_id": 1}))
     for task, option, recipe in commands(name):
-        more = MORE[recipe] if task == "prepare" else f"{MORE[recipe]} {SMALL}"
-        code = main([task, option, recipe, *shlex.split(more)])
+        code = main([task, option, recipe, *shlex.split(f"{MORE[recipe]} {SMALL}")])
         assert code == 0, capsys.readouterr().err[-2000:]
     where = {"rft": "adapter"}.get(name, "model")
     assert (tmp_path / "runs" / name / where).is_dir()

@@ -48,6 +48,14 @@ def test_texts_from_the_command_line_become_the_right_types() -> None:
     assert (settings.epochs, settings.packing, settings.data, settings.learning_rate) == (3, False, ("a.jsonl",), 1e-4)
 
 
+WORDS = [("on", True), ("yes", True), ("False", False), ("off", False), ("no", False)]
+
+
+@pytest.mark.parametrize(("word", "value"), WORDS)
+def test_a_switch_takes_the_words_people_write(word: str, value: bool) -> None:
+    assert from_mapping({"packing": word}, "test").packing is value
+
+
 @pytest.mark.parametrize(
     ("name", "text"), [("a.json", "{"), ("a.json", "[1]"), ("a.toml", "x ="), ("a.json", "[" * 100_000)]
 )

@@ -101,15 +101,15 @@ def begin(settings: Settings, task: str, say: Callable[[str], None]) -> Record:
     if not known or not (known.get("outcome") == "finished" or any(folder.glob("checkpoints/step-*"))):
         return {}
     now = deciding_options(settings)
-    changed = [name for name, value in known.get("settings", {}).items() if name in now and now[name] != value]
+    before = {name: known["settings"].get(name, _before(settings, name)) for name in now}
+    changed = [name for name, value in now.items() if before[name] != value]
     if "constant" == now["schedule"] == known["settings"].get("schedule"):
         changed = [name for name in changed if name not in LENGTH]
     if known.get("task") != task:
         raise _other(folder, known, f"of the task {known.get('task')}, now {task}")
     if changed:
         texts = (
-            f"{name}={_format_value(name, known['settings'][name])}, now {_format_value(name, now[name])}"
-            for name in changed
+            f"{name}={_format_value(name, before[name])}, now {_format_value(name, now[name])}" for name in changed
         )
         raise _other(folder, known, "with " + "; ".join(texts))
     return known
@@ -153,6 +153,12 @@ def read(folder: Path) -> Record:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) and isinstance(found.get("settings"), dict) else {}
+
+
+def _before(settings: Settings, name: str) -> Any:
+    """What a run had whose record is older than the option: its default, or what this run decides."""
+    item = next(item for item in dataclasses.fields(settings) if item.name == name)
+    return getattr(settings, name) if item.metadata["shown"] else item.default
 
 
 def deciding_options(settings: Settings) -> dict[str, Any]:

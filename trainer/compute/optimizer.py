@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from trainer.compute import sharding
+from trainer.compute import moments, sharding
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -36,7 +36,7 @@ def decay_groups(named: Iterable[tuple[str, Any]], weight_decay: float) -> list[
     stays: list[Any] = []
     for name, parameter in named:
         if parameter.requires_grad:
-            (decays if parameter.ndim >= 2 and "embed" not in name else stays).append(parameter)
+            (decays if moments.is_matrix(name, parameter) else stays).append(parameter)
     return [{"params": decays, "weight_decay": weight_decay}, {"params": stays, "weight_decay": 0.0}]
 
 
@@ -73,7 +73,10 @@ class Stepper:
         # The tensors that AdamW sees: the weights, or pieces that share their memory.
         self.pieces = {p: torch.nn.Parameter(sharding.own(p.detach())) if self.sharded else p for p in self.parameters}
         kind, reason = settings.optimizer, "asked for"
-        if kind == "auto":
+        self.narrow = settings.moments == "8bit"
+        if self.narrow:
+            kind, reason = "in 8 bits", "moments=8bit; vectors and embeddings keep float32"
+        elif kind == "auto":
             fused = device.type in ("cpu", "cuda") and all(p.is_floating_point() for p in self.parameters)
             kind, reason = (
                 ("fused", "one kernel for the whole update")
@@ -84,13 +87,15 @@ class Stepper:
         self.choice = Choice("optimizer", "AdamW " + kind, reason)
         self.clip = settings.clip_norm
         self.scale = LossScale(device) if half else None
-        self.adamw = torch.optim.AdamW(
-            decay_groups(((self.names[p], piece) for p, piece in self.pieces.items()), settings.weight_decay),
-            lr=settings.learning_rate,
-            betas=(settings.beta1, settings.beta2),
-            eps=settings.epsilon,
-            **({"fused": True} if self.fused else {"foreach": kind == "foreach"}),
-        )
+        groups = decay_groups(((self.names[p], piece) for p, piece in self.pieces.items()), settings.weight_decay)
+        options: dict[str, Any] = {
+            "lr": settings.learning_rate, "betas": (settings.beta1, settings.beta2), "eps": settings.epsilon,
+        }  # fmt: skip
+        if self.narrow:
+            self.adamw = moments.adamw(*groups, **options)
+        else:
+            own = {"fused": True} if self.fused else {"foreach": kind == "foreach"}
+            self.adamw = torch.optim.AdamW(groups, **options, **own)
 
     def scaled(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss to call backward on; both are scalars."""
@@ -140,7 +145,8 @@ class Stepper:
         state = {
             f"{name}.{key}": value
             for parameter, name in self.names.items()
-            for key, value in self.adamw.state.get(self.pieces[parameter], {}).items()
+            if (found := self.adamw.state.get(self.pieces[parameter]))
+            for key, value in (moments.kept(found) if self.narrow else found).items()
         }
         if self.scale is not None:
             state.update({"loss_scale.value": self.scale.value, "loss_scale.good": self.scale.good})
@@ -150,6 +156,23 @@ class Stepper:
         """The inverse of `tensors`, with its shapes (`pieces`), or whole ones; values move to their parameter's device
         (the step counter only when fused on CUDA).
         """
+        if self.narrow:
+            self._restore_narrow(tensors)
+        else:
+            self._restore_float32(tensors, pieces)
+        if self.scale is not None and "loss_scale.value" in tensors:
+            self.scale.value.copy_(tensors["loss_scale.value"])
+            self.scale.good = tensors["loss_scale.good"].to(self.scale.good.device)
+
+    def _restore_narrow(self, tensors: dict[str, torch.Tensor]) -> None:
+        keys = ("step", *moments.KEPT)
+        found = {
+            self.pieces[parameter]: {key: tensors[f"{name}.{key}"] for key in keys if f"{name}.{key}" in tensors}
+            for parameter, name in self.names.items()
+        }
+        moments.restore(self.adamw, found)
+
+    def _restore_float32(self, tensors: dict[str, torch.Tensor], pieces: bool) -> None:
         for parameter, name in self.names.items():
             found = {
                 key: tensors[f"{name}.{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}.{key}" in tensors
@@ -165,6 +188,3 @@ class Stepper:
                         for key, value in found.items()
                     },
                 }
-        if self.scale is not None and "loss_scale.value" in tensors:
-            self.scale.value.copy_(tensors["loss_scale.value"])
-            self.scale.good = tensors["loss_scale.good"].to(self.scale.good.device)

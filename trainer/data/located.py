@@ -74,8 +74,7 @@ def _data(item: str, settings: Settings, task: str, cache: Path, say: Say) -> tu
     if item.startswith(BUNDLED):
         return [str(_bundled_file(item))], None
     path = Path(item)
-    shards = task == "pretrain" and settings.pretokenize
-    if path.is_file() or (path.is_dir() and shards):
+    if path.is_file() or (task == "pretrain" and (path / "index.json").exists()):  # token shards
         return [item], None
     if path.is_dir():
         inside = sorted(str(one) for one in path.iterdir() if one.is_file() and suffix_of(one) in SUFFIXES)
@@ -89,7 +88,7 @@ def _data(item: str, settings: Settings, task: str, cache: Path, say: Say) -> tu
         if not matching:
             raise TrainerError("no-data", f"{item}: no file matches", "Quote the pattern, and try it with ls.")
         return matching, None
-    if hub.DATA_SET.match(item) and suffix_of(path) not in SUFFIXES and not shards:
+    if hub.DATA_SET.match(item) and suffix_of(path) not in SUFFIXES:
         found = hub.data_set(item, settings.data_revision, cache, say)
         return [str(found.path)], found.revision
     near = _beside(path)

@@ -1,9 +1,11 @@
-"""`python -m trainer prepare`: texts in, a folder of token shards out, whole or not at all."""
+"""`envdoctor train prepare`: texts in, a folder of token shards out, whole or not at all."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Callable
 
@@ -25,13 +27,15 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
 
     TrainerError names the file and place of bad input, or the folder that has something else in it.
     """
-    files = existing_files(settings.data)
-    tokenizer = load_tokenizer(settings, None)
+    return _made(Path(settings.output), existing_files(settings.data), load_tokenizer(settings, None), settings, say)
+
+
+def _made(
+    target: Path, files: list[Path], tokenizer: Any, settings: Settings, say: Callable[[str], None]
+) -> dict[str, Any]:
     if tokenizer.eos_token_id is None:
         raise TrainerError("no-end-token", "the tokenizer has no end token", "Set eos_token in its configuration.")
-    marks = tokenizer_fingerprint(tokenizer)
-    identity = tokens.fingerprint(files, f"shards {SCHEMA}", marks, repr([settings.text_field, settings.shard_tokens]))
-    target = Path(settings.output)
+    marks, identity = tokenizer_fingerprint(tokenizer), _identity(files, tokenizer, settings)
     if target.exists() and any(target.iterdir()):
         return _already(target, identity)
     try:
@@ -42,6 +46,34 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
     except OSError as error:
         raise TrainerError("shards-not-written", f"{target}: {error.strerror or error}", disk_remedy(error)) from None
     return _summary(index, False)
+
+
+def in_cache(names: Sequence[str], tokenizer: Any, settings: Settings, say: Callable[[str], None]) -> Path:
+    """The folder with the shards of these files of texts, in the cache; what is there already is not made again.
+
+    The processes of a run come here at once: the first one writes. TrainerError as of `prepare`.
+    """
+    base = Path(settings.cache) if settings.cache else tokens.default_cache()
+    files = existing_files(names)
+    target = base / ("shards-" + _identity(files, tokenizer, settings)[:24])
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        with target.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = _made(target, files, tokenizer, settings, say)
+    except OSError as error:
+        raise TrainerError(
+            "cache-not-writable", f"{base}: {error.strerror or error}",
+            disk_remedy(error) + " The setting cache names another folder.",
+        ) from None  # fmt: skip
+    if not found["kept"]:
+        say(f"{', '.join(names)}: {found['tokens']} tokens of {found['documents']} documents, kept in {target}")
+    return target
+
+
+def _identity(files: Sequence[Path], tokenizer: Any, settings: Settings) -> str:
+    marks = tokenizer_fingerprint(tokenizer)
+    return tokens.fingerprint(files, f"shards {SCHEMA}", marks, repr([settings.text_field, settings.shard_tokens]))
 
 
 def _already(target: Path, identity: str) -> dict[str, Any]:

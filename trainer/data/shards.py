@@ -79,7 +79,7 @@ def read_index(folder: Path) -> dict[str, Any]:
         raise TrainerError(
             "no-shards",
             f"{folder} is not a folder of token shards ({error.strerror})",
-            "Make one with: python -m trainer prepare --data FILES --tokenizer FOLDER --output SHARDS",
+            "Give files of texts, or a folder that `envdoctor train prepare` has written.",
         ) from None
     except (ValueError, RecursionError) as error:
         raise _broken_shard(path, str(error)) from None

@@ -41,7 +41,7 @@ class Trainee:
     choices: list[Choice]
     held: ExitStack = field(default_factory=ExitStack)
     own_logits: bool = False  # the model does more to its logits than one matrix product
-    implementation: str = ""  # the name under which the model finds its attention
+    implementation: str | None = None  # the name under which the model finds its attention; None: transformers' choice
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
     loss_pieces: Pieces = field(default_factory=Pieces)
     through: Callable[..., Any] = field(
@@ -96,7 +96,8 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
     precision = choose_precision(settings.precision, device)
     choices = [device_choice, precision, choose_threads(settings.threads, place.processes)]
     dtype = DTYPES[precision.value]
-    attention, implementation, held = None, "sdpa", ExitStack()
+    # None: transformers takes its SDPA, or what stands in for it in models that have none (Gemma 2 soft caps).
+    attention, implementation, held = None, None, ExitStack()
     if settings.attention == "model":
         choices.append(Choice("attention", "model", "asked for: transformers' own, with padding masks"))
     elif not settings.packing:
@@ -135,7 +136,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
 def load_model(
     settings: Settings,
     workload: Workload | None,
-    implementation: str,
+    implementation: str | None,
     place: tuple[torch.device, torch.dtype] = HOST,
     frozen: bool = False,
     hollow: bool = False,
@@ -158,7 +159,7 @@ def load_model(
 
 
 def _loaded(
-    settings: Settings, workload: Workload | None, implementation: str, how: dict[str, Any], hollow: bool = False
+    settings: Settings, workload: Workload | None, implementation: str | None, how: dict[str, Any], hollow: bool = False
 ) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils.logging import disable_progress_bar
@@ -247,7 +248,7 @@ def compile_layers(trainee: Trainee) -> str:
     becomes of attention, in words.
     """
     how = "the model's own attention in the graph"
-    if trainee.attention is not None:
+    if trainee.attention is not None and trainee.implementation:
         config = trainee.model.config
         how = attentions.for_compiled_layers(trainee.attention, trainee.implementation, config)
     for layer in layers_of(trainee.model):

@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from trainer.compute import randomness, sharding
+from trainer.compute import moments, randomness, sharding
+from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
 from trainer.model.build import Trainee, layers_of
-from trainer.model.peak import MARGIN, RUNGS, Footprint
+from trainer.model.peak import MARGIN, RUNGS, Footprint, bytes_of_moments
 from trainer.report import Choice
 
 CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
@@ -70,14 +71,17 @@ def plan(
     return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
-def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
+def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moments: str = "float32") -> Footprint:
     """Count what a small forward pass keeps for its backward pass, and the states of the weights.
 
-    shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets).
+    shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets);
+    kind_of_moments: the option `moments`.
     """
     model, head = trainee.model, trainee.head
     embedding = model.get_input_embeddings().weight
-    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    sizes = [(moments.is_narrow(name, p), p.numel()) for name, p in model.named_parameters() if p.requires_grad]
+    narrow, others = (sum(size for is_narrow, size in sizes if is_narrow is kind) for kind in (True, False))
+    trained = narrow + others
     # What is frozen is held in the compute precision already (`trainer.model.lora`).
     casts = sum(
         2.0 * p.numel()
@@ -90,7 +94,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0) -> Footprint:
     inside, outside, entry = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
-        moments=8.0 * trained / shards,
+        moments=bytes_of_moments(narrow, others, kind_of_moments) / shards,
         gradients=(4.0 + 4.0 * copies) * trained / shards,
         casts=casts,
         layers=len(layers_of(model)),
@@ -182,13 +186,12 @@ def _host_free() -> float:
     return left + own
 
 
-def choose(
-    trainee: Trainee, kind: str, world: int, local_world: int, shape: tuple[int, float, int]
-) -> tuple[Plan, Choice]:
+def choose(trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int]) -> tuple[Plan, Choice]:
     """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document."""
-    need = footprint(trainee, world if kind == "fsdp2" else 1, int(kind == "ddp"))
+    shards = group.world if group.kind == "fsdp2" else 1
+    need = footprint(trainee, shards, int(group.kind == "ddp"), kind_of_moments)
     try:
-        budget = free(trainee.device, local_world)
+        budget = free(trainee.device, group.local_world)
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
         return Plan("none", 0, reason), Choice("recompute", "none", reason)

@@ -29,6 +29,15 @@ HEAP_OF_MANY, HEAP_OF_ADAPTERS = 1.52, {"float32": 1.83, "narrow": 1.60}
 HOLES = 0.075e9  # of the heap, bytes, that are left beside the copies for a checkpoint
 # Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
 IN_FLIGHT = 0.3
+BLOCK = 256  # values of a moment in 8 bits that share a scale (a float32), as bitsandbytes has it
+
+
+def bytes_of_moments(narrow: float, others: float, kind: str) -> float:
+    """Bytes of AdamW's two moments of so many trained weights that may have them in 8 bits, and of others.
+
+    kind: a value of the trainer's option `moments`.
+    """
+    return 8.0 * others + (8.0 if kind == "float32" else 2.0 + 8.0 / BLOCK) * narrow
 
 
 class Footprint(NamedTuple):

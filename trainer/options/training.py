@@ -61,6 +61,10 @@ class OptimisationOptions:
         0.95, "of AdamW; 0.95 forgets faster than torch's 0.999, usual for language models", rare=True
     )
     epsilon: float = option(1e-8, "of AdamW", rare=True)
+    moments: str = option(
+        "float32", "AdamW's two moments; 8bit: a matrix's take 2 bytes a weight instead of 8, through bitsandbytes",
+        ("float32", "8bit"), rare=True,
+    )  # fmt: skip
     clip_norm: float = option(1.0, "largest gradient norm; 0: no clipping", least=0.0, rare=True)
     max_bad_steps: int = option(
         5, "give up after this many steps in a row with a non-finite gradient (each is skipped)", least=1, rare=True,

@@ -1,18 +1,19 @@
 """Pretraining on token shards: every row has the same width, and its content follows from (seed, epoch) alone.
 
-The shards come from `python -m trainer prepare` and are mapped into memory, so that a step costs a few copies of some
-kilobytes, and resuming is two numbers.
+The shards come from `envdoctor train prepare`, or are made of texts in the cache. They are mapped into memory, so that
+a step costs a few copies of some kilobytes, and resuming is two numbers.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from trainer.data import tokens
+from trainer.data import prepare, tokens
 from trainer.data.batches import PaddedSource
 from trainer.data.examples import existing_files
 from trainer.data.heldout import HeldOutRows
@@ -29,10 +30,10 @@ from trainer.tasks.task import Task
 
 
 class Pretrain(Task):
-    """Pretraining on token shards that `prepare` has written."""
+    """Pretraining on texts, or on token shards that `prepare` has written of them."""
 
     example = (
-        "python -m trainer pretrain --preset production --model_config CONFIG.json --tokenizer FOLDER --data SHARDS"
+        "python -m trainer pretrain --preset production --model_config CONFIG.json --tokenizer TOKENIZER --data TEXTS"
     )
     plan_settings = (
         "pretokenize", "packing", "separate_documents", "tokens_per_row", "examples_per_batch", "accumulate", "seed",
@@ -52,7 +53,7 @@ class Pretrain(Task):
             )
         if not settings.data:
             raise TrainerError(
-                "no-data", "no data", "Set data to the folders that `python -m trainer prepare` has written."
+                "no-data", "no data", "Set data to texts, or to folders that `envdoctor train prepare` has written."
             )
         folders = _shards(settings.data, settings, tokenizer)
         shards = [shard for folder in folders for shard in folder.shards]
@@ -94,6 +95,12 @@ class Pretrain(Task):
 
 
 def _shards(names: Sequence[str], settings: Settings, tokenizer: Any) -> list[Shards]:
+    """Those of the folders among `names`, and of the files together."""
+    texts_among = [name for name in names if Path(name).is_file()]
+    names = [name for name in names if name not in texts_among]
+    if texts_among:
+        say = partial(print, file=sys.stderr, flush=True)
+        names = [str(prepare.in_cache(texts_among, tokenizer, settings, say)), *names]
     folders = [open_shards(Path(name), settings.verify_shards) for name in names]
     for name, folder in zip(names, folders):
         if folder.tokenizer != tokenizer_fingerprint(tokenizer):

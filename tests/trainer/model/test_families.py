@@ -11,7 +11,7 @@ import transformers
 
 from tests.trainer.conftest import TINY, chat, write_lines
 from trainer.__main__ import main
-from trainer.data.batches import pack
+from trainer.data.batches import pack, pad_rows
 from trainer.data.workloads import DATA
 from trainer.model.build import build, layers_of
 from trainer.model.perdocument import Extras, by_document
@@ -49,6 +49,22 @@ def test_a_packed_document_has_the_states_of_the_models_own_attention(tmp_path: 
             assert torch.allclose(states, wanted, atol=1e-4)
             plain = own(torch.tensor([ids]), use_cache=False).logits[0]
             assert torch.allclose(trainee.logits(pack([(ids, [1] * len(ids))])), plain, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_padded_rows_have_the_states_of_the_models_own_attention(tmp_path: Path, name: str) -> None:
+    """Also where transformers has no SDPA for the model."""
+    folder = folder_of(FAMILIES[name], tmp_path / "m")
+    values = {"model": str(folder), "precision": "float32", "device": "cpu", "threads": 1, "packing": "off"}
+    trainee = build(from_mapping({**values, "attention": "model"}, "test"), None)
+    own = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
+    trainee.model.eval()
+    documents = [[(5 * n + shift) % 2000 for n in range(size)] for shift, size in ((1, 4), (3, 23), (8, 11))]
+    with trainee.held, torch.no_grad():
+        found = trainee.hidden(pad_rows([(ids, [1] * len(ids)) for ids in documents], 0)).view(3, 23, -1)
+        for ids, states in zip(documents, found, strict=True):
+            wanted = own.get_decoder()(torch.tensor([ids]), use_cache=False).last_hidden_state[0]
+            assert torch.allclose(states[: len(ids)], wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize("causal", [True, False])
