@@ -23,6 +23,8 @@ COUNTED = ROOT / "tests" / "cuda" / "goldens" / "fit.json"
 DOCUMENT = 293  # tokens of the document that a token of the bundled chats is in, on average
 HIGHEST = 1.10
 """The estimate over the peak, at most; at least it is 1."""
+HIGHEST_OF_ONE = 1.15
+"""The same where a configuration was run once: the highest of several lies up to a twentieth above their middle."""
 
 
 def runs(path: Path) -> list[dict[str, Any]]:
@@ -54,7 +56,8 @@ def estimate(run: dict[str, Any], device: Any, document: int | None = None) -> m
 @pytest.mark.parametrize("run", runs(MEASURED), ids=lambda run: run["name"])
 def test_no_run_took_more_and_none_a_tenth_less(run: dict[str, Any]) -> None:
     found = estimate(run, "cpu", DOCUMENT)
-    assert 1.0 <= found.total / run["peak"] <= HIGHEST, f"{found.total / 1e6:.0f} MB for {run['peak'] / 1e6:.0f}"
+    most = HIGHEST if len(run.get("peaks", ())) >= 4 else HIGHEST_OF_ONE
+    assert 1.0 <= found.total / run["peak"] <= most, f"{found.total / 1e6:.0f} MB for {run['peak'] / 1e6:.0f}"
 
 
 def test_runs_that_differ_were_repeated() -> None:
