@@ -31,7 +31,7 @@ from trainer.measure.history import History, finite
 from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.measure.watching import Tally, Watch
-from trainer.model import fitting, quantized
+from trainer.model import fitting, float8, quantized
 from trainer.model.build import Place, Trainee, build, check, size
 from trainer.options import defaults
 from trainer.report import Choice, RunReport
@@ -83,6 +83,7 @@ def execute(
             return
 
         quantized.check(settings, group.kind)
+        float8.check(settings, group.kind, task.freezes(settings))
         moments.check(settings, group.kind)
         sharded = group.kind == "fsdp2"
         place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)

@@ -23,6 +23,7 @@ from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
 from trainer.options import defaults
+from trainer.run import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 
@@ -56,6 +57,7 @@ def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.Work]:
         prepared = replace(prepared, source=InOrder(tokens, int(order["same_batches"])))
     trainee = build(settings, workload)
     job.adapt(trainee, settings)
+    settings, _ = settle(settings, trainee, prepared, lambda _: None)
     stepper = Stepper(trainee.model, trainee.device, settings, half=trainee.dtype == torch.float16)
     steps = prepared.source.steps_in(0)
     run = Run(

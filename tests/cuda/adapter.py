@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import attention, build, fitting, kernels, losses, memory, narrow
+from trainer.model import adapted, attention, build, fitting, kernels, losses, memory, narrow
 from trainer.report import RunReport
 from trainer.settings import from_mapping
 from trainer.tasks import rft
@@ -89,16 +90,9 @@ class Trial:
             (parallel.Group, "exchange", lambda group, values: [value * group.world for value in values]),
             (parallel.Group, "gathered", lambda group, item: [item] * group.world),
             (rft, "Sampler", RightAnswers),
-            (kernels, "is_norm", is_norm),
         ]
-        before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]
-        for owner, name, value in replaced:
-            setattr(owner, name, value)
-        try:
+        with instead(replaced), comparing():
             yield
-        finally:
-            for owner, name, value in before:
-                setattr(owner, name, value)
 
     def _in_phase(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -186,10 +180,32 @@ class Trial:
                 self.checkpoint[tensor.device.type] += tensor.numel() * tensor.element_size()
 
 
-def is_norm(module: Any, known: Callable[[Any], bool] = kernels.is_norm) -> bool:
-    """The trainer's own answer. It compares numbers, and takes of the module only the size of its weight."""
-    with _disable_current_modes():
-        return known(module)
+def _with_content(compares: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """The trainer's own answer, which comes from numbers of its own and takes sizes alone from what it is asked of."""
+
+    def answered(asked: Any) -> bool:
+        with _disable_current_modes():
+            return compares(asked)
+
+    return answered
+
+
+@contextmanager
+def instead(replaced: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """(owner, name, value): while this lasts, the owner has that value under that name."""
+    before = [(owner, name, owner.__dict__[name]) for owner, name, _ in replaced]
+    for owner, name, value in replaced:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def comparing() -> Any:
+    """A context in which what the trainer finds out by numbers is found out by numbers."""
+    return instead([(kernels, name, _with_content(getattr(kernels, name))) for name in ("is_norm", "_is_rotary")])
 
 
 def _forgetful(hooks: Any) -> Any:
@@ -236,19 +252,25 @@ def traceable(tokens: int) -> Any:
     return state
 
 
-def hold_frozen(layer: Any) -> None:
-    """As adapters have their layers in bfloat16."""
+def hold_frozen(layer: Any, fused: bool) -> None:
+    """As adapters have their layers in bfloat16; fused: in one node with each."""
     build.hold_frozen(layer, torch.bfloat16)
     for module in layer.modules():
         if hasattr(module, "cast_input_dtype_enabled"):
             module.cast_input_dtype_enabled = False
+    if fused:
+        adapted.install(layer)
 
 
-def narrow_norms(layer: Any) -> None:
-    """As a narrow residual stream has them."""
+@contextmanager
+def narrow_layer(layer: Any, compiled: bool) -> Iterator[None]:
+    """As a narrow residual stream has it; compiled layers turn positions by the model's own function."""
     for module in layer.modules():
         if type(module).__name__.endswith("RMSNorm"):
-            module.forward = functools.partial(narrow._normed, module)
+            module.forward = functools.partial(narrow._narrow, module)
+    traced = instead([(owner, "is_compiling", lambda: True) for owner in (kernels, adapted)])
+    with comparing(), traced if compiled else kernels.turning(SimpleNamespace(get_decoder=lambda: layer)):
+        yield
 
 
 class RightAnswers:

@@ -24,7 +24,7 @@ class Child:
         self.folder = folder
         self._log = (folder / "child.log").open("w+", encoding="utf-8")
         self._child = subprocess.Popen(
-            ["nice", str(environment.python), "-m", "tests.cuda.steps", str(folder)], cwd=project,
+            [str(environment.python), "-m", "tests.cuda.steps", str(folder)], cwd=project,
             env=environment.variables(project, ROOT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
         )  # fmt: skip
         self._told = b""

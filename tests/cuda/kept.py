@@ -119,22 +119,19 @@ def _on(device: str) -> Iterator[None]:
         return
     import torch
 
-    from tests.cuda.adapter import is_norm, kernels
+    from tests.cuda.adapter import comparing
     from tests.cuda.device import PretendMode
     from tests.cuda.processes import of_several
     from tests.cuda.watch import Watch
 
-    own = kernels.is_norm
-    kernels.is_norm = is_norm
     watch, address = Watch(), torch.UntypedStorage.data_ptr
     watch.tolerant = True
     DEVICE[0].waits = watch.waited
     torch.UntypedStorage.data_ptr = lambda storage: storage._cdata  # type: ignore[method-assign]
     try:
-        with of_several(0, 1), PretendMode(), watch:
+        with of_several(0, 1), comparing(), PretendMode(), watch:
             yield
     finally:
-        kernels.is_norm = own
         torch.UntypedStorage.data_ptr = address  # type: ignore[method-assign]
 
 

@@ -18,7 +18,7 @@ from tests.cuda.device import Device, PretendMode
 from tests.cuda.setups import SHAPES, SetUp
 from tests.cuda.watch import Watch
 
-STEPS = 3  # the second ends in a log, the third follows one
+STEPS, EVERY = 4, 3  # the first, third and last end in a log
 CHATS = 600
 
 
@@ -59,7 +59,7 @@ def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
     values: dict[str, Any] = {
         "model_config": str(config), "output": str(folder / "run"), "cache": str(folder / "tokens"), "device": "cuda",
         "resume": "never", "save_model": False, "tokens_per_row": rows, "max_steps": STEPS, "epochs": 100,
-        "log_every": 2, "loader_workers": 0, "tokenize_workers": 1, "threads": 1,
+        "log_every": EVERY, "loader_workers": 0, "tokenize_workers": 1, "threads": 1,
         "compile": "off", "recompute": "none",
     }  # fmt: skip
     if set_up.task != "pretrain":

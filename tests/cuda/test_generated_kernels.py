@@ -23,7 +23,7 @@ def made(cuda: Environment, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     own = {"TRITON_CACHE_DIR": str(folder / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
            "TORCHINDUCTOR_COMPILE_THREADS": "1"}  # fmt: skip
     done = subprocess.run(
-        ["nice", str(cuda.python), "-m", "tests.cuda.generated", str(folder), *CHIPS], cwd=ROOT, text=True,
+        [str(cuda.python), "-m", "tests.cuda.generated", str(folder), *CHIPS], cwd=ROOT, text=True,
         env={**cuda.variables(ROOT), **own}, capture_output=True, timeout=1800, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]

@@ -80,9 +80,3 @@ def test_a_sharded_model_is_never_whole_on_one_device(run: Any) -> None:
 def test_a_sharded_checkpoint_is_never_whole_on_one_device(run: Any) -> None:
     answer = run(SHARDED)
     assert answer["ended"] - answer["steps"][-1]["live"] < WHOLE / 2
-
-
-@pytest.mark.xfail(reason="processes tell each other over the device how many passages they have, and read the answer")
-def test_pairs_of_several_processes_are_counted_without_a_wait(run: Any) -> None:
-    answer = run(SetUp("gritlm", {"precision": "bfloat16", "parallel": "ddp"}, world=8))
-    assert answer["error"] is None, answer["error"]["text"]

@@ -4,15 +4,18 @@ device between logs, nothing stays on it, and they launch as many kernels as the
 
 from __future__ import annotations
 
-from itertools import pairwise
+import itertools
+import json
 from typing import Any
 
 import pytest
 
+from tests.cuda.conftest import GOLDENS
 from tests.cuda.setups import SetUp, matrix, others, several
 
 pytestmark = pytest.mark.cuda
-PENDING = 3  # loss, norm and the guard's flag of each step stay on the device until a log reads them
+LOGS = (0, 2, 3)  # steps that end in a log
+PENDING = 1  # a step's loss stays on the device until a log reads it; norm and flag are the next step's, too
 
 
 def waits_in_steps(answer: dict[str, Any]) -> list[dict[str, Any]]:
@@ -25,8 +28,9 @@ def test_a_step(set_up: SetUp, run: Any, golden: Any) -> None:
     assert answer["error"] is None, answer["error"]["at"]
     assert waits_in_steps(answer) == []
     steps = answer["steps"]
-    assert len(steps) == 3
-    assert [after["storages"] - before["storages"] for before, after in pairwise(steps)] == [PENDING] * 2
+    kept = [step["storages"] for step in steps]
+    assert len({kept[place] for place in LOGS}) == 1
+    assert kept[1] - kept[0] == PENDING
     last = steps[-1]
     golden("steps").compare(
         set_up.name,
@@ -35,6 +39,23 @@ def test_a_step(set_up: SetUp, run: Any, golden: Any) -> None:
             "copies": last["copies"], "collectives": last["collectives"],
         },
     )  # fmt: skip
+
+
+def test_recomputation_and_accumulation_add_up(run: Any) -> None:
+    """What `setups.WAYS` leaves out: each row of a step launches what it does alone, however many there are."""
+    plain, kernels = {"precision": "bfloat16", "attention": "varlen"}, {}
+    for recompute, accumulate in itertools.product(("none", "alternate", "full"), (1, 3)):
+        answer = run(SetUp("sft", {**plain, "recompute": recompute, "accumulate": accumulate}))
+        kernels[recompute, accumulate] = answer["steps"][-1]["kernels"]
+    for recompute in ("alternate", "full"):
+        again = kernels[recompute, 1] - kernels["none", 1]
+        assert again > 0
+        assert kernels[recompute, 3] == kernels["none", 3] + 3 * again
+
+
+def test_the_table_has_no_other_rows() -> None:
+    known = {set_up.name for set_up in (*matrix(), *others(), *several())}
+    assert set(json.loads((GOLDENS / "steps.json").read_text("utf-8"))) == known
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,11 @@ NO_KERNEL = frozenset(
     "_unsafe_view empty empty_like empty_strided new_empty new_empty_strided lift lift_fresh detach_ set_ resize_ "
     "record_stream is_pinned _local_scalar_dense is_same_size".split()
 )
+# Operators that touch some places of their first tensor; into the last two a tensor is put.
+TAKEN = ("gather", "index", "embedding", "index_select")
+CHOSEN = (*TAKEN, "scatter_", "index_put_")
 SMALL = 4 << 20  # bytes: what moves less takes as long as any kernel takes
+THIN = 150  # operations for each byte: a product of fewer takes as long as its bytes do, on every chip of `counted`
 WAITING = "step"  # the phase in which nothing may wait
 
 
@@ -37,15 +41,28 @@ class HostSync(RuntimeError):
 
 
 @dataclass
+class Sent:
+    """A collective: bytes of its largest tensor, and what the device was given to do before it, as in `Step`."""
+
+    name: str
+    size: int
+    kernels: int
+    flops: float
+    attention: float
+    other_bytes: float
+    small: int
+
+
+@dataclass
 class Step:
     """One step. operators: calls that reach the device; kernels: of them, launches (views and empty tensors launch
     none); bytes: read and written by kernels; flops: of products and attention. by_kind: kernels by their name.
 
-    other_bytes: of kernels that are no products and no attention; small: how many of those move less than SMALL bytes,
-    which are left out of other_bytes; attention: of the flops.
+    other_bytes: of kernels that are no products and no attention, and of thin products (an adapter's); small: how many
+    of those move less than SMALL bytes, which are left out of other_bytes; attention: of the flops.
 
-    copies: between host and device; collectives: bytes by operation. peak, live: bytes, at most and after it; events,
-    storages: alive after it.
+    copies: between host and device; collectives: bytes by operation. sent: each collective, in their order. peak, live:
+    bytes, at most and after it; events, storages: alive after it.
     """
 
     operators: int = 0
@@ -62,6 +79,7 @@ class Step:
     storages: int = 0
     by_kind: dict[str, int] = field(default_factory=dict)
     collectives: dict[str, int] = field(default_factory=dict)
+    sent: list[Sent] = field(default_factory=list)
 
 
 @dataclass
@@ -182,9 +200,14 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
             elif source.numel() and (blocking or not getattr(source, "is_page_locked", False)):
                 self.waited("copying from pageable memory" if not blocking else "a blocking copy to the device")
             return
-        size = sum(tensor.numel() * tensor.element_size() for tensor in (*given, *made))
+        size = sum(map(_bytes, (*given, *made)))
+        if name in CHOSEN:  # of the first tensor, as much as is taken out of it or put into it
+            size = sum(map(_bytes, given[1:])) + (2 * _bytes(made[0]) if name in TAKEN else _bytes(given[-1]))
         if func.namespace in ("c10d", "_c10d_functional"):
-            self.now.collectives[name] = self.now.collectives.get(name, 0) + size
+            now = self.now
+            now.collectives[name] = now.collectives.get(name, 0) + size
+            work = (now.kernels, now.flops, now.attention, now.other_bytes, now.small)
+            now.sent.append(Sent(name, max(map(_bytes, given), default=0), *work))
             return
         self.now.operators += 1
         if func.is_view or name in NO_KERNEL:
@@ -198,13 +221,24 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         elif func._overloadpacket in flop_registry:
             causal = _argument(func, "is_causal", args, kwargs)
             found = flop_registry[func._overloadpacket](*args, **kwargs, out_val=out) / (2 if causal else 1)
+        elif name == "addmm_":
+            found = 2.0 * args[0].numel() * args[1].shape[-1]
         else:
-            small = size < SMALL * count
-            self.now.small += count if small else 0
-            self.now.other_bytes += 0 if small else size
+            self._moved(size, count)
             return
+        if found < THIN * size:
+            self._moved(size, count)
         self.now.flops += found
         self.now.attention += found if "attention" in name or "varlen" in name else 0.0
+
+    def _moved(self, size: int, count: int) -> None:
+        small = size < SMALL * count
+        self.now.small += count if small else 0
+        self.now.other_bytes += 0 if small else size
+
+
+def _bytes(tensor: Any) -> int:
+    return int(tensor.numel() * tensor.element_size())
 
 
 def _argument(func: Any, name: str, args: Any, kwargs: Any) -> Any:

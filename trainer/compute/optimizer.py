@@ -89,7 +89,8 @@ class Stepper:
         self.scale = LossScale(device) if half else None
         groups = decay_groups(((self.names[p], piece) for p, piece in self.pieces.items()), settings.weight_decay)
         options: dict[str, Any] = {
-            "lr": settings.learning_rate, "betas": (settings.beta1, settings.beta2), "eps": settings.epsilon,
+            "lr": 0.0,  # each step brings its own
+            "betas": (settings.beta1, settings.beta2), "eps": settings.epsilon,
         }  # fmt: skip
         if self.narrow:
             self.adamw = moments.adamw(*groups, **options)

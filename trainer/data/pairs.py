@@ -47,7 +47,8 @@ class Pooled:
 @dataclass(frozen=True)
 class PairBatch:
     """One contrastive micro-batch: the documents of `rows`, embedded in order, give `queries` query vectors and then
-    those of the passages; `targets` is the passage of each query. `factor` is its part of the step's loss per query.
+    those of the passages; `targets` is the passage of each query, among those of all processes. `passages`: how many
+    each process has, in order of rank; () for one alone. `factor` is its part of the step's loss per query.
 
     What the loop counts: no trained tokens, because no token is predicted.
     """
@@ -56,6 +57,7 @@ class PairBatch:
     queries: int
     targets: torch.Tensor
     factor: float
+    passages: tuple[int, ...] = ()
     weight: float = 0.0
     trained: int = 0
     again: bool = False  # embed row by row and compute each again for its gradient (GradCache)
@@ -158,10 +160,15 @@ class PairSource:
 
     def _mine(self, batch: Sequence[Drawn]) -> PairBatch:
         """This process's queries of a batch; without any, one is computed that counts nowhere."""
-        low, high = (len(batch) * rank // self.share.world for rank in (self.share.rank, self.share.rank + 1))
-        if low < high:
-            return self._pairs(batch[low:high])
-        return replace(self._pairs(batch[:1]), queries=0, targets=torch.zeros(0, dtype=torch.int64), idle=True)
+        world = self.share.world
+        cuts = [len(batch) * rank // world for rank in range(world + 1)]
+        parts = [batch[low:high] for low, high in zip(cuts, cuts[1:])]
+        counts = tuple(sum(len(passages) for _, passages in part) for part in parts) if world > 1 else ()
+        if part := parts[self.share.rank]:
+            found = self._pairs(part)
+            return replace(found, targets=found.targets + sum(counts[: self.share.rank]), passages=counts)
+        none = torch.zeros(0, dtype=torch.int64)
+        return replace(self._pairs(batch[:1]), queries=0, targets=none, passages=counts, idle=True)
 
     def _pairs(self, batch: Sequence[Drawn]) -> PairBatch:
         order = [query for query, _ in batch] + [one for _, passages in batch for one in passages]

@@ -18,7 +18,7 @@ from trainer.data.batches import Batch, pack
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import kernels, narrow, quantized, unreadable
+from trainer.model import float8, kernels, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
 from trainer.report import Choice, Model
 from trainer.settings import Settings
@@ -118,6 +118,8 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
             hold_frozen(model, dtype)
         quantized.keep_gradients(model)
         model = (model if place.sharded or quantized.is_quantized(model) else model.to(device)).train()
+        if settings.float8 != "off":
+            choices.append(float8.install(model, device, dtype))
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng)
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):

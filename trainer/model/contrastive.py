@@ -32,13 +32,14 @@ def info_nce(queries: torch.Tensor, passages: torch.Tensor, targets: torch.Tenso
         return F.cross_entropy(scores, targets, reduction="sum")
 
 
-def gather_rows(local: torch.Tensor) -> torch.Tensor:
+def gather_rows(local: torch.Tensor, counts: Sequence[int]) -> torch.Tensor:
     """The rows of every process, in rank order, with gradients: what any process's loss says about a row reaches the
-    process that computed it, summed. (n, width) to (sum of all n, width); n may differ between processes.
+    process that computed it, summed. (n, width) to (sum of `counts`, width); counts: rows of each process, which all
+    know without asking each other, since a GPU's answer would have to be waited for.
     """
-    if processes() == 1:
+    if len(counts) < 2:
         return local
-    rows: torch.Tensor = GatheredRows.apply(local)
+    rows: torch.Tensor = GatheredRows.apply(local, counts)
     return rows
 
 
@@ -53,13 +54,9 @@ class GatheredRows(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
     """All-gather whose backward pass adds up the processes' gradients: (n, ...) to (sum of all n, ...), and back."""
 
     @staticmethod
-    def forward(ctx: Any, local: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, local: torch.Tensor, counts: Sequence[int]) -> torch.Tensor:
         import torch.distributed as dist
 
-        size = torch.tensor([local.shape[0]], device=local.device)
-        sizes = [torch.zeros_like(size) for _ in range(dist.get_world_size())]
-        dist.all_gather(sizes, size)
-        counts = [int(count) for count in sizes]
         filled = local.new_zeros((max(counts), *local.shape[1:]))
         filled[: local.shape[0]] = local
         everyone = [torch.empty_like(filled) for _ in counts]
@@ -69,22 +66,12 @@ class GatheredRows(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
         return torch.cat([piece[:count] for piece, count in zip(everyone, counts)])
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         import torch.distributed as dist
 
         total = gradient.contiguous().clone()
         dist.all_reduce(total)
-        return total[ctx.mine]
-
-
-def joined_targets(targets: torch.Tensor, passages: int) -> torch.Tensor:
-    """This process's targets (n,) as indices (n,) into the joined passages, of which it has `passages`."""
-    if processes() == 1:
-        return targets
-    import torch.distributed as dist
-
-    counts = gather_rows(torch.tensor([passages], device=targets.device))
-    return targets + counts[: dist.get_rank()].sum()
+        return total[ctx.mine], None
 
 
 def embed_rows(rows: Sequence[Pooled], embed: Callable[[Pooled], torch.Tensor], again: bool) -> torch.Tensor:

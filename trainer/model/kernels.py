@@ -1,8 +1,8 @@
-"""RMSNorm and rotary positions as one autograd node each, for CPUs.
+"""RMSNorm and rotary positions as one autograd node each, for CPUs; rotary positions for GPUs, too.
 
-transformers writes both as chains of five to ten elementwise operators, of which autograd makes as many again. On a CPU
-each is a pass through memory. Here the forward is two or three passes and the backward four. GPUs and compiled layers
-fuse the chains by themselves and keep the model's own.
+transformers writes both as chains of five to ten elementwise operators, of which autograd makes as many again. Each is
+a pass through memory, and on a GPU a launch. Here the forward is two or three passes and the backward four. Compiled
+layers fuse the chains by themselves and keep the model's own; norms of a GPU are in `trainer.model.narrow`.
 
 Both compute in float32. Under autocast what they hand on is as narrow as the products that follow would make it: one
 conversion instead of one for each product. A pass of chat-5m in bfloat16 took 1.13 times as long without (quartiles
@@ -108,25 +108,41 @@ def install_kernels(model: Any) -> Iterator[Choice]:
     """The model computes with these kernels until the end, where its own functions agree with them."""
     norms = [module for module in model.modules() if is_norm(module)]
     # Within a layer products follow. What the last norm hands on leaves the model: it stays float32.
-    layers = getattr(model.get_decoder(), "layers", ())
-    within = {module for layer in layers for module in layer.modules()}
+    within = within_layers(model)
     names: list[str] = []
     for module in norms:
         module.forward = functools.partial(_normalise, module, type(module).forward, module in within)
     if norms:
         names.append(f"RMSNorm in {len(norms)} places")
-    turning = _rotary_of(sys.modules[type(model.get_decoder()).__module__])
-    if turning is not None:
-        turning.enter()
-        names.append("rotary positions")
-    why = "one node each instead of chains of operators" if names else "this model has neither as they are known here"
     try:
-        yield Choice("kernels", ", ".join(names) or "the model's own", why)
+        with turning(model) as turned:
+            names += ["rotary positions"] if turned else []
+            why = "one node each instead of chains of operators" if names else "this model has neither as known here"
+            yield Choice("kernels", ", ".join(names) or "the model's own", why)
     finally:
         for module in norms:
             del module.forward
-        if turning is not None:
-            turning.leave()
+
+
+@contextmanager
+def turning(model: Any) -> Iterator[bool]:
+    """The model's rotary positions are computed by `Rotation` until the end, where that agrees with its own: whether it
+    does.
+    """
+    found = _rotary_of(sys.modules[type(model.get_decoder()).__module__])
+    if found is None:
+        yield False
+        return
+    found.enter()
+    try:
+        yield True
+    finally:
+        found.leave()
+
+
+def within_layers(model: Any) -> set[Any]:
+    """The modules of a decoder's layers."""
+    return {module for layer in getattr(model.get_decoder(), "layers", ()) for module in layer.modules()}
 
 
 def _rotary_of(place: Any) -> _Turning | None:
@@ -139,7 +155,7 @@ def _rotary_of(place: Any) -> _Turning | None:
 
 def _normalise(module: Any, own: Callable[..., Any], narrow: bool, x: torch.Tensor) -> torch.Tensor:
     weight = module.weight
-    if x.dtype != torch.float32 or weight.dtype != torch.float32 or _is_compiling():
+    if x.dtype != torch.float32 or weight.dtype != torch.float32 or is_compiling():
         found: torch.Tensor = own(module, x)
         return found
     dtype = (_autocast() if narrow else None) or torch.float32
@@ -157,9 +173,11 @@ def _rotate(
     **named: Any,
 ) -> Any:
     known = not more and not named and cos.dim() == 3 and cos.shape[-1] == query.shape[-1]
-    if not known or query.dtype != key.dtype or query.dtype not in (torch.float32, _autocast()) or _is_compiling():
+    if not known or query.dtype != key.dtype or is_compiling():
         return own(query, key, cos, sin, *more, **named)
-    if cos.dtype != torch.float32:
+    # Computed in float32; a GPU's kernels compute in it whatever they read and write.
+    wide = cos.dtype == torch.float32 and query.dtype in (torch.float32, _autocast())
+    if not wide and not (query.device.type == "cuda" and query.dtype == cos.dtype):
         return own(query, key, cos, sin)
     cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
     return Rotation.apply(query, cos, sin), Rotation.apply(key, cos, sin)
@@ -170,7 +188,8 @@ def _autocast() -> Any:
     return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
 
 
-def _is_compiling() -> bool:
+def is_compiling() -> bool:
+    """Is this being traced by a compiler, which fuses by itself?"""
     return hasattr(torch.compiler, "is_compiling") and torch.compiler.is_compiling()
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from trainer.errors import TrainerError
+from trainer.model import adapted
 from trainer.model.build import Trainee, hold_frozen, load_model
 from trainer.report import Choice
 from trainer.settings import Settings
@@ -72,8 +73,10 @@ def add(trainee: Trainee, settings: Settings, unsaid: int = 0) -> None:
     for parameter in trainee.model.parameters():
         if parameter.requires_grad:  # masters, though peft makes them in the format of what they are added to
             parameter.data = parameter.data.float()
+    whole = adapted.install(trainee.model) if settings.lora_fused else 0
     held = str(trainee.dtype).replace("torch.", "") if settings.quantize == "none" else settings.quantize
     reason = f"alpha {alpha:g} on {count} layers ({', '.join(names[:8])}); all else is frozen, in {held}"
+    reason += f"; {whole} are one node with their layer" if whole else ""
     kind = ("DoRA, " if config.use_dora else "") + ("rsLoRA, " if config.use_rslora else "")
     trainee.choices.append(Choice("lora", f"{kind}rank {rank}", reason))
 

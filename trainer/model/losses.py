@@ -3,7 +3,7 @@
 Logits are computed at trained positions only. In chats that is 30-80 % of the tokens, and the head is the largest
 single matrix of a small model. When even those logits are large they are computed in chunks whose gradients are
 formed at once, so that no more than one chunk of logits exists at a time and nothing is computed twice. On a GPU that
-is done with small ones, too: by counted bytes it passes over the logits 22 bytes an entry, the plain form 46.
+is done with small ones, too: by counted bytes it passes over the logits 14 bytes an entry, the plain form 46.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ChunkedTokenLoss(torch.autograd.Function):  # type: ignore[misc,unused-ign
         with torch.autocast(hidden.device.type, enabled=False):
             for start in range(0, hidden.shape[0], rows):
                 piece, target = hidden[start : start + rows], targets[start : start + rows, None]
-                log_p = torch.log_softmax((piece @ weight.t()).float(), -1)
+                log_p = torch.log_softmax(_logits(piece, weight), -1)
                 right = log_p.gather(1, target)
                 total -= right.sum()
                 if not any(ctx.needs_input_grad[:2]):
@@ -112,6 +112,16 @@ class ChunkedTokenLoss(torch.autograd.Function):  # type: ignore[misc,unused-ign
         factor = grad if promised is None else grad / promised
         found = (None if kept is None else kept * factor.to(kept.dtype) for kept in (grad_hidden, grad_weight))
         return *found, None, None, None, None
+
+
+def _logits(piece: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """piece weight', (rows, vocabulary) in float32: a GPU's product sums in it, and writes that where torch can ask for
+    it (2.8 on), which saves a pass over all logits and their rounding.
+    """
+    if piece.device.type == "cuda" and piece.dtype != torch.float32 and hasattr(torch.ops.aten.mm, "dtype"):
+        wide: torch.Tensor = torch.ops.aten.mm.dtype(piece, weight.t(), torch.float32)
+        return wide
+    return (piece @ weight.t()).float()
 
 
 def _times(scale: float, loss_scale: torch.Tensor | None, device: torch.device) -> torch.Tensor:

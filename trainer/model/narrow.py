@@ -5,7 +5,9 @@ moves twice the bytes that the products take, and on an H100 those passes are mo
 and the optimizer's states stay float32 in any case. This is how a model that is loaded in bfloat16 computes, too.
 
 Norms are torch's own fused operator (torch 2.9 and later have its kernels for CUDA), and, as anywhere, only where they
-agree with the model's own on random input (`trainer.model.kernels`).
+agree with the model's own on random input (`trainer.model.kernels`). Autocast would widen what goes into that operator
+and hand on float32 (ATen/autocast_mode.h lists it), for each product behind it to narrow again: within the layers it is
+called without. What the last norm hands on leaves the model, and stays float32.
 """
 
 from __future__ import annotations
@@ -28,11 +30,14 @@ def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
     embedding = model.get_input_embeddings()
     hook = embedding.register_forward_hook(lambda *given: given[-1].to(dtype))
     norms = [module for module in model.modules() if kernels.is_norm(module)]
+    within = kernels.within_layers(model)
     for module in norms:
-        module.forward = functools.partial(_normed, module)
+        module.forward = functools.partial(_narrow if module in within else _normed, module)
     try:
-        count = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
-        yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {count}")
+        with kernels.turning(model) as turned:
+            how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
+            how += ", positions are turned in three kernels" if turned else ""
+            yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {how}")
     finally:
         hook.remove()
         for module in norms:
@@ -42,3 +47,9 @@ def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
 def _normed(module: Any, x: torch.Tensor) -> torch.Tensor:
     """x (..., width) over its root mean square, times the weight; as wide as x."""
     return F.rms_norm(x, (x.shape[-1],), module.weight.to(x.dtype), module.variance_epsilon)
+
+
+def _narrow(module: Any, x: torch.Tensor) -> torch.Tensor:
+    """The same, in the number format of x whatever autocast thinks of it."""
+    with torch.autocast(x.device.type, enabled=False):
+        return _normed(module, x)

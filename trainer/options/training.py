@@ -116,6 +116,10 @@ class ComputeOptions:
         "auto", "number format of the states between the products: auto is theirs on a GPU in bfloat16",
         ("auto", "float32"), rare=True,
     )  # fmt: skip
+    float8: str = option(
+        "off", "products of wide layers in 8 bits, each row scaled by itself; needs torchao and an H100 or newer",
+        ("off", "rowwise"), rare=True,
+    )  # fmt: skip
     loss_chunk: int = option(
         0, "MiB of logits at once, counted as float32", least=0, rare=True, result=False,
         shown="by the free memory of a GPU: 2048 down to 256",
@@ -158,6 +162,10 @@ class AdapterOptions:
         False, "DoRA: adapters and a trained length of each row of the weights; vLLM takes it merged only", rare=True
     )
     rslora: bool = option(False, "rank-stabilised: adapters are scaled by lora_alpha / sqrt(lora_rank)", rare=True)
+    lora_fused: bool = option(
+        True, "a layer and its adapter in one node, in fewer passes over memory; off: as peft has them", rare=True,
+        result=False,
+    )  # fmt: skip
     quantize: str = option(
         "none", "hold the frozen weights under the adapters in 8 or 4 bits (QLoRA); needs bitsandbytes",
         ("none", "8bit", "4bit"),

@@ -30,7 +30,7 @@ from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model.build import Trainee
-from trainer.model.contrastive import embed_rows, gather_rows, info_nce, joined_targets, mean_pooled, processes
+from trainer.model.contrastive import embed_rows, gather_rows, info_nce, mean_pooled, processes
 from trainer.settings import Settings
 from trainer.tasks.task import Task
 from trainer.validation.retrieval import HeldOutPairs
@@ -111,8 +111,7 @@ class Gritlm(Task):
             pairs.rows, embed, again=pairs.again or (settings.gradcache_chunk > 0 and len(pairs.rows) > 1)
         )
         queries, passages = vectors[: pairs.queries], vectors[len(vectors) if pairs.idle else pairs.queries :]
-        targets = joined_targets(pairs.targets, len(passages))
-        total = info_nce(queries, gather_rows(passages), targets, settings.temperature)
+        total = info_nce(queries, gather_rows(passages, pairs.passages), pairs.targets, settings.temperature)
         return total * (pairs.factor * processes())
 
 

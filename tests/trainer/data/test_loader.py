@@ -44,6 +44,16 @@ def test_what_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert watch.decision(8, thread=False).workers >= 1
 
 
+def test_a_gpus_step_ends_when_it_is_done_and_not_when_it_is_queued() -> None:
+    waits: list[int] = []
+    watch = loader.LoaderWatch(lambda: None, lambda: (waits.append(1), time.sleep(0.02))[0])
+    for _ in range(4):
+        watch.take()
+    assert len(waits) == 3
+    assert min(watch.steps) >= 0.02
+    assert watch.decision(8, thread=True).workers == 0
+
+
 def test_any_number_of_workers_gives_the_same_run(tiny: dict) -> None:
     """Also where the decision is left open: the first steps are made in the loop, the others by whom it says."""
     runs = []

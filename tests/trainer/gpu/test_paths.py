@@ -14,7 +14,6 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from tests.trainer.conftest import TINY
 from trainer.model import attention, build
 from trainer.model.attention import DocumentAttention, varlen_path
-from trainer.model.contrastive import joined_targets
 from trainer.settings import Settings
 
 LENGTHS = (5, 1, 11)
@@ -155,11 +154,6 @@ def test_what_is_compiled_has_not_been_run_on_the_probes(tmp_path: Path) -> None
     counters.clear()
     build.build(_tiny(tmp_path, compile="on"), None)
     assert not counters["frames"]
-
-
-def test_one_process_alone_does_not_ask_the_device_for_the_others_counts() -> None:
-    targets = torch.arange(3)
-    assert joined_targets(targets, 9) is targets
 
 
 @pytest.mark.parametrize("flag", ["highest", "high", "medium"])

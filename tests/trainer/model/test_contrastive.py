@@ -170,9 +170,10 @@ own = folder / str(rank)
 own.mkdir()
 run, settings = trainee(own, TINY, gradcache_chunk=budget)
 # rank 0: queries 0 and 1 with passages 3, 4, 6 (hard negative); rank 1: query 2 with passage 5
-documents, targets = (([0, 1, 3, 4, 6], [0, 1]), ([2, 5], [0]))[rank]
+documents, targets = (([0, 1, 3, 4, 6], [0, 1]), ([2, 5], [3]))[rank]
 rows = [pool_documents(part, None) for part in chunks([DOCUMENTS[i] for i in documents], budget)]
-loss = Gritlm().loss(run, PairBatch(tuple(rows), len(targets), torch.tensor(targets), 1.0 / 3), settings, 1.0)
+batch = PairBatch(tuple(rows), len(targets), torch.tensor(targets), 1.0 / 3, passages=(3, 1))
+loss = Gritlm().loss(run, batch, settings, 1.0)
 loss.backward()
 grads = {name: p.grad for name, p in run.model.named_parameters()}
 for value in (total := loss.detach().clone(), *grads.values()):

@@ -35,6 +35,17 @@ def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
     assert "may not fit" in least.reason
 
 
+def test_the_loss_takes_smaller_pieces_before_anything_is_recomputed() -> None:
+    need, chunks = NEED._replace(gpu=True, narrow=True, logit=4e5), tuple(size << 20 for size in (128, 64, 32))
+    sizes = [need.peak("none", 1000, 500, chunk) for chunk in chunks]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3
+    for chunk, size in zip(chunks, sizes, strict=True):
+        found = plan(need, size + 1, 1000, 0.5, 100, chunks)
+        assert (found.rung, found.chunk) == ("none", chunk)
+    assert plan(need, sizes[-1] - 1, 1000, 0.5, 100, chunks).rung == "alternate"
+
+
 def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
     run = prepare_run(tiny)
     count = sum(p.numel() for p in run.trainee.model.parameters())
@@ -85,7 +96,8 @@ def status(name):
     with open("/proc/self/status") as stream:
         return next(int(line.split()[1]) * 1024 for line in stream if line.startswith(name))
 
-settings = from_mapping({**values, "threads": 1, "device": "cpu", "precision": "float32"}, "test")
+settings = from_mapping(
+    {**values, "threads": 1, "device": "cpu", "precision": "float32", "learning_rate": 1e-3}, "test")
 import transformers.models.llama.modeling_llama
 torch.mm(torch.ones(64, 64), torch.ones(64, 64))  # the libraries' own workspace
 with open("/proc/self/clear_refs", "w") as stream:

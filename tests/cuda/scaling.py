@@ -1,0 +1,145 @@
+"""Eight GPUs and sixty-four on paper: counted work, counted exchange, and the links' rates.
+
+    python -m tests.cuda.scaling [--output tests/cuda/recorded/scaling.json]
+    python -m tests.cuda.scaling --show tests/cuda/recorded/scaling.json
+
+One process of the run is counted on a device that is not there: what it computes and, in the order of that, each
+collective with its bytes. Then the step is played: the device computes one thing after the other, a link carries one
+collective after the other from when it is launched, and the device waits where a result is needed that is not there. An
+estimate: no link was touched. Operators are eager; the roofline is that of `counted`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cuda import environment as environments
+from tests.cuda.child import Child
+from tests.cuda.counted import CHIPS, seconds
+from tests.cuda.setups import SetUp
+
+# An H100 SXM's NVLink 4 and its own 400 Gb/s adapter, bytes/s in one direction by their data sheets, and what of it
+# large collectives reach.
+NVLINK, ADAPTER, REACHED = 450e9, 50e9, 0.8
+IN_NODE = 8
+STARTS = {True: 60e-6, False: 30e-6}  # seconds before a collective moves anything, by whether it leaves the machine
+SMALL = 1 << 20  # bytes: norms, losses, flags
+FULL: dict[str, Any] = {"precision": "bfloat16", "recompute": "none", "max_steps": 2}
+RUNS = {
+    "135m, whole models": ("135m", {**FULL, "tokens_per_row": 16384, "parallel": "ddp"}),
+    "1b, whole models": ("1b", {**FULL, "tokens_per_row": 16384, "parallel": "ddp"}),
+    "1b, shards": ("1b", {**FULL, "tokens_per_row": 16384, "parallel": "fsdp2"}),
+    "8b lora, whole models": ("8b", {**FULL, "tokens_per_row": 8192, "lora_rank": 16, "parallel": "ddp"}),
+}
+WORLDS = (8, 64)
+
+
+@dataclass(frozen=True)
+class Played:
+    """Seconds of a step: computing, on the links, and waiting for them."""
+
+    computing: float
+    links: float
+    waiting: float
+
+    @property
+    def efficiency(self) -> float:
+        """Of what as many devices would do that need not talk."""
+        return self.computing / (self.computing + self.waiting)
+
+
+def on_links(name: str, size: int, world: int) -> float:
+    """Seconds of one collective, in rings within the machine and between the devices of one place in each."""
+    if world == 1:
+        return 0.0
+    local, nodes = min(world, IN_NODE), -(-world // IN_NODE)
+    passes = 2 if "allreduce" in name else 1  # scatter and gather, or one of them
+    within = passes * size * (local - 1) / local / (NVLINK * REACHED)
+    between = passes * size / local * (nodes - 1) / nodes / (ADAPTER * REACHED)
+    return STARTS[nodes > 1] + within + between
+
+
+def played(step: dict[str, Any], world: int, chip: str = "H100") -> Played:
+    """The step on that many devices.
+
+    Shards are gathered while what came before computes: forward from when the last ones were there (FSDP2 holds two
+    layers), backward from where their gathering stands, a layer ahead. Gradients have to be there before the update;
+    small collectives are waited for.
+    """
+    rates = CHIPS[chip]
+    total = seconds(step, rates, compiled=False)[0]
+    large = [sent for sent in step["sent"] if sent["size"] >= SMALL]
+    gathers = [sent for sent in large if "gather" in sent["name"]]
+    forward, late, free, links, before, needed = gathers[: len(gathers) // 2], 0.0, 0.0, 0.0, 0.0, 0.0
+    for sent in large:
+        at = seconds(sent, rates, compiled=False)[0]
+        length = on_links(sent["name"], sent["size"], world)
+        links += length
+        ahead = any(sent is one for one in forward)
+        if "gather" in sent["name"] and not ahead:
+            late += max(0.0, needed - (at + late))  # the layer that begins here was gathered by the last one
+        free = max(free, (before if ahead else at) + late) + length
+        if ahead:
+            late += max(0.0, free - (at + late))
+        elif "gather" in sent["name"]:
+            needed = free
+        before = at if "gather" in sent["name"] else before
+    end = max((seconds(sent, rates, compiled=False)[0] for sent in large), default=0.0)
+    late += max(0.0, free - (end + late))
+    short = sum(on_links(sent["name"], sent["size"], world) for sent in step["sent"] if sent["size"] < SMALL)
+    return Played(total, links + short, late + short)
+
+
+def table(record: dict[str, Any]) -> str:
+    """Markdown, from the raw numbers alone."""
+    head = ["H100", "devices", "computing", "on links", "of that beside computing", "efficiency", "tokens/s"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, by_world in record["runs"].items():
+        for world, found in by_world.items():
+            one = played(found["step"], int(world))
+            beside = 1 - one.waiting / one.links if one.links else 0.0
+            pace = int(world) * found["slots"] / (one.computing + one.waiting)
+            cells = [name, world, f"{1e3 * one.computing:.0f} ms", f"{1e3 * one.links:.1f} ms", f"{beside:.0%}",
+                     f"{one.efficiency:.1%}", f"{pace:,.0f}"]  # fmt: skip
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Count, keep, show."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "recorded" / "scaling.json")
+    parser.add_argument("--show", type=Path)
+    given = parser.parse_args()
+    if given.show:
+        print(table(json.loads(given.show.read_text("utf-8"))))
+        return
+    environment = environments.ensure(environments.default_folder(), sys.executable)
+    record: dict[str, Any] = {"packages": list(environments.PACKAGES), "runs": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        child = Child(environment, Path(folder))
+        for name, (shape, values) in RUNS.items():
+            record["runs"][name] = {}
+            for world in WORLDS:
+                if world > WORLDS[0] and values["parallel"] == "ddp":  # each has the same to do, however many there are
+                    record["runs"][name][world] = record["runs"][name][WORLDS[0]]
+                    continue
+                answer = child.run(SetUp("sft", values, shape, world=world))
+                if answer["error"]:
+                    raise SystemExit(answer["error"]["at"])
+                place = max(range(len(answer["steps"])), key=lambda step: answer["slots"][step])
+                step = {key: value for key, value in answer["steps"][place].items() if key != "by_kind"}
+                record["runs"][name][world] = {"step": step, "slots": answer["slots"][place]}
+        child.close()
+    given.output.write_text(json.dumps(record) + "\n", "utf-8")
+    print(table(json.loads(json.dumps(record))))
+
+
+if __name__ == "__main__":
+    main()
