@@ -49,8 +49,7 @@ def _mentions_us(project: Path) -> bool:
     """Most projects say nothing to us, and a mistake in their file is not ours to report."""
     try:
         with project.open("rb") as stream:
-            said = b"
-" + stream.read(_LONGEST).translate(None, b" 	\"'")
+            said = b"\n" + stream.read(_LONGEST).translate(None, b" \t\"'")
     except OSError:
         return False
     return b"envdoctor" in said and any(form in said for form in (b"tool.envdoctor", b"[tool]", b"\ntool={"))

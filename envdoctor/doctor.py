@@ -146,7 +146,7 @@ def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | No
     else:
         wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
     stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
-    target = choose_stack(wanted, stacks, facts, options.stack)
+    target = choose_stack(wanted, stacks, facts, options.stack, options.extras)
     asked = options.stack is not None or options.target not in (*library.FOUND, "none")
     return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
 

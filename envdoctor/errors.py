@@ -26,3 +26,5 @@ class Trouble(Exception):
         self.exit_code = exit_code
         place = ", ".join(part for part in (self.file, where) if part)
         super().__init__(f"{place}: {problem}" if place else problem)
+        if remedy:
+            self.__notes__ = [remedy]  # below the message of a traceback (PEP 678); Python 3.10 passes over them

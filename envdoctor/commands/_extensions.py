@@ -25,9 +25,14 @@ def extending(wanted: tuple[Extension, ...]) -> Callable[[Environment, Checkup],
 def with_extensions(environment: Environment, checkup: Checkup, wanted: tuple[Extension, ...]) -> Checkup:
     """The checkup with the wheels to add in its plan, chosen beside what the environment holds once it is repaired.
 
-    The user's own pip and uv sources are asked. Raises `Trouble` (exit code 3) where no wheel fits.
+    Extras of the lock are in its plan already; for others the user's own pip and uv sources are asked. Raises
+    `Trouble` (exit code 3) where no wheel fits.
     """
     facts, plan, choice = checkup.facts, checkup.plan, checkup.target.choice
+    locked = {pin.name for pin in choice.pins} if choice is not None else set()
+    wanted = tuple(one for one in wanted if one.name not in locked)
+    if not wanted:
+        return checkup
     interpreter = interpreter_of(facts)
     if interpreter is None:
         raise Trouble("its Python could not be seen", file=environment.path, exit_code=3)

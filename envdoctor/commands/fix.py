@@ -80,10 +80,10 @@ def command(
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
-    options = CheckOptions(target=target_name, stack=stack, select=select, ignore=ignore)
-    how = ChangeOptions(
-        installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=named(extensions)
-    )
+    wanted = named(extensions)
+    extras = tuple(one.name for one in wanted)
+    options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
+    how = ChangeOptions(installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=wanted)
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
         extend = extending(how.extensions)
         repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python, extend=extend)

@@ -46,7 +46,7 @@ from envdoctor.sources.sources import Sources
     "extensions",
     multiple=True,
     metavar="NAMES",
-    help="Lock the stack with these extensions, as a stack and target of your own. Repeatable.",
+    help="Lock the stack with these extensions as its extras, as a stack and target of your own. Repeatable.",
 )
 @click.option("--as", "own_name", metavar="NAME", help="Name of the stack and target that --with makes.")
 @_options.folder("Default: the bundled ones; your own: ./locks")
@@ -198,7 +198,9 @@ def _extend(
         targets = library.load_targets()
         stacked = (one for one in targets.values() if name in one.stacks)
         model = targets[like] if like in targets else next(stacked, targets["cpu"])
-        path = write_target(own_name, folder=folder, like=model, origin=f"{name} with extensions")
+        path = write_target(
+            own_name, folder=folder, like=model, origin=f"{name} with extras", extras=[one.name for one in wanted]
+        )
     code = _show_written(written, format_)
     by_name = folder.absolute() == Path.cwd() / own.FOLDER
     paste(stderr(), "  Use it: ", f"envdoctor fix --target {quoted(own_name if by_name else str(path))}")

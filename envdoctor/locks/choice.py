@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,13 +97,20 @@ def _for_board(board: Board, targets: Mapping[str, Target]) -> tuple[Target, str
     return unlisted, f"{board.name} was found; no target names it or its compute capability"
 
 
-def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, override: str | None = None) -> Target:
+def choose_stack(
+    target: Target,
+    stacks: Mapping[str, Stack],
+    facts: Facts,
+    override: str | None = None,
+    extras: Collection[str] = (),
+) -> Target:
     """The target with ``choice`` filled in, or ``no_choice`` saying why no stack of it runs here.
 
     The first stack in the target's order whose torch the driver, all GPUs and the Python can run is taken; a later one
     that runs here as well if that is what is installed, since nobody has timed it to be slower. Where the
     target's GPU is absent (a lock prepared elsewhere) only the Python and the architecture are checked, and the reason
-    says so. ``override`` names the stack instead. Raises `Trouble` when that stack does not exist.
+    says so. ``override`` names the stack instead; ``extras`` of it are wanted besides the target's own and those that
+    are installed. Raises `Trouble` when that stack does not exist.
     """
     target = without_unusable(target, facts)
     if override is not None and override.endswith(".toml"):
@@ -131,7 +138,7 @@ def choose_stack(target: Target, stacks: Mapping[str, Stack], facts: Facts, over
             refused += [] if first else [f"{name} is not among the lockfiles"]
             continue
         problems = _problems(stack, machine)
-        pins = _pins(stack, interpreter)
+        pins = _pins(stack, interpreter, target.extras, _in_use(facts, extras))
         twin = releases_for_windows(stack, interpreter) if isinstance(pins, str) and interpreter is not None else ()
         pins = twin or pins
         if isinstance(pins, str):
@@ -217,10 +224,21 @@ def _problems(stack: Stack, machine: Machine) -> str:
     return "; ".join(obstacle.message for obstacle in fit.obstacles)
 
 
-def _pins(stack: Stack, interpreter: Interpreter | None) -> tuple[Locked, ...] | str:
+def _in_use(facts: Facts, asked: Collection[str]) -> frozenset[str]:
+    """What is taken where a stack has an extra of that name: what is asked for, and what is installed already."""
+    packages = known(facts.packages)
+    return frozenset(asked) | frozenset(one.name for one in (packages.distributions if packages else ()))
+
+
+def _pins(
+    stack: Stack, interpreter: Interpreter | None, demanded: Collection[str], in_use: Collection[str]
+) -> tuple[Locked, ...] | str:
     if interpreter is None:
         return "the Python version is not known"
-    pins = stacks_of.select(stack, interpreter)
+    has = frozenset(stack.lock.extras or ())
+    if missing := sorted(set(demanded) - has):
+        return f"it locks no extra {', '.join(missing)}"
+    pins = stacks_of.select(stack, interpreter, frozenset(demanded) | (has & frozenset(in_use)))
     return pins.reason if isinstance(pins, Unavailable) else pins
 
 

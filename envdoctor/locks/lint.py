@@ -95,8 +95,12 @@ def _unserved_places(found: Stack) -> Iterator[Flaw]:
     failures = []
     for one in served:
         python, machine = place(one)
-        chosen = stack.select(found, interpreter(python, machine, libc=GLIBC_OLDEST))
-        if isinstance(chosen, Unavailable):
-            failures.append(Flaw(where="packages", problem=f"Python {python} on {machine}: {chosen.reason}"))
+        here = interpreter(python, machine, libc=GLIBC_OLDEST)
+        for extras in ((), *((extra,) for extra in lock.extras or ())):
+            chosen = stack.select(found, here, extras)
+            if isinstance(chosen, Unavailable):
+                where = f"Python {python} on {machine}" + "".join(f" with {extra}" for extra in extras)
+                failures.append(Flaw(where="packages", problem=f"{where}: {chosen.reason}"))
+                break
     if stated or len(failures) == len(served):
         yield from failures

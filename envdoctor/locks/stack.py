@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -161,14 +161,14 @@ def resolved_on(stack: Stack) -> str | None:
     return said if isinstance(said, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", said) else None
 
 
-def select(stack: Stack, interpreter: Interpreter) -> tuple[Locked, ...] | Unavailable:
-    """The wheels that the stack locks for this interpreter, by name; or why it locks none for it."""
+def select(stack: Stack, interpreter: Interpreter, extras: Collection[str] = ()) -> tuple[Locked, ...] | Unavailable:
+    """The wheels that the stack locks for this interpreter, with these of its extras, by name; or why it locks none."""
     if not interpreter.markers:
         return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
     usable = tags(interpreter)
     environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
     try:
-        chosen = list(stack.lock.select(environment=environment, tags=usable))
+        chosen = list(stack.lock.select(environment=environment, tags=usable, extras=extras))
     except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
         return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
     return tuple(sorted(_pins(chosen, set(usable)), key=lambda pin: pin.name))

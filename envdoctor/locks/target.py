@@ -70,6 +70,7 @@ class Target:
     gpu_names: tuple[str, ...] = ()
     capability: str | None = None
     stacks: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()  # of its stacks, that belong to it; others are there for who asks for them
     flags: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -113,7 +114,7 @@ def load(path: Path) -> Target:
     reader = _Reader(path)
     if data.get("schema") != SCHEMA:
         raise reader.trouble("schema", f"expected schema = {SCHEMA}, found {data.get('schema')!r}")
-    known = {"schema", "title", "gpu", "stacks", "flags", "env", "sources", "conditions", "baseline"}
+    known = {"schema", "title", "gpu", "stacks", "extras", "flags", "env", "sources", "conditions", "baseline"}
     for key in data:
         if key not in known:
             raise reader.trouble(key, f"unknown key; known are {', '.join(sorted(known))}")
@@ -127,6 +128,7 @@ def load(path: Path) -> Target:
         gpu_names=reader.texts(gpu, "names", "gpu.names"),
         capability=reader.capability(gpu),
         stacks=reader.stacks(data),
+        extras=reader.texts(data, "extras", "extras"),
         flags={k: reader.flag(v, f"flags.{k}") for k, v in reader.table(data, "flags").items()},
         variables={k: reader.variable(k, v) for k, v in reader.table(data, "env").items()},
         sources={

@@ -159,7 +159,11 @@ def _place(
         rungs = memory.rungs(source.shape, job, device=device, precision=form, room=bare.room)
     except NotKnown as why:
         least = memory.states(source, job)
-        return replace(bare, why=str(why), too_small=least > bare.room)
+        return replace(
+            bare,
+            why=f"{why}; its weights and their states alone take {least / 1e9:,.0f} GB",
+            too_small=least > bare.room,
+        )
     chosen = next((rung for rung in rungs if rung.fits), rungs[-1])
     return replace(bare, rungs=rungs, pace=pace(source.shape, job, target, form, chosen.rung))
 

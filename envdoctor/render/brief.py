@@ -41,7 +41,8 @@ def change(document: Mapping[str, Any], notices: Sequence[str] = ()) -> str:
 def _lines(check: Mapping[str, Any]) -> Iterator[Line]:
     environment, target = check["environment"], check["target"]
     torch = f"torch {environment['torch']}" if environment["torch"] else "torch not available"
-    about = (environment["path"], f"Python {environment['python']}", torch, *(environment.get("gpus") or ()))
+    python = f"Python {environment['python']}" if environment["python"] else "Python not known"
+    about = (environment["path"], python, torch, *(environment.get("gpus") or ()))
     yield line(printable(" · ".join(part for part in about if part)))
     yield line(printable(f"target {target['name']} ({target['reason']}), stack {target['stack'] or 'none'}"))
     for (rule, severity), group in groupby(check["findings"], key=lambda found: (found["rule"], found["severity"])):

@@ -39,11 +39,12 @@ FRAMEWORKS = {"jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow", "mlx": 
 
 
 def other_framework(facts: Facts) -> str | None:
-    """The framework, not judged here, of an environment that has no torch beside it; None in every other."""
+    """The frameworks, not judged here, of an environment that has no torch beside them; None in every other."""
     packages = known(facts.packages)
     if packages is None or packages.version("torch") is not None or "pytorch" in packages.conda:
         return None
-    return next((FRAMEWORKS[each.name] for each in packages.distributions if each.name in FRAMEWORKS), None)
+    found = dict.fromkeys(FRAMEWORKS[each.name] for each in packages.distributions if each.name in FRAMEWORKS)
+    return " and ".join(found) or None
 
 
 _CUDA_OF = (

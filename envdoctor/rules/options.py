@@ -13,6 +13,7 @@ class CheckOptions:
 
     target: str = "auto"
     stack: str | None = None
+    extras: tuple[str, ...] = ()  # of the stack, where it locks such
     torch: bool = True
     deep: bool = False
     torch_deadline: float = 60.0

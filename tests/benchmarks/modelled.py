@@ -1,9 +1,11 @@
 """Is a step as long as the model says? On this CPU, from its own probes: `python -m tests.benchmarks.modelled`.
 
 Three sizes, three tasks, two number formats. Of each: steps of real batches are timed, their operators are counted, and
-every product, the attention and a pass through memory are timed by themselves, in turns with the steps, so that what
-the machine does to one it does to all. Then `envdoctor.speed.modelled.expected_step` says how long the step should be.
-Two efficiencies are fitted to the rest of the cells whenever one third of them is predicted.
+every product, the attention, a pass through memory and the first touch of a page are timed by themselves, in turns with
+the steps, so that what the machine does to one it does to all. A process gives freed memory back and gets it anew in
+each step: the kernel clears every page of it, which a pass over tensors that are there already never pays. Then
+`envdoctor.speed.modelled.expected_step` says how long the step should be. Two efficiencies are fitted to the rest of
+the cells whenever one third of them is predicted.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import mmap
 import os
+import resource
 import statistics
 import tempfile
 import time
@@ -44,6 +48,8 @@ SIZES = {
 }
 ROW = 768  # tokens; longer chats are left out
 BATCHES = 1
+PAGE = os.sysconf("SC_PAGE_SIZE")
+FRESH = 32 << 20  # bytes whose pages are touched for the first time, to see what one costs
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 CLASSES = [1 << power for power in range(12, 29)]  # bytes of the largest tensor of an operator
 
@@ -62,10 +68,14 @@ class Cell:
     attention: list[list[float]] = field(default_factory=list)  # by batch, of all layers
     passes: dict[int, list[float]] = field(default_factory=dict)  # seconds a byte, by size
     launch: list[float] = field(default_factory=list)
+    faults: list[list[int]] = field(default_factory=list)  # pages touched for the first time in a step, by batch
+    page: list[float] = field(default_factory=list)  # seconds for one of them
 
 
 def timed(call: Callable[[], Any]) -> float:
-    """CPU seconds of this process. It has one thread, so that neighbours that take its core away do not count."""
+    """CPU seconds of this process. It has one thread, so that neighbours that take its core away do not count: of
+    several, those that wait for one without a core would spin, and count ten times what was worked."""
+    assert torch.get_num_threads() == 1
     start = time.process_time()
     call()
     return time.process_time() - start
@@ -94,6 +104,7 @@ def measure(size: str, task: str, precision: str, rounds: int, folder: Path) -> 
     attend = [_attention(run, seen) for seen in entered]
     passes = {size_: _pass(size_) for size_ in CLASSES if any(one.sizes[size_] for one in cell.work)}
     launch = _launches()
+    _fresh()
     for shape in calls:
         cell.products[shape] = []
     for number in range(rounds):
@@ -101,14 +112,31 @@ def measure(size: str, task: str, precision: str, rounds: int, folder: Path) -> 
             if number == 0:
                 cell.steps.append([])
                 cell.attention.append([])
+                cell.faults.append([])
+            touched = _faults()
             cell.steps[index].append(timed(lambda index=index: step(index)))
+            cell.faults[index].append(_faults() - touched)
             cell.attention[index].append(timed(attend[index]))
         for shape, call in calls.items():
             cell.products[shape].append(timed(call))
         for size_, (call, moved) in passes.items():
             cell.passes.setdefault(size_, []).append(timed(call) / moved)
         cell.launch.append(launch())
+        cell.page.append(_fresh())
     return cell
+
+
+def _faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def _fresh() -> float:
+    """Seconds for each page of memory that nobody has written to yet, its clearing by the kernel included."""
+    with mmap.mmap(-1, FRESH) as memory:
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):
+            memory.madvise(mmap.MADV_NOHUGEPAGE)  # as malloc's own memory is
+        seconds = timed(lambda: torch.frombuffer(memory, dtype=torch.uint8)[::PAGE].fill_(1))
+    return seconds / (FRESH // PAGE)
 
 
 @dataclass
@@ -128,6 +156,7 @@ def _trainee(size: str, task: str, precision: str, folder: Path) -> _Run:
     prepared = job.prepare(settings, workload)
     trainee = build(settings, workload)
     job.adapt(trainee, settings)
+    torch.set_num_threads(1)  # whatever preparing the data took
     return _Run(job, settings, trainee, prepared, Stepper(trainee.model, trainee.device, settings))
 
 
@@ -140,9 +169,12 @@ def _settings(size: str, task: str, precision: str, folder: Path) -> dict[str, A
         "pretrain": [str(folder / "shards")],
         "gritlm": [str(workloads.DATA / "pairs.jsonl"), str(workloads.DATA / "chat.jsonl")],
     }
-    extra: dict[str, Any] = {"pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8}}.get(task, {})
+    skipping = {"over_long": "skip"}
+    extra: dict[str, Any] = {
+        "sft": skipping, "pretrain": {"examples_per_batch": 1}, "gritlm": {"pairs_per_batch": 8, **skipping},
+    }[task]  # fmt: skip
     return {
-        "workload": name, "data": data[task], "tokens_per_row": ROW, "over_long": "skip", "precision": precision,
+        "workload": name, "data": data[task], "tokens_per_row": ROW, "precision": precision,
         "device": "cpu", "threads": 1, "recompute": "none", "compile": "off", "learning_rate": 1e-5,
         "output": str(folder / f"{name}-{task}-{precision}"), "cache": str(folder / "cache"), **extra,
     }  # fmt: skip
@@ -283,7 +315,11 @@ def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
     sizes = {size: mean(one.sizes[size] for one in every) for size in set().union(*(set(o.sizes) for o in every))}
     largest = max(cell.passes)
     moving = at_usual_pace(
-        [math.fsum(count * cell.passes.get(s, cell.passes[largest])[n] for s, count in sizes.items()) for n in rounds]
+        [
+            math.fsum(count * cell.passes.get(s, cell.passes[largest])[n] for s, count in sizes.items())
+            + mean(times[n] for times in cell.faults) * cell.page[n]
+            for n in rounds
+        ]
     )
     total = mean(one.bytes for one in every)
     work = Work(
@@ -336,12 +372,18 @@ def _third(number: int) -> int:
     return (number // 2 + number // 6) % 3
 
 
+def _place(cell: Cell) -> tuple[int, int, int]:
+    """By size, task and format, wherever the cell was timed."""
+    return list(SIZES).index(cell.size), TASKS.index(cell.task), ("float32", "bfloat16").index(cell.precision)
+
+
 def as_json(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     """The raw record."""
     return [
         {
             "size": cell.size, "task": cell.task, "precision": cell.precision, "tokens": cell.tokens,
-            "steps": cell.steps, "attention": cell.attention, "launch": cell.launch,
+            "steps": cell.steps, "attention": cell.attention, "launch": cell.launch, "faults": cell.faults,
+            "page": cell.page,
             "products": [[*_plain(shape), times] for shape, times in cell.products.items()],
             "passes": list(cell.passes.items()),
             "work": [
@@ -372,6 +414,7 @@ def from_json(rows: Sequence[dict[str, Any]]) -> list[Cell]:
     for row in rows:
         cell = Cell(row["size"], row["task"], row["precision"], tokens=row["tokens"], steps=row["steps"])
         cell.attention, cell.launch = row["attention"], row["launch"]
+        cell.faults, cell.page = row["faults"], row["page"]
         cell.products = {_shape(item[:4]): item[4] for item in row["products"]}
         cell.passes = dict(row["passes"])
         for one in row["work"]:
@@ -412,7 +455,8 @@ def table(cells: Sequence[Cell]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.modelled", description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--sizes", nargs="*", default=list(SIZES))
+    parser.add_argument("--sizes", nargs="*", default=list(SIZES), help="other cells of the record stay as they are")
+    parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--replay", action="store_true", help="print what is recorded instead of timing")
     parser.add_argument("--output", type=Path, default=RECORD)
     given = parser.parse_args()
@@ -421,17 +465,24 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     formats = ["float32", *(["bfloat16"] if bfloat16_units() else [])]
-    cells: list[Cell] = []
+    timed_anew = {(size, task) for size in given.sizes for task in given.tasks}
+    rows = json.loads(given.output.read_text("utf-8"))["cells"] if given.output.exists() else []
+    cells = [one for one in from_json(rows) if (one.size, one.task) not in timed_anew]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shards = {"data": [str(workloads.DATA / "texts.jsonl")], "tokenizer": str(workloads.DATA / "tokenizer")}
         prepare(from_mapping({**shards, "output": str(folder / "shards")}, "benchmark"), lambda _: None)
         for size in given.sizes:
-            for task in TASKS:
+            for task in given.tasks:
                 for precision in formats:
                     cells.append(measure(size, task, precision, given.rounds, folder))
                     print(size, task, precision, flush=True)
-                    record = {"threads": torch.get_num_threads(), "cores": os.cpu_count(), "torch": torch.__version__}
+                    record: dict[str, Any] = {
+                        "threads": torch.get_num_threads(),
+                        "cores": os.cpu_count(),
+                        "torch": torch.__version__,
+                    }
+                    cells.sort(key=_place)
                     given.output.write_text(json.dumps({**record, "cells": as_json(cells)}), encoding="utf-8")
     print(table(cells))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tests.benchmarks.modelled import RECORD, Cell, fit, from_json, log_errors, predicted, work_and_rates
 
-BIAS, SPREAD = 0.05, 0.25
+BIAS, SPREAD = 0.05, 0.15
 
 
 def cells() -> list[Cell]:

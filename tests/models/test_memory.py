@@ -23,6 +23,8 @@ COUNTED = ROOT / "tests" / "cuda" / "goldens" / "fit.json"
 DOCUMENT = 293  # tokens of the document that a token of the bundled chats is in, on average
 HIGHEST = 1.10
 """The estimate over the peak, at most; at least it is 1."""
+HIGHEST_OF_ONE = 1.15
+"""The same where a configuration was run once: the highest of several lies up to a twentieth above their middle."""
 
 
 def runs(path: Path) -> list[dict[str, Any]]:
@@ -54,7 +56,15 @@ def estimate(run: dict[str, Any], device: Any, document: int | None = None) -> m
 @pytest.mark.parametrize("run", runs(MEASURED), ids=lambda run: run["name"])
 def test_no_run_took_more_and_none_a_tenth_less(run: dict[str, Any]) -> None:
     found = estimate(run, "cpu", DOCUMENT)
-    assert 1.0 <= found.total / run["peak"] <= HIGHEST, f"{found.total / 1e6:.0f} MB for {run['peak'] / 1e6:.0f}"
+    most = HIGHEST if len(run.get("peaks", ())) >= 4 else HIGHEST_OF_ONE
+    assert 1.0 <= found.total / run["peak"] <= most, f"{found.total / 1e6:.0f} MB for {run['peak'] / 1e6:.0f}"
+
+
+def test_runs_that_differ_were_repeated() -> None:
+    """Where nothing is computed again malloc's heap takes a tenth more in one run than in another."""
+    plain = [run for run in runs(MEASURED) if run["settings"].get("recompute", "none") == "none"]
+    assert all(run["peak"] == max(run["peaks"]) for run in plain if "peaks" in run)
+    assert sum(len(run.get("peaks", ())) >= 4 for run in plain) >= 3
 
 
 def tensors(run: dict[str, Any]) -> float:
@@ -160,6 +170,17 @@ def test_a_kind_that_was_not_counted_is_not_guessed() -> None:
               "ffn_dim": 128, "vocab_size": 100, "max_position_embeddings": 64}  # fmt: skip
     with pytest.raises(NotKnown, match="was not counted"):
         memory.rungs(of_config(config, Path("c")), Job(), device="cuda", precision="bfloat16", room=1e9)
+
+
+@pytest.mark.parametrize(("family", "experts"), [("mixtral", "num_local_experts"), ("qwen3_moe", "num_experts")])
+def test_a_mixture_of_experts_is_not_supported_and_says_so(family: str, experts: str) -> None:
+    config = {"model_type": family, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "intermediate_size": 128, "moe_intermediate_size": 64, experts: 4, "num_experts_per_tok": 2,
+              "vocab_size": 100}  # fmt: skip
+    devices: tuple[Any, ...] = ("cuda", "cpu")
+    for device in devices:
+        with pytest.raises(NotKnown, match=f"{family} is a mixture of experts, which fit does not support"):
+            memory.rungs(of_config(config, Path("c")), Job(), device=device, precision="bfloat16", room=1e9)
 
 
 def test_more_tokens_layers_and_micro_batches_never_take_less() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -111,10 +112,14 @@ def test_an_extension_that_cannot_be_imported_changes_nothing(environment: Path,
         first.unlink()
 
 
-def test_a_stack_with_extensions_keeps_the_torch_of_the_stack(tmp_path: Path) -> None:
+def test_a_stack_takes_extensions_as_extras_and_keeps_its_torch(tmp_path: Path) -> None:
     outcome = envdoctor("lock", "cpu", "--with", "einops", "--as", "mine", cwd=tmp_path)
     assert outcome.code == 0, outcome.err
     text = (tmp_path / "locks" / "pylock.mine.toml").read_text()
+    assert 'extras = ["einops"]' in text
+    assert text.count("in extras") == 1
     assert 'name = "einops"' in text
+    before = (ROOT / "lockfiles" / "pylock.cpu.toml").read_text()
+    assert re.findall(r'name = "torch"\nversion = .*', text) == re.findall(r'name = "torch"\nversion = .*', before)
     assert "https://" not in text
     assert envdoctor("targets", cwd=tmp_path).code == 0

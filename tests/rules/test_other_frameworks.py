@@ -17,6 +17,7 @@ from tests.rules.judging import installed
         ({"jax": "0.10.0", "jaxlib": "0.10.0"}, "JAX could not be judged: .* without which it uses no NVIDIA GPU"),
         ({"jax": "0.10.0", "jax-cuda12-plugin": "0.10.0"}, "CUDA 12, which needs driver 525.60.13 or later"),
         ({"jax": "0.10.0", "jax-cuda13-plugin": "0.10.0"}, "CUDA 13, which needs driver 580 or later"),
+        ({"jax": "0.10.0", "tensorflow": "2.22.0"}, "JAX and TensorFlow could not be judged"),
         ({"tensorflow": "2.22.0"}, "TensorFlow could not be judged: there is no torch here, and only that is judged$"),
         ({"tensorflow": "2.22.0", "nvidia-cuda-runtime-cu12": "12.5.82"}, "CUDA 12, which needs driver 525.60.13"),
     ],

@@ -41,13 +41,34 @@ def connect(
     return connected, list(problems)
 
 
+def optional(
+    packages: Sequence[Resolved], roots: Sequence[str], extras: Mapping[str, str], served: Sequence[Interpreter]
+) -> list[Resolved]:
+    """The packages, those marked with ``extras`` (requirement by name) that ``roots`` alone would not bring."""
+
+    def reached(*wishes: str) -> set[str]:
+        found: set[str] = set()
+        for one in served:
+            active = {package.name: package for package in packages if place(one) in package.places}
+            found |= _walk(active, wishes, one, {}, {})
+        return found
+
+    always = reached(*roots)
+    brought = {extra: reached(wish) - always for extra, wish in extras.items()}
+    return [
+        replace(package, extras=tuple(sorted(extra for extra, names in brought.items() if package.name in names)))
+        for package in packages
+    ]
+
+
 def _walk(
     active: Mapping[str, Resolved],
     roots: Iterable[str],
     one: Interpreter,
     edges: dict[tuple[str, str], set[str]],
     problems: dict[str, None],
-) -> None:
+) -> set[str]:
+    """The names that were reached; edges and problems are added to."""
     python, machine = place(one)
     todo: list[tuple[Resolved | None, Requirement]] = [
         (None, wish) for wish in parse(roots) if _is_needed(wish, one, ("",))
@@ -71,6 +92,7 @@ def _walk(
         seen.add(visit)
         extras = ("", *sorted(wish.extras))
         todo += [(package, further) for further in parse(package.requires) if _is_needed(further, one, extras)]
+    return {name for name, _ in seen}
 
 
 def parse(lines: Iterable[str]) -> Iterable[Requirement]:

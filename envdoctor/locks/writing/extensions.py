@@ -14,8 +14,8 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import pairs
 from envdoctor.knowledge.with_extensions import Extension
-from envdoctor.locks.platforms import MACHINES, PYTHONS, place
-from envdoctor.locks.stack import Locked, Stack, load, tags
+from envdoctor.locks.platforms import MACHINES, PYTHONS, interpreter, place
+from envdoctor.locks.stack import Locked, Stack, load, select, tags
 from envdoctor.locks.writing import trim
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import Written, path_of, write_answer
@@ -106,6 +106,14 @@ def _triton(torch: str, held: Mapping[str, str]) -> list[str]:
     return [] if line is None or "triton" in held else [f"triton=={line}.*"]
 
 
+def _triton_of(lock: Stack, pythons: Sequence[str], machines: Sequence[str]) -> list[str]:
+    """The same for all that a lock serves, where they all get one torch."""
+    chosen = [select(lock, interpreter(python, machine)) for python in pythons for machine in machines]
+    held = [{pin.name: pin.version for pin in pins} for pins in chosen if isinstance(pins, tuple)]
+    torches = {versions.get("torch", "") for versions in held}
+    return _triton(torches.pop(), held[0]) if len(torches) == 1 and "" not in torches else []
+
+
 def _held(package: Resolved, held: Mapping[str, str]) -> bool:
     return held.get(package.name, "").partition("+")[0] == package.version.partition("+")[0]
 
@@ -130,24 +138,26 @@ def _locked(package: Resolved, interpreter: Interpreter) -> Locked:
 def write_extended(
     output: str, inputs: Inputs, lock: Stack, wanted: Sequence[Extension], *, folder: Path, sources: Sources
 ) -> Written:
-    """A stack of one's own: the requirements of a stack with extensions beside them, resolved together.
+    """A stack of one's own: the requirements of a stack, and extensions as its extras, resolved together.
 
-    What the stack locks is preferred, and its torch is pinned by its requirements. It serves Linux only, where
-    extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others. Raises
-    `Trouble` (exit code 3).
+    What the stack locks is preferred, and its torch is pinned by its requirements. What the extensions bring is locked
+    for those who ask for them (``marker = "'liger-kernel' in extras"``), all else for everybody. It serves Linux only,
+    where extensions have wheels; x86-64 alone, and at last this Python alone, where there are none for the others.
+    Raises `Trouble` (exit code 3).
     """
-    more = tuple(one.requirement(lock.torch or "") for one in wanted)
+    more = {one.name: one.requirement(lock.torch or "") for one in wanted}
     linux = tuple(machine for machine in inputs.machines if machine in MACHINES)
     path = path_of(output, folder)
     mine = tuple(one for one in inputs.pythons if one == f"{sys.version_info[0]}.{sys.version_info[1]}")
     last = (linux[:1], mine or inputs.pythons)
     for machines, pythons in dict.fromkeys(((linux, inputs.pythons), (linux[:1], inputs.pythons), last)):
-        requirements = (*inputs.requirements, *more)
-        larger = replace(inputs, requirements=requirements, machines=machines, pythons=pythons)
+        requirements = (*inputs.requirements, *more.values())
+        constraints = (*inputs.constraints, *_triton_of(lock, pythons, machines))
+        larger = replace(inputs, requirements=requirements, constraints=constraints, machines=machines, pythons=pythons)
         try:
             answer = resolve(larger, sources, keep=lock)
             before = load(path) if path.exists() else None
-            return write_answer(output, answer, larger, folder=folder, sources=sources, before=before)
+            return write_answer(output, answer, larger, folder=folder, sources=sources, before=before, extras=more)
         except Trouble as trouble:
             if trouble.exit_code != 3 or (machines, pythons) == last:
                 raise

@@ -56,7 +56,9 @@ def fetch(
     hashed again. At the end the wheels' own metadata must be closed. ``progress`` gets a line per file. Raises
     `Trouble`.
     """
-    pins = stack.select(found, interpreter)
+    pins = stack.select(found, interpreter, found.lock.extras or ())
+    if isinstance(pins, Unavailable):  # another locker's extras may exclude each other
+        pins = stack.select(found, interpreter)
     if isinstance(pins, Unavailable):
         raise Trouble(pins.reason, file=found.path, remedy="Choose another stack, or another Python.", exit_code=3)
     wheels = folder / "wheels"

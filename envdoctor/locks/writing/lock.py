@@ -17,7 +17,7 @@ from envdoctor.locks import stack
 from envdoctor.locks.lint import lint
 from envdoctor.locks.stack import Stack
 from envdoctor.locks.writing import trim
-from envdoctor.locks.writing.closure import connect, requires_in
+from envdoctor.locks.writing.closure import connect, optional, requires_in
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.remote import Remote, each
 from envdoctor.locks.writing.resolver import resolve
@@ -61,9 +61,11 @@ def write_answer(
     sources: Sources,
     before: Stack | None = None,
     force: bool = True,
+    extras: Mapping[str, str] | None = None,
 ) -> Written:
     """Write the stack from a pylock dict that still has addresses: a resolver's, or another tool's lock.
 
+    ``extras`` are requirements by name, of those in ``inputs``: what they alone bring is locked as extras (PEP 751).
     Without ``force`` an environment that contradicts itself is not locked as it was found.
     """
     path = path_of(name, folder)
@@ -81,6 +83,9 @@ def write_answer(
             remedy="Mend that first (envdoctor check), or lock it as it is: --force",
             exit_code=1,
         )
+    if extras:
+        always = [line for line in inputs.requirements if line not in extras.values()]
+        packages = optional(packages, always, extras, inputs.served)
     comment = (
         f"Written by: envdoctor lock {name}\n"
         "Wheels by name, size and sha256; where they come from is the installer's business."

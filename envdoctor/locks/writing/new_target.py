@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from envdoctor.locks.writing.lock import path_of
 from envdoctor.values.document import make_folder
 
 
-def write_target(name: str, *, folder: Path, like: Target, origin: str) -> Path:
-    """Write ``folder/targets/<name>.toml`` for the stack ``name``: the GPU of ``like``, its flags, no baselines.
+def write_target(name: str, *, folder: Path, like: Target, origin: str, extras: Collection[str] = ()) -> Path:
+    """Write ``folder/targets/<name>.toml`` for the stack ``name``: the GPU of ``like``, its flags, no baselines;
+    ``extras`` of the stack belong to it.
 
     ``origin`` says in a word or two what the stack was made from. A target that is there already is kept as it is,
     since it may hold baselines. Raises `Trouble` for a name that cannot be a stack's.
@@ -30,19 +31,19 @@ def write_target(name: str, *, folder: Path, like: Target, origin: str) -> Path:
     make_folder(path.parent)
     with tempfile.TemporaryDirectory(prefix=".target-", dir=path.parent) as draft:
         text = Path(draft) / path.name
-        text.write_text(text_of(name, like=like, origin=origin), "utf-8")
+        text.write_text(text_of(name, like=like, origin=origin, extras=extras), "utf-8")
         targets.load(text)
         os.replace(text, path)
     return path
 
 
-def text_of(name: str, *, like: Target, origin: str) -> str:
-    """The text of the target file; what `target.load` makes of it equals ``like`` but for name and stack."""
+def text_of(name: str, *, like: Target, origin: str, extras: Collection[str] = ()) -> str:
+    """The text of the target file; what `target.load` makes of it equals ``like`` but for name, stack and extras."""
     gpu: dict[str, Any] = {"names": list(like.gpu_names)} if like.gpu_names else {}
     if like.capability is not None:
         gpu["capability"] = like.capability
     tables: dict[str, Any] = {"schema": SCHEMA, "title": like.title}
-    tables |= {"stacks": [name]}
+    tables |= {"stacks": [name]} | ({"extras": list(extras)} if extras else {})
     tables |= {"gpu": gpu} if gpu else {}
     tables |= {"flags": {key: _value(value) for key, value in like.flags.items()}}
     tables |= {"env": dict(like.variables), "conditions": dict(like.conditions), "sources": dict(like.sources)}

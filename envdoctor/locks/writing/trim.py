@@ -39,6 +39,7 @@ class Resolved:
     wheels: tuple[Wheel, ...]
     requires: tuple[str, ...] = ()  # Requires-Dist of its METADATA
     dependencies: tuple[str, ...] = ()  # names in the same lock
+    extras: tuple[str, ...] = ()  # those that ask for it; () where it is locked for everybody
 
 
 def read(answer: Mapping[str, Any], served: Sequence[Interpreter]) -> list[Resolved]:
@@ -139,6 +140,7 @@ def document(packages: Sequence[Resolved], served: Sequence[Interpreter]) -> dic
         "lock-version": "1.0",
         "environments": environments(served),
         "requires-python": requires_python(served),
+        **({"extras": extras} if (extras := sorted({extra for one in packages for extra in one.extras})) else {}),
         "created-by": "envdoctor",
         "packages": [_entry(one, whole, versions) for one in packages if one.places & whole],
     }
@@ -148,8 +150,12 @@ def _entry(
     package: Resolved, whole: frozenset[tuple[str, str]], versions: Mapping[str, list[Resolved]]
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": package.name, "version": package.version}
-    if package.places & whole != whole:
-        entry["marker"] = marker(package.places & whole, whole)
+    where = marker(package.places & whole, whole) if package.places & whole != whole else ""
+    asked = " or ".join(f"'{extra}' in extras" for extra in package.extras)
+    if where and asked:
+        entry["marker"] = f"({where}) and ({asked})"
+    elif where or asked:
+        entry["marker"] = where or asked
     if package.dependencies:
         entry["dependencies"] = [
             reference

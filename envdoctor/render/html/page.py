@@ -72,7 +72,8 @@ def heading(check: Mapping[str, Any], made: str) -> Iterator[str]:
     """The outcome, the environment, and what it was held against."""
     colour, headline = HEADLINES[check["outcome"]]
     environment, target = check["environment"], check["target"]
-    about = [environment.get("path"), f"Python {environment.get('python')}"]
+    python = environment.get("python")
+    about = [environment.get("path"), f"Python {python}" if python else "Python not known"]
     about.append(f"torch {environment['torch']}" if environment.get("torch") else "torch not available")
     about += list(environment.get("gpus") or ())
     yield f'<p class="soft">envdoctor {__version__}{" · " + _t(made) if made else ""}</p>'

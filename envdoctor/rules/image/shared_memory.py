@@ -1,7 +1,7 @@
 import re
 
 from envdoctor.rules.image._reading import at, started
-from envdoctor.rules.image._started import for_gpus
+from envdoctor.rules.image._started import for_gpus, gpu_image
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
 
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
@@ -20,12 +20,13 @@ def shared_memory(facts: Facts) -> Findings:
     """
     told: set[tuple[str, int]] = set()
     for file, service in started(facts):
-        if not for_gpus(service):
+        if not (for_gpus(service) or gpu_image(service)):
             continue
         wide = service.ipc is not None and service.ipc.text in ("host", "shareable")
         size = _bytes(service.shm.text) if service.shm is not None else None
         compose = file.kind == "compose"
-        line = service.line if compose or service.gpu is None else service.gpu.line
+        said = None if compose else service.gpu or service.image
+        line = service.line if said is None else said.line
         if service.shm is not None:
             line = service.shm.line
         if (file.path, line) in told:

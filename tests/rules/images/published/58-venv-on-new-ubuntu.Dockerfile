@@ -1,0 +1,7 @@
+FROM nvidia/cuda:12.8.1-runtime-ubuntu24.04
+RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-venv && \
+    rm -rf /var/lib/apt/lists/* && python3 -m venv /opt/venv
+ENV PATH="/opt/venv/bin:$PATH"
+RUN pip install --no-cache-dir torch==2.8.0 transformers==4.55.0
+COPY train.py /app/
+CMD ["python", "/app/train.py"]
