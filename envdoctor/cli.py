@@ -130,19 +130,19 @@ def run(argv: Sequence[str] | None = None) -> int:
             result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
     except SystemExit as stop:  # told to by a signal: everything on the way has been cleared and ended
-        return _stopped(
+        return _report_stop(
             "told to stop; nothing was left half done", stop.code if isinstance(stop.code, int) else 2, words
         )
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
-        return _misused(error, words)
+        return _report_usage(error, words)
     except (KeyboardInterrupt, click.Abort):
         # An object that Ctrl-C met half made (a ZipFile, say) would complain when it is freed.
         sys.unraisablehook = lambda _: None
-        return _stopped("interrupted; nothing was left half done", 130, words)
+        return _report_stop("interrupted; nothing was left half done", 130, words)
     except Trouble as trouble:
-        return _troubled(trouble, words)
+        return _report_trouble(trouble, words)
     except BrokenPipeError:
         # The reader of our output went away (| head): not an error, but Python would complain while closing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -173,17 +173,17 @@ def _refused(error: OSError, words: Sequence[str]) -> int:
         return _bug(error, words)
     if error.filename is None:
         problem, where, remedy = _SCARCE[error.errno]
-        return _troubled(Trouble(problem, where=where, remedy=remedy, exit_code=3 if not where else 2), words)
+        return _report_trouble(Trouble(problem, where=where, remedy=remedy, exit_code=3 if not where else 2), words)
     problem = f"cannot be used: {error.strerror}"
     remedy = "Check that it exists, and that this user may reach it."
-    return _troubled(Trouble(problem, file=_path(error.filename), remedy=remedy, exit_code=3), words)
+    return _report_trouble(Trouble(problem, file=_path(error.filename), remedy=remedy, exit_code=3), words)
 
 
 def _path(given: object) -> str:
     return os.fsdecode(given) if isinstance(given, (str, bytes)) else f"descriptor {given}"
 
 
-def _misused(error: click.ClickException, words: Sequence[str]) -> int:
+def _report_usage(error: click.ClickException, words: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     extra = "unexpected extra argument (" in error.message and context is not None
     if extra and context is not None and any(option.name == "env" for option in context.command.params):
@@ -200,14 +200,14 @@ def _misused(error: click.ClickException, words: Sequence[str]) -> int:
     return code
 
 
-def _troubled(trouble: Trouble, words: Sequence[str]) -> int:
+def _report_trouble(trouble: Trouble, words: Sequence[str]) -> int:
     show(trouble)
     kind, code = ("unknown" if trouble.exit_code == 3 else "input"), trouble.exit_code
     _told_as_json(words, kind, trouble.problem, code, file=trouble.file, where=trouble.where, remedy=trouble.remedy)
     return code
 
 
-def _stopped(what: str, code: int, words: Sequence[str]) -> int:
+def _report_stop(what: str, code: int, words: Sequence[str]) -> int:
     click.echo(f"envdoctor: {what}", err=True)
     _told_as_json(words, "interrupted", what, code)
     return code

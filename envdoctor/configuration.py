@@ -58,11 +58,11 @@ def _mentions_us(project: Path) -> bool:
 def _parse(path: Path) -> dict[str, Any]:
     from envdoctor.values.document import read_text  # with it comes the TOML parser, while nothing else has started yet
 
-    return _parsed(read_text(path), path)
+    return _parse_text(read_text(path), path)
 
 
 @functools.lru_cache(maxsize=1)
-def _parsed(text: str, path: Path) -> dict[str, Any]:
+def _parse_text(text: str, path: Path) -> dict[str, Any]:
     """Asked for twice in a check: once for the options, once for targets of one's own."""
     from envdoctor.values.document import parse_toml
 

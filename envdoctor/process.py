@@ -139,7 +139,7 @@ class Child:
             while selector.get_map():
                 remaining = self._deadline - time.monotonic()
                 if remaining <= 0:
-                    if not _ended(popen):
+                    if not _has_ended(popen):
                         return bytes(kept[popen.stdout]), bytes(kept[popen.stderr]), True
                     # It ended, perhaps in time and only waited for late: what it left in its pipes is still taken.
                     exited_at = exited_at or time.monotonic()
@@ -159,7 +159,7 @@ class Child:
                         for line in lines:
                             on_line(line.decode(errors="replace"))
                 # A grandchild may hold the pipes open after the child itself has ended; its output is not waited for.
-                if not ready and _ended(popen):
+                if not ready and _has_ended(popen):
                     exited_at = exited_at or time.monotonic()
                     if time.monotonic() - exited_at > REAP_SECONDS:
                         break
@@ -172,7 +172,7 @@ class Child:
         that is known by the child's number, which is nobody else's until the child has been waited for."""
         give_up = time.monotonic() + max(self._deadline - time.monotonic(), REAP_SECONDS)
         pause = 0.0005
-        while not _ended(popen):
+        while not _has_ended(popen):
             if time.monotonic() > give_up:
                 return None
             time.sleep(pause)
@@ -197,7 +197,7 @@ class Child:
         )
 
 
-def _ended(popen: subprocess.Popen[bytes]) -> bool:
+def _has_ended(popen: subprocess.Popen[bytes]) -> bool:
     """Whether a child has ended. It is not waited for yet, so that its number stays its own."""
     if popen.returncode is not None or not hasattr(os, "waitid"):  # macOS
         return popen.poll() is not None

@@ -38,7 +38,7 @@ from trainer.report import Choice, RunReport
 from trainer.settings import Settings, as_file
 from trainer.state import Run
 from trainer.validation import best
-from trainer.validation.evaluation import Evaluation, told
+from trainer.validation.evaluation import Evaluation, sentence
 
 
 def execute(
@@ -271,7 +271,7 @@ def _take_best(run: Run, evaluation: Evaluation, report: RunReport) -> None:
         return
     report.validation = {
         "best_step": lowest["step"], "best_loss": lowest.get("eval_loss"), "best_scores": lowest.get("scores", {}),
-        "told": told(lowest), "evaluations": evaluation.rows,
+        "told": sentence(lowest), "evaluations": evaluation.rows,
     }  # fmt: skip
     if run.settings.keep_best and not run.interrupted and lowest["step"] != run.position.step:
         best.restore(run, Path(run.settings.output) / "best")

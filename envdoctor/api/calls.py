@@ -174,14 +174,14 @@ def fit(
         Trouble: there is no such model, target or file, or (exit code 3) nothing can be known of the model.
     """
     from envdoctor.models.memory import Job
-    from envdoctor.models.question import answered, rank_of
+    from envdoctor.models.question import answer, rank_of
     from envdoctor.render.fit import document as as_document
 
     job = Job(
         task=task, tokens=tokens, rank=rank_of(task, lora_rank), accumulate=accumulate, trained=trained,
         documents=document, moments=moments,
     )  # fmt: skip
-    found = answered(
+    found = answer(
         os.fspath(model), job, target=target, precision=precision, steps=steps, price=price, price_list=prices
     )
     return value(Fitting, as_document(found))

@@ -61,7 +61,7 @@ def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: 
     installed = scan(layout.libraries)
     names = {pin.name for pin in change.install}
     if change.strict:
-        names |= _unlisted(installed, change)
+        names |= _names_not_listed(installed, change)
     replaced = files_of(names, installed, layout.libraries, layout.prefix)
     done = clone(
         task.where.real,
@@ -155,7 +155,7 @@ def _write_hook(task: Task, inside: Layout) -> None:
             task.log.line("the startup hook could not be compiled; it will be at the first start")
 
 
-def _unlisted(installed: Sequence[Installed], change: Change) -> set[str]:
+def _names_not_listed(installed: Sequence[Installed], change: Change) -> set[str]:
     asked = {pin.name for pin in change.wanted} | _INSTALLERS
     unasked = {one.name for one in installed} - asked
     if os.path.realpath(sys.prefix) == os.path.realpath(change.environment):

@@ -121,7 +121,7 @@ def _take(descriptor: int, path: Path) -> None:
                     remedy="Keep the environment on a file system that supports flock.",
                     exit_code=3,
                 ) from error
-        holding = _holding(descriptor)
+        holding = _holders(descriptor)
         if (process := _taker(descriptor, holding)) is not None:
             raise Trouble(
                 f"another envdoctor (process {process}) is changing this environment",
@@ -180,7 +180,7 @@ def _alive(process: int, started: str) -> bool:
     return True
 
 
-def _holding(descriptor: int) -> dict[int, int]:
+def _holders(descriptor: int) -> dict[int, int]:
     """The processes that have the lock on this open file's inode, each with the process that took it, if it is known.
 
     ``/proc/PID/fdinfo/FD`` lists the locks held through a descriptor (proc_pid_fdinfo(5)), and who took each; another

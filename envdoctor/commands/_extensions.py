@@ -12,12 +12,12 @@ from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Packages
 from envdoctor.knowledge.interpreter import interpreter_of
 from envdoctor.knowledge.with_extensions import Extension
-from envdoctor.locks.writing.extensions import fitting
+from envdoctor.locks.writing.extensions import find_wheels
 from envdoctor.rules.checkup import Checkup
 from envdoctor.sources import sources
 
 
-def extending(wanted: tuple[Extension, ...]) -> Callable[[Environment, Checkup], Checkup] | None:
+def plan_with(wanted: tuple[Extension, ...]) -> Callable[[Environment, Checkup], Checkup] | None:
     """What adds these to a checkup's plan; None for none."""
     return (lambda environment, checkup: with_extensions(environment, checkup, wanted)) if wanted else None
 
@@ -43,5 +43,5 @@ def with_extensions(environment: Environment, checkup: Checkup, wanted: tuple[Ex
     elif choice is not None:
         held |= {pin.name: pin.version for pin in choice.pins}
     found = sources.read(environment.path, variables=os.environ, folder=Path.cwd())
-    pins = fitting(wanted, held, interpreter, found)
+    pins = find_wheels(wanted, held, interpreter, found)
     return replace(checkup, plan=plan.adding(pins, installed))

@@ -26,9 +26,9 @@ def command(name: str, format_: str) -> None:
       envdoctor explain precision/float32-matmul
       envdoctor explain precision
     """
-    found = _named(name, load_rules())
+    found = _find_rules(name, load_rules())
     if format_ == "json":
-        print_json({"schema": 1, "rules": [described(rule) for rule in found]})
+        print_json({"schema": 1, "rules": [as_document(rule) for rule in found]})
     elif len(found) == 1:
         _show(found[0])
     else:
@@ -36,11 +36,11 @@ def command(name: str, format_: str) -> None:
             say(stdout(), f"{rule.name}  ({rule.severity.word})  {rule.title}", hang=4)
 
 
-def described(rule: Rule) -> dict[str, str]:
+def as_document(rule: Rule) -> dict[str, str]:
     return {"rule": rule.name, "severity": rule.severity.word, "title": rule.title, **rule.sections}
 
 
-def _named(name: str, rules: Sequence[Rule]) -> list[Rule]:
+def _find_rules(name: str, rules: Sequence[Rule]) -> list[Rule]:
     """The rule of this name, with or without its family, or all rules of a family. Raises `Trouble` for neither."""
     found = [r for r in rules if r.name == name] or [r for r in rules if r.name.endswith(f"/{name}")][:1]
     if found := found or [r for r in rules if r.family == name.rstrip("/")]:

@@ -57,7 +57,7 @@ def command(**given: Any) -> int:
     cannot be known: a family whose layers are not known, or no way to the Hub.
     """
     from envdoctor.models.memory import Job
-    from envdoctor.models.question import answered, rank_of
+    from envdoctor.models.question import answer, rank_of
     from envdoctor.render import fit as shown
 
     job = Job(
@@ -69,7 +69,7 @@ def command(**given: Any) -> int:
         documents=given["document"],
         moments=given["moments"],
     )
-    found = answered(
+    found = answer(
         given["model"],
         job,
         target=given["target_name"],

@@ -15,11 +15,11 @@ from envdoctor.change.values import Applied
 from envdoctor.commands import _options
 from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._extensions import extending
+from envdoctor.commands._extensions import plan_with
 from envdoctor.commands._output import count_noun, paste, print_json, quoted, say, stderr
 from envdoctor.commands.check import exit_code
 from envdoctor.doctor import Repaired
-from envdoctor.knowledge.with_extensions import named
+from envdoctor.knowledge.with_extensions import find_extensions
 from envdoctor.render.change import document
 from envdoctor.rules.checkup import CheckOptions, Checkup
 from envdoctor.rules.plan import unlike
@@ -80,12 +80,12 @@ def command(
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
-    wanted = named(extensions)
+    wanted = find_extensions(extensions)
     extras = tuple(one.name for one in wanted)
     options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
     how = ChangeOptions(installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=wanted)
     with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
-        extend = extending(how.extensions)
+        extend = plan_with(how.extensions)
         repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python, extend=extend)
     show_repaired(repaired)
     if not dry_run:

@@ -51,7 +51,7 @@ def command(env: Path | None, target_name: str, stack: str | None, yes: bool, fo
     environment = environment_of(env)
     case = _case(environment, CheckOptions(target=target_name, stack=stack))
     script = next((name for name in SCRIPTS if (folder / name).is_file()), None)
-    text = described(_from(folder, environment.path), case, named=target_name != "auto", stack=stack, script=script)
+    text = file_text(_from(folder, environment.path), case, named=target_name != "auto", stack=stack, script=script)
     file = folder / FILE
     if not yes:
         _agree(file, text)
@@ -70,7 +70,7 @@ def _case(environment: Environment, options: CheckOptions) -> Case:
     return base_for(environment, lambda place: doctor.target_for(place, options), None)[1]
 
 
-def described(env: str, case: Case, *, named: bool, stack: str | None, script: str | None) -> str:
+def file_text(env: str, case: Case, *, named: bool, stack: str | None, script: str | None) -> str:
     """The file's text, with what was found and why. ``named``: somebody asked for this target by its name.
 
     A target that was found by its GPU is written down; where there was no GPU, ``auto`` stays, so that the same file
@@ -82,13 +82,13 @@ def described(env: str, case: Case, *, named: bool, stack: str | None, script: s
     lines = [
         "# Defaults of envdoctor in this folder; the command line goes before them.",
         "",
-        f"env = {_quoted(env)}",
+        f"env = {_quote(env)}",
         "",
         *_comment(f"The GPU to train on (envdoctor targets). Here: {_line(case.target_reason)}"),
-        f"target = {_quoted(target.name if gpu else 'auto')}",
+        f"target = {_quote(target.name if gpu else 'auto')}",
         "",
         *_comment(f"The lock that it is held against. Here {_line(taken)}"),
-        f"{'' if stack else '# '}stack = {_quoted(stack or (choice.stack if choice is not None else 'cpu'))}",
+        f"{'' if stack else '# '}stack = {_quote(stack or (choice.stack if choice is not None else 'cpu'))}",
         "",
         "# Exit code 1 from this severity on (error, warning, note, never), and what is",
         "# not looked at.",
@@ -96,7 +96,7 @@ def described(env: str, case: Case, *, named: bool, stack: str | None, script: s
         '# ignore = ["host", "gpu/throttled"]',
         "",
         "# Read these training scripts too, and know what an hour costs.",
-        f"# script = [{_quoted(script or 'train.py')}]",
+        f"# script = [{_quote(script or 'train.py')}]",
         '# price = "2.49/h"',
         "",
         "# Locks that are shared: envdoctor lock NAME --share prints their addresses.",
@@ -109,7 +109,7 @@ def _comment(text: str) -> list[str]:
     return textwrap.wrap(text, 80, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)  # JSON's way to write a text is one of TOML's
 
 

@@ -18,7 +18,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Facts, Interpreter, Packages, Unavailable
-from envdoctor.knowledge.with_extensions import Extension, named
+from envdoctor.knowledge.with_extensions import Extension, find_extensions
 from envdoctor.locks import library, own, target
 from envdoctor.locks.choice import choose_target
 from envdoctor.locks.key import of_target
@@ -91,7 +91,7 @@ def command(
     if share:
         return _share(name, folder, format_)
     if extensions:
-        return _extend(name, named(extensions), own_name, folder or Path(own.FOLDER), like, format_=format_)
+        return _extend(name, find_extensions(extensions), own_name, folder or Path(own.FOLDER), like, format_=format_)
     folder = folder or bundle.lockfiles()
     if name is None:
         raise Trouble("which stack?", where="NAME", remedy=f"One of: {', '.join(_stacks(folder))}")

@@ -108,7 +108,7 @@ def command(
     elif format_ == "json":
         print_json(_document(told))
     for name, path in outputs:
-        write(path, _written(name, told, fail_on=fail_on, verbose=verbose))
+        write(path, _format(name, told, fail_on=fail_on, verbose=verbose))
     if told.verdict is None:
         return 3 if told.checkup.diagnosis.blind else 1
     gate = exit_code_of_speed(told.verdict)
@@ -136,7 +136,7 @@ def _show_speed(told: Preflight, console: Console, *, verbose: bool) -> None:
         render_gain(told.gain, console)
 
 
-def _written(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
+def _format(name: str, told: Preflight, *, fail_on: str, verbose: bool) -> str:
     """The answer in a format: all of it as JSON and text; what others read (SARIF, JUnit ...) holds the findings."""
     if name == "json":
         return as_json(_document(told))

@@ -6,7 +6,7 @@ import click
 
 from envdoctor.commands import _options
 from envdoctor.commands._output import print_json, stdout
-from envdoctor.commands.explain import described
+from envdoctor.commands.explain import as_document
 from envdoctor.rules.catalog import load_rules
 
 
@@ -22,7 +22,7 @@ def command(format_: str) -> None:
     """
     rules = load_rules()
     if format_ == "json":
-        print_json({"schema": 1, "rules": [described(rule) for rule in rules]})
+        print_json({"schema": 1, "rules": [as_document(rule) for rule in rules]})
     elif format_ == "markdown":
         click.echo("| rule | severity | what it says |\n|---|---|---|")
         for rule in rules:

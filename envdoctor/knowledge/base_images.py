@@ -53,10 +53,10 @@ def base(reference: str) -> Base | None:
     name, _, digest = reference.partition("@")
     if _VARIABLE.search(name) or (digest and ":" not in name.rpartition("/")[2]):
         return None
-    return replace(_named(name), fixed=bool(digest))
+    return replace(_base_of(name), fixed=bool(digest))
 
 
-def _named(name: str) -> Base:
+def _base_of(name: str) -> Base:
     head, slash, last = name.rpartition("/")
     last, _, tag = last.partition(":")
     image = f"{head}{slash}{last}".removeprefix("docker.io/").removeprefix("library/")

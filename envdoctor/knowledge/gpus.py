@@ -80,7 +80,7 @@ class Model:
 
 
 @frozen
-class Family:
+class ChipFamily:
     """Models of one chip of which only the capability is kept."""
 
     chip: str
@@ -180,7 +180,7 @@ class Models:
             if block.kind == "gpu":
                 self._read[key] = self._table.parse(block, Model)
             else:
-                family = self._table.parse(block, Family)
+                family = self._table.parse(block, ChipFamily)
                 self._read[key] = Model(
                     name=spelled or f"{family.generation} GPU ({family.chip})",
                     capability=family.capability,

@@ -29,7 +29,7 @@ class Obstacle:
 
 
 @frozen
-class Fit:
+class StackFit:
     """``ok``: nothing speaks against it. ``unchecked`` names what was not known, so that "ok" is no clean bill."""
 
     ok: bool
@@ -62,7 +62,7 @@ class Machine:
         return last.rpartition("_")[2]
 
 
-def fits(build: Build, machine: Machine) -> Fit:
+def fits(build: Build, machine: Machine) -> StackFit:
     """Judge one build. A CPU build (``cuda`` "") needs neither driver nor kernels."""
     obstacles: list[Obstacle] = []
     unchecked: list[str] = []
@@ -73,7 +73,7 @@ def fits(build: Build, machine: Machine) -> Fit:
             obstacles.append(Obstacle(what="platform", message="there are no CUDA builds of torch for macOS"))
     obstacles += _python(build, machine, unchecked)
     obstacles += _libc(build, machine, unchecked)
-    return Fit(ok=not obstacles, obstacles=tuple(obstacles), unchecked=tuple(unchecked))
+    return StackFit(ok=not obstacles, obstacles=tuple(obstacles), unchecked=tuple(unchecked))
 
 
 def _driver(build: Build, machine: Machine, unchecked: list[str]) -> Iterable[Obstacle]:
@@ -177,7 +177,7 @@ def best_build(machine: Machine, *, torch: str | None = None) -> Best:
     Within a release the newest stable CUDA line comes first, experimental lines last.
     """
     wanted = numbers(torch)[:2]
-    rejected: list[tuple[Build, Fit]] = []
+    rejected: list[tuple[Build, StackFit]] = []
     for build in published_builds(machine=machine.machine, windows=machine.windows):
         if wanted and numbers(build.torch) != wanted:
             continue
@@ -189,7 +189,7 @@ def best_build(machine: Machine, *, torch: str | None = None) -> Best:
     return Best(build=None, reason=_why_none(machine, rejected))
 
 
-def _why_none(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
+def _why_none(machine: Machine, rejected: Sequence[tuple[Build, StackFit]]) -> str:
     """The obstacle that no build escapes, else the two that between them leave nothing."""
     if not rejected:
         return f"there are no CUDA builds of torch for {machine.platform}"
@@ -205,12 +205,12 @@ def _why_none(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
     return f"no published build serves {devices} here; the nearest, torch {fewest[0].name}, fails: {parts}"
 
 
-def _no_code(machine: Machine, rejected: Sequence[tuple[Build, Fit]]) -> str:
+def _no_code(machine: Machine, rejected: Sequence[tuple[Build, StackFit]]) -> str:
     for device in dict.fromkeys(machine.capabilities):
         if not any(_has_code(build, machine, device) for build, _ in rejected):
             return f"no published build has code for {compiler_name(device)}"
     return f"no published build serves {' and '.join(dict.fromkeys(machine.capabilities))} together"
 
 
-def _first(fit: Fit, what: What) -> Obstacle:
+def _first(fit: StackFit, what: What) -> Obstacle:
     return next(obstacle for obstacle in fit.obstacles if obstacle.what == what)

@@ -45,7 +45,7 @@ class Extension:
 _ROWS = Rows(bundled_table("extensions"), "extension", Extension)
 
 
-def named(words: Iterable[str]) -> tuple[Extension, ...]:
+def find_extensions(words: Iterable[str]) -> tuple[Extension, ...]:
     """The extensions of these words, each once; commas separate names too. Raises `Trouble` for an unknown name."""
     known = {name: name for name in _ROWS.names()}
     spelled = known | {word.replace("_", "-"): name for word, name in MODULES.items() if name in known}

@@ -53,7 +53,7 @@ class Stack:
 
 def load(path: Path) -> Stack:
     """Read and validate ``pylock.<name>.toml``. Raises `Trouble` with the exact place of the first mistake."""
-    return _validated(path, read_toml(path))
+    return _validate(path, read_toml(path))
 
 
 def load_for(path: Path, interpreter: Interpreter) -> Stack:
@@ -63,7 +63,7 @@ def load_for(path: Path, interpreter: Interpreter) -> Stack:
     """
     try:
         data = _of_use(read_text(path), path, interpreter)
-        return _validated(path, read_toml(path) if data is None else data)
+        return _validate(path, read_toml(path) if data is None else data)
     except (Trouble, LookupError, ValueError):
         return load(path)  # which names the right line
 
@@ -119,7 +119,7 @@ def _may_run(wheel: str, python: str, machine: str) -> bool:
     )
 
 
-def _validated(path: Path, data: dict[str, Any]) -> Stack:
+def _validate(path: Path, data: dict[str, Any]) -> Stack:
     match = re.fullmatch(r"pylock\.([^.]+)\.toml", path.name)
     if not match:
         raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")

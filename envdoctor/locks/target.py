@@ -111,7 +111,7 @@ def no_target(name: str = "none", title: str = "no target") -> Target:
 def load(path: Path) -> Target:
     """Read a target file. Raises `Trouble` with the line of the first mistake."""
     data = read_toml(path)
-    reader = _Reader(path)
+    reader = _TargetReader(path)
     if data.get("schema") != SCHEMA:
         raise reader.trouble("schema", f"expected schema = {SCHEMA}, found {data.get('schema')!r}")
     known = {"schema", "title", "gpu", "stacks", "extras", "flags", "env", "sources", "conditions", "baseline"}
@@ -140,7 +140,7 @@ def load(path: Path) -> Target:
     )
 
 
-class _Reader:
+class _TargetReader:
     """Typed access that knows the file, so that every complaint names the line."""
 
     def __init__(self, path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import Trouble
-from envdoctor.models.families import FAMILIES, Family, Said
+from envdoctor.models.families import FAMILIES, ModelFamily, Said
 from envdoctor.values.frozen import frozen
 
 LARGEST = 10**9  # of any size in a config: more is a mistake, and products of such stay exact
@@ -112,13 +112,13 @@ def of_config(values: Mapping[str, Any], path: Path) -> Architecture:
             where="model_type",
             remedy=f"{hint}Known: {', '.join(sorted(FAMILIES))}.",
         )
-    return _Reader(values, path, family).architecture(name)
+    return _ConfigReader(values, path, family).architecture(name)
 
 
-class _Reader:
+class _ConfigReader:
     """Fields of one config, each checked, with the family's own names for them."""
 
-    def __init__(self, values: Mapping[str, Any], path: Path, family: Family) -> None:
+    def __init__(self, values: Mapping[str, Any], path: Path, family: ModelFamily) -> None:
         self._values, self._path, self._family = values, path, family
 
     def architecture(self, name: str) -> Architecture:

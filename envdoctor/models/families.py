@@ -15,7 +15,7 @@ Said = bool | str
 
 
 @frozen
-class Family:
+class ModelFamily:
     """What its layers are made of.
 
     ``norms``: of the residual stream, per layer; ``norm_weights``: vectors of one (RMSNorm 1, LayerNorm with bias 2);
@@ -49,43 +49,43 @@ _GPT2_NAMES = {
     "intermediate_size": "n_inner",
     "max_position_embeddings": "n_positions",
 }
-_BIASED = Family(gated=False, query_bias=True, output_bias=True, mlp_bias=True, norm_weights=2)
+_BIASED = ModelFamily(gated=False, query_bias=True, output_bias=True, mlp_bias=True, norm_weights=2)
 
-FAMILIES: Mapping[str, Family] = {
-    "llama": Family(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias"),
-    "mistral": Family(),
-    "ministral": Family(),
-    "smollm3": Family(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias", tied=True),
-    "granite": Family(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias"),
-    "qwen2": Family(query_bias=True),
-    "qwen3": Family(query_bias="attention_bias", output_bias="attention_bias", query_norm="head"),
-    "phi3": Family(),
-    "gemma": Family(query_bias="attention_bias", output_bias="attention_bias", tied=True),
-    "gemma2": Family(query_bias="attention_bias", output_bias="attention_bias", norms=4, tied=True),
-    "gemma3_text": Family(
+FAMILIES: Mapping[str, ModelFamily] = {
+    "llama": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias"),
+    "mistral": ModelFamily(),
+    "ministral": ModelFamily(),
+    "smollm3": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias", tied=True),
+    "granite": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", mlp_bias="mlp_bias"),
+    "qwen2": ModelFamily(query_bias=True),
+    "qwen3": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", query_norm="head"),
+    "phi3": ModelFamily(),
+    "gemma": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", tied=True),
+    "gemma2": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", norms=4, tied=True),
+    "gemma3_text": ModelFamily(
         query_bias="attention_bias", output_bias="attention_bias", norms=4, query_norm="head", tied=True
     ),
-    "olmo2": Family(query_bias="attention_bias", output_bias="attention_bias", query_norm="whole"),
-    "starcoder2": Family(
+    "olmo2": ModelFamily(query_bias="attention_bias", output_bias="attention_bias", query_norm="whole"),
+    "starcoder2": ModelFamily(
         gated=False, query_bias="use_bias", output_bias="use_bias", mlp_bias="use_bias", norm_weights=2, tied=True
     ),
     "gpt_neox": _BIASED,
-    "gpt2": Family(
+    "gpt2": ModelFamily(
         gated=False, query_bias=True, output_bias=True, mlp_bias=True, norm_weights=2, tied=True,
         learned_positions=True, names=_GPT2_NAMES,
     ),
-    "opt": Family(
+    "opt": ModelFamily(
         gated=False, query_bias=True, output_bias=True, mlp_bias=True, norm_weights=2, tied=True,
         learned_positions=True, position_offset=2, names={"intermediate_size": "ffn_dim"},
     ),
-    "phi": Family(
+    "phi": ModelFamily(
         gated=False, query_bias=True, output_bias=True, mlp_bias=True, norms=1, norm_weights=2, head_bias=True
     ),
-    "mixtral": Family(experts="num_local_experts"),
-    "olmoe": Family(experts="num_experts", query_norm="whole"),
-    "qwen2_moe": Family(
+    "mixtral": ModelFamily(experts="num_local_experts"),
+    "olmoe": ModelFamily(experts="num_experts", query_norm="whole"),
+    "qwen2_moe": ModelFamily(
         query_bias=True, experts="num_experts", expert_inner="moe_intermediate_size",
         shared_inner="shared_expert_intermediate_size", shared_gate=True,
     ),
-    "qwen3_moe": Family(query_norm="head", experts="num_experts", expert_inner="moe_intermediate_size"),
+    "qwen3_moe": ModelFamily(query_norm="head", experts="num_experts", expert_inner="moe_intermediate_size"),
 }  # fmt: skip

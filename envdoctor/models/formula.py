@@ -54,7 +54,7 @@ def formula() -> Formula:
 
 
 @functools.cache
-def kept() -> Mapping[str, Any]:
+def kept_bytes() -> Mapping[str, Any]:
     """Bytes that one layer of each family keeps per token, by device, precision and what is trained."""
     found: Mapping[str, Any] = read_json(bundle.peak_formula().with_name("kept.json"))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from envdoctor.models.architecture import Architecture, NotKnown
-from envdoctor.models.formula import Footprint, formula, kept
+from envdoctor.models.formula import Footprint, formula, kept_bytes
 from envdoctor.models.source import Source
 from envdoctor.values.frozen import frozen
 
@@ -95,7 +95,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
     adapters = shape.adapters(job.rank) if job.rank else 0
     trained = adapters if job.rank else parameters.total
     narrow = precision != "float32"
-    inside, outside, entry = _kept(shape, job, device, precision)
+    inside, outside, entry = _kept_bytes(shape, job, device, precision)
     # Of adapters it depends on the rank; they are few.
     narrow_moments = 0 if job.rank else parameters.matrices + parameters.head
     head = parameters.head or shape.head_weights
@@ -124,7 +124,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
     )
 
 
-def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
+def _kept_bytes(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
     """Bytes kept per token within all layers, around them, and as their inputs."""
     if shape.experts:
         # On a GPU the products of all experts at once take weights in bfloat16 only (torch's own check for tensors
@@ -133,7 +133,7 @@ def _kept(shape: Architecture, job: Job, device: Device, precision: str) -> tupl
             f"{shape.family} is a mixture of experts, which fit does not support: no step of one was counted",
             remedy="Models with one feed-forward network in each layer are supported.",
         )
-    table, key = kept(), f"{device} {precision}" + (" lora" if job.rank else "")
+    table, key = kept_bytes(), f"{device} {precision}" + (" lora" if job.rank else "")
     # Families whose layers keep the same to the byte: llama's code, with other biases or without.
     names = (shape.family, table["alike"].get(shape.family, ""))
     row = next((found for name in names if (found := table["families"].get(name, {}).get(key))), None)

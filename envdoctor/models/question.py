@@ -20,7 +20,7 @@ def rank_of(task: str, asked: int | None) -> int:
     return ADAPTERS.get(task, 0) if asked is None else asked
 
 
-def answered(
+def answer(
     model: str,
     job: Job,
     *,

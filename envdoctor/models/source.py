@@ -53,7 +53,7 @@ def read(name: str) -> Source:
             raise Trouble("is no config.json", file=path, remedy=EXAMPLE)
         return _of(name, path, None)
     if HUB_NAME.fullmatch(name) and not name.endswith(".json") and not os.path.isdir(path.parent):
-        return _of(name, _downloaded(name), None)
+        return _of(name, _download_config(name), None)
     raise Trouble("there is no such file or folder", file=name, remedy=EXAMPLE)
 
 
@@ -80,7 +80,7 @@ def _of(name: str, path: Path, found: Headers | None) -> Source:
         return Source(name=name, path=path, shape=None, headers=found, why=why)
 
 
-def _downloaded(name: str) -> Path:
+def _download_config(name: str) -> Path:
     """The config.json of a model on the Hub, through huggingface_hub's own cache and settings."""
     word = shell.word(name)
     by_hand = f"Download it yourself: hf download {word} config.json --local-dir model; then --model model"

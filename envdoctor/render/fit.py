@@ -41,7 +41,7 @@ def document(fit: Fit) -> dict[str, Any]:
             "family": shape.family if shape else None,
             "parameters": fit.source.parameters,
             "active_parameters": shape.parameters.active if shape else None,
-            "trained_parameters": trained(fit),
+            "trained_parameters": trained_parameters(fit),
             "in_files": headers.parameters if headers else None,
         },
         "job": {
@@ -62,7 +62,7 @@ def document(fit: Fit) -> dict[str, Any]:
     }
 
 
-def trained(fit: Fit) -> int | None:
+def trained_parameters(fit: Fit) -> int | None:
     """How many weights are trained; None where that is not known."""
     if not fit.job.rank:
         return fit.source.parameters
@@ -109,7 +109,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     model, job = document["model"], document["job"]
     count, held = model["parameters"], model["in_files"]
     of = f"{model['family']}, " if model["family"] else ""
-    yield _cut(f"{printable(model['name'])}: {of}{short(count)} parameters")
+    yield _truncate(f"{printable(model['name'])}: {of}{short(count)} parameters")
     rank, some = job["lora_rank"], model["trained_parameters"]
     share = "all of them trained" if not rank else f"LoRA of rank {rank}"
     if rank and some is not None:
@@ -122,7 +122,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     asked = next((place for place in document["places"] if place["target"] == document["target"]), None)
     if asked is not None:
         yield ""
-        yield from _asked(asked)
+        yield from _target_lines(asked)
         if others := [f"{other['options']} ({_gb(other['bytes'])} GB)" for other in document["alternatives"]]:
             yield ""
             yield from textwrap.wrap("What would fit: " + ", ".join(others), WIDTH)
@@ -131,14 +131,14 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _cheapest(document)
 
 
-def _asked(place: Mapping[str, Any]) -> Iterator[str]:
+def _target_lines(place: Mapping[str, Any]) -> Iterator[str]:
     room = "" if place["room"] is None else f", {_gb(place['room'])} GB to plan with"
     about = f"{place['target']} ({printable(place['title'])}{room})"
     if not place["rungs"]:
         yield from textwrap.wrap(f"{about}: {'not known' if place['fits'] is None else 'does not fit'}", WIDTH)
-        yield from _wrapped(place["why"] or "")
+        yield from _wrap(place["why"] or "")
         return
-    shown = _shown(place)
+    shown = _rung_to_show(place)
     how = f"fits, recomputing {RECOMPUTED[shown['recompute']]}" if shown["fits"] else "does not fit, even recomputed"
     yield from textwrap.wrap(f"{about}: {how}", WIDTH)
     yield ""
@@ -154,7 +154,7 @@ def _asked(place: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {RECOMPUTED[rung['recompute']]:<20}{_gb(rung['bytes']):>8}   {most:<20}"
 
 
-def _shown(place: Mapping[str, Any]) -> Mapping[str, Any]:
+def _rung_to_show(place: Mapping[str, Any]) -> Mapping[str, Any]:
     """The least recomputation that fits, else the most."""
     found: Mapping[str, Any] = next((rung for rung in place["rungs"] if rung["fits"]), place["rungs"][-1])
     return found
@@ -167,7 +167,7 @@ def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"{'s a step':>9}{'range':>14}" + (f"{'whole run':>14}" if whole else "") if timed else ""
     )
     for place in places:
-        shown = _shown(place) if place["rungs"] else None
+        shown = _rung_to_show(place) if place["rungs"] else None
         size = _gb(shown["bytes"]) if shown else "?"
         room = "?" if place["room"] is None else _gb(place["room"])
         word = {True: "", False: "does not fit", None: "not known"}[place["fits"]]
@@ -179,7 +179,7 @@ def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if place["cost"] is not None:
             yield f"{'':<26}{_price(place).money(place['cost'])}"
     for why in sorted({place["why"] for place in places if place["why"]}):
-        yield from _wrapped(why)
+        yield from _wrap(why)
 
 
 def _time(place: Mapping[str, Any]) -> str:
@@ -197,18 +197,18 @@ def _cheapest(document: Mapping[str, Any]) -> Iterator[str]:
     named = {place["target"]: place for place in document["places"]}
     for name in document["cheapest"]:
         yield ""
-        yield from _wrapped(f"Cheapest: {name}, {_price(named[name]).money(named[name]['cost'])}.")
+        yield from _wrap(f"Cheapest: {name}, {_price(named[name]).money(named[name]['cost'])}.")
     if len(document["cheapest"]) > 1:
-        yield from _wrapped("Prices in different currencies are not compared.")
+        yield from _wrap("Prices in different currencies are not compared.")
 
 
-def _wrapped(sentence: str) -> Iterator[str]:
+def _wrap(sentence: str) -> Iterator[str]:
     yield from textwrap.wrap(
         printable(sentence), WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=True
     )
 
 
-def _cut(line: str) -> str:
+def _truncate(line: str) -> str:
     return line if len(line) <= WIDTH else "..." + line[-(WIDTH - 3) :]
 
 

@@ -22,7 +22,7 @@ USUAL_POWER = 1.0 / 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class CalibrationRow:
     """A published speed as the model sees it; ``log_error``: of the expected seconds over the published ones."""
 
     published: PublishedSpeed
@@ -36,7 +36,7 @@ class Row:
         return math.log(expected.seconds / self.published.seconds)
 
 
-def row_of(one: PublishedSpeed) -> Row:
+def row_of(one: PublishedSpeed) -> CalibrationRow:
     """Raises ValueError for a GPU without figures."""
     chip = gpus.board(one.gpu)
     if chip is None:
@@ -57,15 +57,15 @@ def row_of(one: PublishedSpeed) -> Row:
         shards=min(one.gpus, 8),
     )
     work = replace(work, launches=work.launches * one.accumulate)  # every micro-batch launches its own kernels
-    return Row(published=one, generation=chip.generation, work=work, rates=rates)
+    return CalibrationRow(published=one, generation=chip.generation, work=work, rates=rates)
 
 
-def split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+def split(rows: Sequence[CalibrationRow]) -> tuple[list[CalibrationRow], list[CalibrationRow]]:
     """Calibrated on, and left out: every third row."""
     return [row for n, row in enumerate(rows) if n % 3 != 2], [row for n, row in enumerate(rows) if n % 3 == 2]
 
 
-def fitted(rows: Sequence[Row], start: Efficiency) -> Efficiency:
+def fit_generation(rows: Sequence[CalibrationRow], start: Efficiency) -> Efficiency:
     """Products and memory of one generation: the best of a grid that narrows; attention stays at ``start``'s."""
     best, width = start, 0.6
     for _ in range(7):
@@ -84,13 +84,13 @@ the exchange between their GPUs, would be put down to memory; with it the rows l
 """
 
 
-def calibrated(rows: Sequence[Row]) -> dict[str, Efficiency]:
+def calibrate(rows: Sequence[CalibrationRow]) -> dict[str, Efficiency]:
     """Of each generation that has at least three rows; the others keep what `modelled` says."""
     found = dict(EFFICIENCIES)
     for generation in sorted({row.generation for row in rows}):
         same = [row for row in rows if row.generation == generation]
         if len(same) >= 3:
-            found[generation] = fitted(same, EFFICIENCIES[generation])
+            found[generation] = fit_generation(same, EFFICIENCIES[generation])
     return found
 
 

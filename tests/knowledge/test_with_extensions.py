@@ -6,12 +6,12 @@ import pytest
 
 from envdoctor.errors import Trouble
 from envdoctor.knowledge.extensions import MODULES
-from envdoctor.knowledge.with_extensions import _ROWS, named
+from envdoctor.knowledge.with_extensions import _ROWS, find_extensions
 
 
 def test_names_are_taken_as_people_spell_them() -> None:
     words = ("flash_attn, Liger_Kernel", "torchao", "liger-kernel,")
-    assert [one.name for one in named(words)] == ["flash-attn", "liger-kernel", "torchao"]
+    assert [one.name for one in find_extensions(words)] == ["flash-attn", "liger-kernel", "torchao"]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_names_are_taken_as_people_spell_them() -> None:
 )
 def test_an_unknown_name_is_one_clear_error(word: str, near: str) -> None:
     with pytest.raises(Trouble) as caught:
-        named((f"liger-kernel,{word}",))
+        find_extensions((f"liger-kernel,{word}",))
     assert repr(word) in str(caught.value)
     assert near in caught.value.remedy
 
@@ -36,7 +36,7 @@ def test_an_unknown_name_is_one_clear_error(word: str, near: str) -> None:
     ],
 )
 def test_the_release_for_a_torch_is_the_tables(name: str, torch: str, requirement: str) -> None:
-    (one,) = named((name,))
+    (one,) = find_extensions((name,))
     assert one.requirement(torch) == requirement
 
 

@@ -13,7 +13,7 @@ import pytest
 from envdoctor.knowledge.work import work_of, workloads
 from envdoctor.models import memory, pace
 from envdoctor.models.architecture import NotKnown, of_config
-from envdoctor.models.formula import formula, kept
+from envdoctor.models.formula import formula, kept_bytes
 from envdoctor.models.memory import Job
 from trainer.data.workloads import WORKLOADS
 
@@ -146,7 +146,7 @@ def test_the_table_is_what_the_trainer_counts_on_a_model(tmp_path: Path, key: st
 
 
 def test_each_kind_of_each_family_was_counted() -> None:
-    table = kept()["families"]
+    table = kept_bytes()["families"]
     kinds = {f"{device} {form}{lora}" for device, form in (
         ("cpu", "float32"), ("cpu", "bfloat16"), ("cuda", "float32"), ("cuda", "bfloat16"), ("cuda", "float16"))
         for lora in ("", " lora")}  # fmt: skip
@@ -155,14 +155,14 @@ def test_each_kind_of_each_family_was_counted() -> None:
     assert all(row["off"] < 0.01 for rows in table.values() for row in rows.values())
 
 
-@pytest.mark.parametrize("family", sorted(kept()["alike"]))
+@pytest.mark.parametrize("family", sorted(kept_bytes()["alike"]))
 def test_families_that_are_called_alike_keep_the_same(family: str) -> None:
     pytest.importorskip("torch")
     from tests.cuda.kept import SHAPES, of_layer
 
     for precision, rank in (("float32", 0), ("bfloat16", 8)):
         counted = of_layer(family, SHAPES[0], "cpu", precision, rank)
-        assert counted == of_layer(kept()["alike"][family], SHAPES[0], "cpu", precision, rank)
+        assert counted == of_layer(kept_bytes()["alike"][family], SHAPES[0], "cpu", precision, rank)
 
 
 def test_a_kind_that_was_not_counted_is_not_guessed() -> None:

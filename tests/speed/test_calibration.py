@@ -11,7 +11,7 @@ from envdoctor.knowledge import gpus
 from envdoctor.knowledge.published import published_speeds
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.baselines.derive import derive
-from envdoctor.speed.calibration import Row, calibrated, rms, row_of, split
+from envdoctor.speed.calibration import CalibrationRow, calibrate, rms, row_of, split
 from envdoctor.speed.modelled import EFFICIENCIES
 
 ROWS = [row_of(one) for one in published_speeds()]
@@ -20,7 +20,7 @@ DERIVED, MODELLED = 0.13, 0.13
 """Log-rms that the model keeps: of rows it is calibrated on, and of rows that were left out."""
 
 
-def errors(rows: list[Row]) -> list[float]:
+def errors(rows: list[CalibrationRow]) -> list[float]:
     return [row.log_error(EFFICIENCIES[row.generation]) for row in rows]
 
 
@@ -45,7 +45,7 @@ def test_the_model_predicts_rows_that_were_left_out(capsys: pytest.CaptureFixtur
 
 
 def test_what_the_module_says_is_what_the_calibration_finds() -> None:
-    for generation, found in calibrated(split(ROWS)[0]).items():
+    for generation, found in calibrate(split(ROWS)[0]).items():
         told = EFFICIENCIES[generation]
         assert math.isclose(told.products, found.products, rel_tol=0.02), generation
         assert math.isclose(told.memory, found.memory, rel_tol=0.02), generation
@@ -62,7 +62,7 @@ def test_doubled_work_or_a_halved_efficiency_would_break_the_bound() -> None:
     assert rms(spoilt) > 2 * WORST_OUT
 
 
-def pairs() -> list[tuple[Row, Row]]:
+def pairs() -> list[tuple[CalibrationRow, CalibrationRow]]:
     """The same training on two chips, slower one first."""
     return [
         (one, other)
@@ -72,16 +72,16 @@ def pairs() -> list[tuple[Row, Row]]:
     ]
 
 
-def training(row: Row) -> tuple[object, ...]:
+def training(row: CalibrationRow) -> tuple[object, ...]:
     one = row.published
     return one.model, one.length, one.precision, one.recomputed, one.style
 
 
-def speed(row: Row) -> float:
+def speed(row: CalibrationRow) -> float:
     return row.published.speed
 
 
-def as_baseline(row: Row) -> Baseline:
+def as_baseline(row: CalibrationRow) -> Baseline:
     return Baseline(
         workload="published",
         stack="cu130",

@@ -77,17 +77,17 @@ def missing_tool(device: torch.device) -> str | None:
     if device.type == "cuda":
         if not util.find_spec("triton"):
             return "triton"
-        if not _found([os.environ.get("CC", ""), "gcc", "clang", "cc"]):
+        if not _finds_any([os.environ.get("CC", ""), "gcc", "clang", "cc"]):
             return "C compiler"
         return None if (Path(sysconfig.get_path("include")) / "Python.h").is_file() else "Python.h (python3-dev)"
-    return None if _found([os.environ.get("CXX", ""), "g++", "clang++", "c++"]) else "C++ compiler"
+    return None if _finds_any([os.environ.get("CXX", ""), "g++", "clang++", "c++"]) else "C++ compiler"
 
 
-def _found(names: list[str]) -> bool:
+def _finds_any(names: list[str]) -> bool:
     return any(name and shutil.which(name) for name in names)
 
 
-def tried(device: torch.device) -> str | None:
+def why_not(device: torch.device) -> str | None:
     """Why compiling does not work here, from both passes of a function of two operators; None where it does.
 
     It builds what every compiled layer needs, and takes seconds the first time on a machine.

@@ -70,14 +70,14 @@ def adamw(decays: Mapping[str, Any], stays: Mapping[str, Any], **options: Any) -
     return ByGroup(both, min_8bit_size=SMALLEST, **options)
 
 
-def kept(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def tensors_of(state: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """One parameter's state for a checkpoint: tensors of its shape and their blocks' scales, and the scalar "step"."""
     found = {key: state[key] for key in KEPT if key in state}
     return {**found, "step": torch.tensor(float(state["step"]))}
 
 
 def restore(optimizer: Any, tensors: Mapping[torch.Tensor, Mapping[str, torch.Tensor]]) -> None:
-    """The inverse of `kept`, by parameter."""
+    """The inverse of `tensors_of`, by parameter."""
     for group_index, group in enumerate(optimizer.param_groups):
         for index, parameter in enumerate(group["params"]):
             if found := tensors.get(parameter):

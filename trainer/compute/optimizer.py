@@ -147,7 +147,7 @@ class Stepper:
             f"{name}.{key}": value
             for parameter, name in self.names.items()
             if (found := self.adamw.state.get(self.pieces[parameter]))
-            for key, value in (moments.kept(found) if self.narrow else found).items()
+            for key, value in (moments.tensors_of(found) if self.narrow else found).items()
         }
         if self.scale is not None:
             state.update({"loss_scale.value": self.scale.value, "loss_scale.good": self.scale.good})

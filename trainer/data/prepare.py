@@ -27,10 +27,11 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
 
     TrainerError names the file and place of bad input, or the folder that has something else in it.
     """
-    return _made(Path(settings.output), existing_files(settings.data), load_tokenizer(settings, None), settings, say)
+    files, tokenizer = existing_files(settings.data), load_tokenizer(settings, None)
+    return _make_shards(Path(settings.output), files, tokenizer, settings, say)
 
 
-def _made(
+def _make_shards(
     target: Path, files: list[Path], tokenizer: Any, settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
     if tokenizer.eos_token_id is None:
@@ -60,7 +61,7 @@ def in_cache(names: Sequence[str], tokenizer: Any, settings: Settings, say: Call
         base.mkdir(parents=True, exist_ok=True)
         with target.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            found = _made(target, files, tokenizer, settings, say)
+            found = _make_shards(target, files, tokenizer, settings, say)
     except OSError as error:
         raise TrainerError(
             "cache-not-writable", f"{base}: {error.strerror or error}",

@@ -125,7 +125,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
             choices.append(held.enter_context(kernels.install_kernels(model)))
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
-            choices.append(held.enter_context(narrow.installed(model, dtype)))
+            choices.append(held.enter_context(narrow.narrow_states(model, dtype)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
         if not place.sharded:
             check(trainee)
@@ -152,15 +152,15 @@ def load_model(
         from accelerate import init_empty_weights
 
         with init_empty_weights(include_buffers=False):
-            model = _loaded(settings, workload, implementation, in_precision(torch.float32), hollow=True)
+            model = _load(settings, workload, implementation, in_precision(torch.float32), hollow=True)
         model.tie_weights()  # empty parameters are made anew one by one
         return model
     packed_narrow = quantized.options(settings, *place)
     dtype = "auto" if frozen and not packed_narrow else torch.float32
-    return _loaded(settings, workload, implementation, {**in_precision(dtype), **packed_narrow})
+    return _load(settings, workload, implementation, {**in_precision(dtype), **packed_narrow})
 
 
-def _loaded(
+def _load(
     settings: Settings, workload: Workload | None, implementation: str | None, how: dict[str, Any], hollow: bool = False
 ) -> Any:
     from transformers import AutoConfig, AutoModelForCausalLM
@@ -173,7 +173,7 @@ def _loaded(
             raise TrainerError(
                 "no-model", f"{folder}: no config.json there", "Give a folder written by save_pretrained."
             )
-        with unreadable.named(folder, "Check the files of that folder."):
+        with unreadable.loading_errors(folder, "Check the files of that folder."):
             if hollow:
                 known = AutoConfig.from_pretrained(folder)
                 return AutoModelForCausalLM.from_config(known, attn_implementation=implementation, **how)
@@ -191,7 +191,7 @@ def _loaded(
     else:
         raise TrainerError("no-model", "nothing to train", "Set workload, model or model_config.")
     origin = Path(settings.model_config) if settings.model_config else Path("model configuration")
-    with unreadable.named(origin, "Name a model_type this transformers knows, with values that it takes."):
+    with unreadable.loading_errors(origin, "Name a model_type this transformers knows, with values that it takes."):
         values = dict(values)
         config = AutoConfig.for_model(values.pop("model_type"), **values)
         return AutoModelForCausalLM.from_config(config, attn_implementation=implementation)

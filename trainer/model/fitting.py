@@ -69,7 +69,7 @@ def _compile(
         on, reason = bool(group.gathered(decision.on)[0]), decision.reason
     if on:
         compiling.keep_compiled(trainee.device)
-        faults = [fault for fault in group.gathered(compiling.tried(trainee.device)) if fault]
+        faults = [fault for fault in group.gathered(compiling.why_not(trainee.device)) if fault]
         on, reason = not faults, faults[0] if faults else reason
     if on:
         prepared.source.fill = True

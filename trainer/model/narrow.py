@@ -25,14 +25,14 @@ from trainer.report import Choice
 
 
 @contextmanager
-def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
+def narrow_states(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
     """The model's states are of `dtype` behind its embedding, until the end."""
     embedding = model.get_input_embeddings()
     hook = embedding.register_forward_hook(lambda *given: given[-1].to(dtype))
     norms = [module for module in model.modules() if kernels.is_norm(module)]
     within = kernels.within_layers(model)
     for module in norms:
-        module.forward = functools.partial(_narrow if module in within else _normed, module)
+        module.forward = functools.partial(_narrow if module in within else _rms_norm, module)
     try:
         with kernels.turning(model) as turned:
             how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
@@ -44,7 +44,7 @@ def installed(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
             del module.forward
 
 
-def _normed(module: Any, x: torch.Tensor) -> torch.Tensor:
+def _rms_norm(module: Any, x: torch.Tensor) -> torch.Tensor:
     """x (..., width) over its root mean square, times the weight; as wide as x."""
     return F.rms_norm(x, (x.shape[-1],), module.weight.to(x.dtype), module.variance_epsilon)
 
@@ -52,4 +52,4 @@ def _normed(module: Any, x: torch.Tensor) -> torch.Tensor:
 def _narrow(module: Any, x: torch.Tensor) -> torch.Tensor:
     """The same, in the number format of x whatever autocast thinks of it."""
     with torch.autocast(x.device.type, enabled=False):
-        return _normed(module, x)
+        return _rms_norm(module, x)

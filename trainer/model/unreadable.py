@@ -13,7 +13,7 @@ _MEMORY = ("can't allocate memory", "out of memory")
 
 
 @contextmanager
-def named(path: Path, remedy: str) -> Iterator[None]:
+def loading_errors(path: Path, remedy: str) -> Iterator[None]:
     """TrainerError (kind bad-model) for what is raised while a model is made from `path`, a file or a folder.
 
     Memory that runs out is nobody's broken file, and goes on as it is.
@@ -25,17 +25,17 @@ def named(path: Path, remedy: str) -> Iterator[None]:
     except Exception as error:
         if any(words in str(error) for words in _MEMORY):
             raise
-        raise TrainerError("bad-model", f"{_broken(path)}: {_said(error)}", remedy) from None
+        raise TrainerError("bad-model", f"{_first_broken(path)}: {_message_of(error)}", remedy) from None
 
 
-def _said(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if "ignore_mismatched_sizes" in str(error):
         return "the weights have other shapes than config.json says"
     text = " ".join(str(error).split()) if isinstance(error, (OSError, ValueError)) else in_one_line(error)
     return text[:_LONGEST]
 
 
-def _broken(path: Path) -> Path:
+def _first_broken(path: Path) -> Path:
     """The first weight file of a folder that is none; else the path itself."""
     from safetensors import SafetensorError, safe_open
 

@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """The options in `words`; both spellings of a name count (learning-rate, learning_rate)."""
-        given, unknown = self.parse_known_args([_underscored(word) for word in words])
+        given, unknown = self.parse_known_args([_with_underscores(word) for word in words])
         for word in unknown:
             if word.startswith("-"):
                 self.exit(2, f"error: unknown option {word.partition('=')[0]}\n       {meant(word, self.task)}\n")
@@ -170,7 +170,7 @@ def _metavar(kind: Any) -> str:
     return "TEXT"
 
 
-def _underscored(word: str) -> str:
+def _with_underscores(word: str) -> str:
     if not word.startswith("--"):
         return word
     name, mark, value = word[2:].partition("=")
@@ -235,17 +235,17 @@ def _all_tasks() -> list[str]:
     lines = [f"tasks ({program()} TASK --help shows the options of one):"]
     for task in tasks.list_tasks():
         lines += [
-            _listed(task.name, _uncapitalised(task.title)), *_typed(task.example.replace(MODULE, program()), 13),
+            _listed(task.name, _lower_first(task.title)), *_typed(task.example.replace(MODULE, program()), 13),
         ]  # fmt: skip
     for name, title in TITLES.items():
-        lines += [_listed(name, _uncapitalised(title)), *_typed(f"{program()} {name} {PREPARE}", 13)]
+        lines += [_listed(name, _lower_first(title)), *_typed(f"{program()} {name} {PREPARE}", 13)]
     lines += [_listed("chat", "try a model"), f"             {program()} chat runs/sft-2026-01-31-1/model"]
     lines += ["", f"workloads (bundled; {program()} sft --workload chat-5m):"]
     lines += [f"  {work.name:<10} {work.title}" for work in workloads.WORKLOADS.values()]
     return [*lines, "", "recipes (for --config): " + ", ".join(sorted(path.stem for path in RECIPES.glob("*.yaml")))]
 
 
-def _uncapitalised(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[0].lower() + text[1:]
 
 

@@ -91,8 +91,8 @@ class Evaluation:
                 stream.write(json.dumps(row) + "\n")
         if self._keep and lowest:
             best.keep(run, self._folder / "best", row)
-        since = "the best so far" if lowest else f"best at step {self.best['step']}: {told(self.best)}"  # type: ignore[index,arg-type]
-        self._note(f"step {step}: {told(row)} ({since})")
+        since = "the best so far" if lowest else f"best at step {self.best['step']}: {sentence(self.best)}"  # type: ignore[index,arg-type]
+        self._note(f"step {step}: {sentence(row)} ({since})")
 
     def _answer(self, run: Run) -> None:
         fill = run.settings.tokens_per_row if run.prepared.source.fill else 0
@@ -139,7 +139,7 @@ def rank(row: Row) -> tuple[Any, ...]:
     return *(-value for value in scores.values()), row.get("eval_loss", 0.0), row["step"]
 
 
-def told(row: Row) -> str:
+def sentence(row: Row) -> str:
     """What an evaluation found, for people."""
     parts = [f"{name.replace('_', ' ')} {100 * value:.1f} %" for name, value in row.get("scores", {}).items()]
     if "eval_loss" in row:

@@ -42,7 +42,7 @@ class HeldOutPairs:
         own = [len(one.positives) for one in self.queries]
         passages = [one for each in self.queries for one in (*each.positives, *each.negatives)]
         counts = [len(one.positives) + len(one.negatives) for one in self.queries]
-        vectors = embedded(run, self._rows([*queries, *passages], run.prepared.source.fill))
+        vectors = embed_rows(run, self._rows([*queries, *passages], run.prepared.source.fill))
         return {NAME: accuracy(vectors[: len(queries)], vectors[len(queries) :], counts, own)}
 
     def _rows(self, indices: Sequence[int], fill: bool) -> list[Pooled]:
@@ -52,7 +52,7 @@ class HeldOutPairs:
         return [pool_documents(part, None, self.budget if fill else 0) for part in chunks(documents, self.budget)]
 
 
-def embedded(run: Run, rows: Sequence[Pooled]) -> Any:
+def embed_rows(run: Run, rows: Sequence[Pooled]) -> Any:
     """Unit vectors of all documents of the rows, float64 of shape (documents, width), on every process."""
     numbers, idle = Share(run.group.rank, run.group.world).of(range(len(rows)))
     mine = []

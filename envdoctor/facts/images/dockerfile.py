@@ -14,7 +14,7 @@ from pathlib import Path
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.images.shell import Command, commands
-from envdoctor.facts.images.words import Word, interpolated
+from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -197,7 +197,7 @@ def _instructions(lines: list[str], escape: str, path: str) -> Iterator[tuple[in
 
 
 def _from(text: str, line: int, globals_: Mapping[str, str], stages: list[Stage], path: str) -> Stage:
-    words = [interpolated(word, globals_) for word in text.replace("\\\n", " ").split()]
+    words = [interpolate(word, globals_) for word in text.replace("\\\n", " ").split()]
     platform = next((word.partition("=")[2] for word in words if word.startswith("--platform")), "")
     words = [word for word in words if not word.startswith("--")]
     if not words or (len(words) > 1 and (len(words) != 3 or words[1].lower() != "as")):
@@ -226,7 +226,7 @@ def _pairs(text: str, line: int, known: Mapping[str, str], escape: str) -> Itera
             yield name, Word(text=value, line=word.line)
     elif words:
         name, _, value = text.strip().partition(" ")
-        yield words[0].text, Word(text=interpolated(value.strip().strip("\"'"), known), line=line)
+        yield words[0].text, Word(text=interpolate(value.strip().strip("\"'"), known), line=line)
 
 
 def _split(text: str, line: int, known: Mapping[str, str], escape: str) -> list[Word]:
@@ -237,7 +237,7 @@ def _split(text: str, line: int, known: Mapping[str, str], escape: str) -> list[
         bare = bare[:-1] if bare.endswith(escape) else bare
         for word in re.findall(r"(?:[^\s\"']|\"(?:[^\"\\]|\\.)*\"|'[^']*')+", bare):
             plain = re.sub(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'", lambda m: m[1] or m[2] or "", word)
-            found.append(Word(text=interpolated(plain, known), line=line + number))
+            found.append(Word(text=interpolate(plain, known), line=line + number))
     return found
 
 
@@ -247,7 +247,7 @@ def _instruction(
     options: list[tuple[str, str]] = []
     rest = text
     while name in ("RUN", "COPY", "ADD") and (found := _OPTION.match(rest)):
-        options.append((found["name"], interpolated(found["value"] or "", known)))
+        options.append((found["name"], interpolate(found["value"] or "", known)))
         rest = rest[found.end() :]
         while (gap := re.match(rf"[ \t]*{re.escape(escape)}[ \t]*\n", rest)) is not None:
             line_skip = rest[gap.end() :]
@@ -257,7 +257,7 @@ def _instruction(
     runs: tuple[Command, ...] = ()
     words: tuple[Word, ...] = ()
     if name in ("RUN", "CMD", "ENTRYPOINT"):
-        listed = _listed(rest, escape)
+        listed = _json_words(rest, escape)
         if body is not None:
             runs = tuple(commands(body, line, known, escape))
         elif listed is not None:
@@ -265,16 +265,16 @@ def _instruction(
         else:
             runs = tuple(commands(rest, line, known, escape))
     elif name not in ("ENV", "ARG"):
-        listed = _listed(rest, escape)
+        listed = _json_words(rest, escape)
         words = (
-            tuple(Word(text=interpolated(each, known), line=line) for each in listed)
+            tuple(Word(text=interpolate(each, known), line=line) for each in listed)
             if listed is not None
             else tuple(_split(rest, line, known, escape))
         )
     return Instruction(name=name, line=line, text=text, options=tuple(options), commands=runs, words=words)
 
 
-def _listed(text: str, escape: str) -> list[str] | None:
+def _json_words(text: str, escape: str) -> list[str] | None:
     """The words of the JSON form, or None."""
     bare = text.replace(escape + "\n", " ").strip()
     if not bare.startswith("["):

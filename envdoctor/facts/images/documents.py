@@ -57,7 +57,7 @@ def read(source: str, path: str) -> Node:
         raise Trouble(problem, file=Path(path), remedy="Write it again.") from error
     if root is None:
         raise Trouble("there is nothing in it", file=Path(path), remedy="Is it the right file?")
-    return _Reader(path).node(root, 0)
+    return _DocumentReader(path).node(root, 0)
 
 
 def read_with_comments(source: str, path: str) -> Node:
@@ -65,7 +65,7 @@ def read_with_comments(source: str, path: str) -> Node:
     return read(_without_comments(source), path)
 
 
-class _Reader:
+class _DocumentReader:
     """Each node is made once, however many aliases name it."""
 
     def __init__(self, path: str) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from envdoctor.facts.images.documents import Node, read, read_with_comments
-from envdoctor.facts.images.words import Word, interpolated
+from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
 
 
 @frozen
-class Mount:
+class BindMount:
     """A folder of the host that is mounted: written to, unless ``read_only``."""
 
     source: str
@@ -39,7 +39,7 @@ class Service:
     ipc: Word | None = None
     user: Word | None = None
     environment: Mapping[str, Word] = field(default_factory=dict)
-    mounts: tuple[Mount, ...] = ()
+    mounts: tuple[BindMount, ...] = ()
     installs: tuple[Word, ...] = ()  # command lines that are run in it once
 
 
@@ -74,7 +74,7 @@ def _word(node: Node, *keys: str) -> Word | None:
     if found is None:
         return None
     text = found.text if found.text is not None else "given"
-    return Word(text=interpolated(text, {}), line=found.line)
+    return Word(text=interpolate(text, {}), line=found.line)
 
 
 def _devices(node: Node) -> tuple[Word | None, Word | None]:
@@ -97,25 +97,25 @@ def _environment(node: Node | None) -> dict[str, Word]:
     found: dict[str, Word] = {}
     for name, _, value in node.named:
         if value.text is not None:
-            found[name] = Word(text=interpolated(value.text, {}), line=value.line)
+            found[name] = Word(text=interpolate(value.text, {}), line=value.line)
     for item in node.items:
         name, equals, text = (item.text or "").partition("=")
         if equals:
-            found[name] = Word(text=interpolated(text, {}), line=item.line)
+            found[name] = Word(text=interpolate(text, {}), line=item.line)
     return found
 
 
-def _mounts(node: Node | None) -> Iterator[Mount]:
+def _mounts(node: Node | None) -> Iterator[BindMount]:
     """Bind mounts only: a named volume belongs to the container's own user."""
     for item in node.items if node is not None else ():
         if item.text is not None:
             parts = re.split(r":(?![^{]*\})", item.text)
             if len(parts) > 1 and parts[0].startswith((".", "/", "~", "$")):
                 options = parts[2].split(",") if len(parts) > 2 else []
-                yield Mount(source=parts[0], target=parts[1], line=item.line, read_only="ro" in options)
+                yield BindMount(source=parts[0], target=parts[1], line=item.line, read_only="ro" in options)
         elif item.value("type") == "bind":
             source, target = item.value("source") or "", item.value("target") or ""
-            yield Mount(source=source, target=target, line=item.line, read_only=item.value("read_only") == "true")
+            yield BindMount(source=source, target=target, line=item.line, read_only=item.value("read_only") == "true")
 
 
 def devcontainer(source: str, path: str) -> tuple[Service, ...]:
@@ -164,7 +164,7 @@ def _flags(items: tuple[Node, ...]) -> Iterator[tuple[str, Word]]:
             yield found[1], Word(text=following.text or "", line=following.line)
 
 
-def _devcontainer_mounts(node: Node | None) -> Iterator[Mount]:
+def _devcontainer_mounts(node: Node | None) -> Iterator[BindMount]:
     for item in node.items if node is not None else ():
         if item.text is not None:
             parts = dict(part.partition("=")[::2] for part in item.text.split(","))
@@ -175,4 +175,4 @@ def _devcontainer_mounts(node: Node | None) -> Iterator[Mount]:
             kind, source, target = item.value("type") or "", item.value("source") or "", item.value("target") or ""
             read_only = False
         if kind == "bind":
-            yield Mount(source=source, target=target, line=item.line, read_only=read_only)
+            yield BindMount(source=source, target=target, line=item.line, read_only=read_only)

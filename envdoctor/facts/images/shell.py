@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from envdoctor.facts.images.words import Word, interpolated
+from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
 
 _OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
@@ -101,11 +101,11 @@ def _pieces(
             word.append(text[at + 1])
             at += 2
         elif char in "'\"":
-            end = _closing(text, at)
+            end = _end_of_quote(text, at)
             inside = text[at + 1 : end]
             begun = begun or line
             plain = inside if char == "'" else inside.replace(escape + "\n", "").replace('\\"', '"')
-            word.append(plain if char == "'" else interpolated(plain, variables))
+            word.append(plain if char == "'" else interpolate(plain, variables))
             line += inside.count("\n")
             at = end + 1
         elif char == "#" and begun is None:
@@ -120,7 +120,7 @@ def _pieces(
         elif char == "$":
             end = _variable_end(text, at)
             begun = begun or line
-            word.append(interpolated(text[at:end], variables))
+            word.append(interpolate(text[at:end], variables))
             at = end
         elif (operator := next((each for each in _OPERATORS if text.startswith(each, at)), None)) is not None:
             yield from done()
@@ -144,7 +144,7 @@ def _line_end(text: str, at: int) -> int:
     return at + 1 if at < len(text) and text[at] == "\n" else 0
 
 
-def _closing(text: str, at: int) -> int:
+def _end_of_quote(text: str, at: int) -> int:
     """Where the quote that opens at ``at`` ends; the text's end if nowhere."""
     quote, end = text[at], at + 1
     while end < len(text) and text[end] != quote:

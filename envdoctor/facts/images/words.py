@@ -20,7 +20,7 @@ class Word:
     line: int
 
 
-def interpolated(text: str, variables: Mapping[str, str]) -> str:
+def interpolate(text: str, variables: Mapping[str, str]) -> str:
     """``$NAME``, ``${NAME}``, ``${NAME:-default}`` and ``${NAME:+other}``; what is not known stays as it stands.
 
     Source: https://docs.docker.com/reference/dockerfile/#environment-replacement,
@@ -33,9 +33,9 @@ def interpolated(text: str, variables: Mapping[str, str]) -> str:
             return "$"
         value = variables.get(plain or name)
         if how in ("-", ":-"):
-            return interpolated(word, variables) if value is None or (how == ":-" and not value) else value
+            return interpolate(word, variables) if value is None or (how == ":-" and not value) else value
         if how in ("+", ":+"):
-            return interpolated(word, variables) if value else ""
+            return interpolate(word, variables) if value else ""
         return str(whole) if value is None else value
 
     return _VARIABLE.sub(put_in, text)

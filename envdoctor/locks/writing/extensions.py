@@ -24,7 +24,7 @@ from envdoctor.locks.writing.trim import Resolved
 from envdoctor.sources.sources import Sources
 
 
-def fitting(
+def find_wheels(
     wanted: Sequence[Extension], held: Mapping[str, str], interpreter: Interpreter, sources: Sources
 ) -> tuple[Locked, ...]:
     """The wheels to add, extensions and what they need beyond ``held`` (version by name), by hash.
@@ -56,7 +56,7 @@ def fitting(
         )
         answer = resolve(inputs, sources)
         packages = trim.read(answer, inputs.served)
-        return tuple(_locked(one, interpreter) for one in packages if not _held(one, held))
+        return tuple(_lock_wheel(one, interpreter) for one in packages if not _is_held(one, held))
 
     try:
         return ask(wanted)
@@ -114,11 +114,11 @@ def _triton_of(lock: Stack, pythons: Sequence[str], machines: Sequence[str]) -> 
     return _triton(torches.pop(), held[0]) if len(torches) == 1 and "" not in torches else []
 
 
-def _held(package: Resolved, held: Mapping[str, str]) -> bool:
+def _is_held(package: Resolved, held: Mapping[str, str]) -> bool:
     return held.get(package.name, "").partition("+")[0] == package.version.partition("+")[0]
 
 
-def _locked(package: Resolved, interpreter: Interpreter) -> Locked:
+def _lock_wheel(package: Resolved, interpreter: Interpreter) -> Locked:
     """The best of the package's wheels for this interpreter, and the hashes of those that would do as well."""
     ranks = {tag: rank for rank, tag in reversed(list(enumerate(tags(interpreter))))}
     ranked = sorted(

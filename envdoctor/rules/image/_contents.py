@@ -15,10 +15,10 @@ from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.base_images import Base, base
 from envdoctor.knowledge.machine import capabilities, driver_cuda, driver_version
-from envdoctor.knowledge.solver import Fit, Machine, fits
+from envdoctor.knowledge.solver import Machine, StackFit, fits
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.locks.target import Target
-from envdoctor.rules.image._installs import Install, Wanted, installs
+from envdoctor.rules.image._installs import Install, RequestedPackage, installs
 from envdoctor.values.frozen import frozen
 
 TORCH = ("torch", "pytorch")
@@ -27,14 +27,14 @@ HEAVY = frozenset({"torch", "pytorch", "vllm", "tensorflow", "jax", "torchvision
 
 
 @frozen
-class Torch:
+class ImageTorch:
     """A torch that comes into the image: by the base, or by a command."""
 
     version: str  # "2.6.0"; "" where any release will do
     label: str | None  # "cu124", "cpu"; None: the default build
     line: int
     install: Install | None = None  # None: the base brings it
-    wanted: Wanted | None = None
+    wanted: RequestedPackage | None = None
 
     @property
     def full(self) -> str:
@@ -62,11 +62,11 @@ class Contents:
     base: Base | None
     python: str | None
     installs: tuple[Install, ...]
-    torches: tuple[Torch, ...]
-    pins: Mapping[str, Wanted] = field(default_factory=dict)  # the last exact version of each package
+    torches: tuple[ImageTorch, ...]
+    pins: Mapping[str, RequestedPackage] = field(default_factory=dict)  # the last exact version of each package
 
     @property
-    def torch(self) -> Torch | None:
+    def torch(self) -> ImageTorch | None:
         """The torch that is there at the end."""
         return self.torches[-1] if self.torches else None
 
@@ -77,13 +77,13 @@ def contents(file: Dockerfile, stage: Stage) -> Contents:
     from_ = base(chain[0].base.text)
     commands = tuple(found for each in chain for found in installs(each))
     torches = list(_of_base(from_, chain[0].base.line))
-    pins: dict[str, Wanted] = {}
+    pins: dict[str, RequestedPackage] = {}
     for install in commands:
         for wanted in install.wanted if install.tool in ("pip", "uv", "conda") else ():
             if wanted.name in TORCH and not wanted.source:
                 torches.append(_torch(install, wanted))
             if wanted.version:
-                pins["torch" if wanted.name == "pytorch" else wanted.name] = _labelled(install, wanted)
+                pins["torch" if wanted.name == "pytorch" else wanted.name] = _with_label(install, wanted)
     return Contents(
         file=file,
         stage=stage,
@@ -102,17 +102,17 @@ def every(file: Dockerfile) -> Iterator[Contents]:
     yield from (contents(file, stage) for stage in used if stage.number not in parents)
 
 
-def _of_base(from_: Base | None, line: int) -> Iterator[Torch]:
+def _of_base(from_: Base | None, line: int) -> Iterator[ImageTorch]:
     if from_ is not None and from_.torch:
         version, _, label = from_.torch.partition("+")
-        yield Torch(version=version, label=label, line=line)
+        yield ImageTorch(version=version, label=label, line=line)
 
 
-def _torch(install: Install, wanted: Wanted) -> Torch:
+def _torch(install: Install, wanted: RequestedPackage) -> ImageTorch:
     label = versions.label(wanted.version) or install.torch_line
     if install.tool == "conda":
         label = _conda_label(install)
-    return Torch(
+    return ImageTorch(
         version=versions.public(wanted.version) if wanted.version else "",
         label=label,
         line=wanted.line,
@@ -121,7 +121,7 @@ def _torch(install: Install, wanted: Wanted) -> Torch:
     )
 
 
-def _labelled(install: Install, wanted: Wanted) -> Wanted:
+def _with_label(install: Install, wanted: RequestedPackage) -> RequestedPackage:
     """torchvision and torchaudio come from the same index as torch, whose builds all have its label."""
     line = install.torch_line
     if wanted.name not in ("torchvision", "torchaudio") or line is None or "+" in wanted.version:
@@ -177,7 +177,7 @@ def machine(facts: Facts, target: Target, python: str | None = None, libc: str |
     )
 
 
-def fitted(facts: Facts, target: Target, held: Contents, torch: Torch) -> Fit | None:
+def torch_fit(facts: Facts, target: Target, held: Contents, torch: ImageTorch) -> StackFit | None:
     """What stands against a torch in this image on this machine; None where its release is in no table."""
     build = torch.build
     if build is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.rules.image._contents import Contents
-from envdoctor.rules.image._installs import Install, Wanted
+from envdoctor.rules.image._installs import Install, RequestedPackage
 
 FROM_SOURCE = frozenset(
     "flash-attn apex causal-conv1d mamba-ssm transformer-engine-torch detectron2 pytorch3d natten torch-scatter "
@@ -14,7 +14,7 @@ FROM_SOURCE = frozenset(
 """What has no wheels on the registry, or none for most torches: a plain requirement is a build."""
 
 
-def sources(held: Contents) -> Iterator[tuple[Install, Wanted, bool | None]]:
+def sources(held: Contents) -> Iterator[tuple[Install, RequestedPackage, bool | None]]:
     """Each build with its command, and whether torch is there by then; None where that cannot be told."""
     base = held.base
     there: bool | None = bool(base and base.maker in ("pytorch", "ngc")) or (
@@ -26,7 +26,7 @@ def sources(held: Contents) -> Iterator[tuple[Install, Wanted, bool | None]]:
             continue
         together = any(one.name == "torch" for one in install.wanted)
         for wanted in install.wanted:
-            if wanted.name in FROM_SOURCE and not wanted.wheel and not _prebuilt(install):
+            if wanted.name in FROM_SOURCE and not wanted.wheel and not _is_wheel(install):
                 yield install, wanted, there
         if together:
             there = True
@@ -38,7 +38,7 @@ def _other(held: Contents) -> bool:
     return held.base is not None and held.base.maker == "other" and held.base.nvcc is None
 
 
-def _prebuilt(install: Install) -> bool:
+def _is_wheel(install: Install) -> bool:
     """Does it come as a wheel from somewhere else?"""
     return any("torch-" in address or "wheel" in address for address in install.values("-f", "--find-links"))
 
@@ -51,7 +51,7 @@ def _brings(install: Install) -> bool:
     )
 
 
-def isolated(install: Install, name: str) -> bool:
+def is_isolated(install: Install, name: str) -> bool:
     """Is the build isolated? ``python setup.py`` never is."""
     if install.tool == "setup.py" or install.has("--no-build-isolation", "--no-use-pep517"):
         return False

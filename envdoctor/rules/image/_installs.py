@@ -41,7 +41,7 @@ _HOMES = {
 
 
 @frozen
-class Wanted:
+class RequestedPackage:
     """One package that a command installs. ``version``: the exact one, "" for any other specifier or none."""
 
     name: str
@@ -60,7 +60,7 @@ class Install:
     command: Command
     instruction: Instruction
     stage: Stage
-    wanted: tuple[Wanted, ...] = ()
+    wanted: tuple[RequestedPackage, ...] = ()
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by their long or short name, as written
 
     @property
@@ -119,7 +119,7 @@ def _install(command: Command, instruction: Instruction, stage: Stage, folder: s
     if _PYTHON.fullmatch(program) and len(words) > 2 and words[1].text == "setup.py":
         if not {"install", "develop", "bdist_wheel"} & {word.text for word in words[2:]}:
             return None
-        wanted = (_built(folder, words[1].line),)
+        wanted = (_source_build(folder, words[1].line),)
         return Install(tool="setup.py", command=command, instruction=instruction, stage=stage, wanted=wanted)
     if program == "uv" and [word.text for word in words[1:3]] == ["pip", "install"]:
         tool, rest = "uv", words[3:]
@@ -131,7 +131,7 @@ def _install(command: Command, instruction: Instruction, stage: Stage, folder: s
         tool, rest = "apt", words[place + 1 :]
     else:
         return None
-    options, plain = _sorted(rest)
+    options, plain = _sort_words(rest)
     reader = {"conda": _of_conda, "apt": _of_apt}.get(tool)
     found = [reader(word) if reader else _of_pip(word, folder) for word in plain]
     found += [_of_pip(word, folder, editable=True) for word in _editable(rest)] if tool in ("pip", "uv") else []
@@ -149,7 +149,7 @@ def _install_word(words: list[Word]) -> int | None:
     return next((number for number, word in enumerate(words) if word.text in ("install", "create")), None)
 
 
-def _sorted(words: list[Word]) -> tuple[dict[str, tuple[str, ...]], list[Word]]:
+def _sort_words(words: list[Word]) -> tuple[dict[str, tuple[str, ...]], list[Word]]:
     options: dict[str, tuple[str, ...]] = {}
     plain: list[Word] = []
     waiting = ""
@@ -176,7 +176,7 @@ def _editable(words: list[Word]) -> Iterator[Word]:
             yield word
 
 
-def _of_pip(word: Word, folder: str, editable: bool = False) -> Wanted | None:
+def _of_pip(word: Word, folder: str, editable: bool = False) -> RequestedPackage | None:
     text = word.text
     if text.endswith(".whl") or ".whl#" in text or ".whl?" in text:
         name = re.split(r"[?#]", text)[0].rpartition("/")[2].replace("%2B", "+")
@@ -184,20 +184,20 @@ def _of_pip(word: Word, folder: str, editable: bool = False) -> Wanted | None:
             distribution, version, _, _ = parse_wheel_filename(name)
         except InvalidWheelFilename:
             return None
-        return Wanted(name=distribution, line=word.line, version=str(version), wheel=name)
+        return RequestedPackage(name=distribution, line=word.line, version=str(version), wheel=name)
     if " @ " in text or "git+" in text or text.startswith(("http://", "https://")):
         known = text.partition("@")[0].strip() if " @ " in text else ""
         place = re.split(r"[@#?]", text.partition("git+")[2] or text)[0].rstrip("/")
-        return _built(place.removesuffix(".git"), word.line, known)
+        return _source_build(place.removesuffix(".git"), word.line, known)
     if text.startswith((".", "/")) or editable or text in (".",):
         inner = text.partition("[")[0].rstrip("/")
-        return _built(folder if inner in (".", "") else inner, word.line)
+        return _source_build(folder if inner in (".", "") else inner, word.line)
     try:
         found = Requirement(text)
     except InvalidRequirement:
         return None
     exact = [one.version for one in found.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
-    return Wanted(
+    return RequestedPackage(
         name=canonicalize_name(found.name),
         line=word.line,
         version=exact[0] if len(exact) == 1 else "",
@@ -205,19 +205,19 @@ def _of_pip(word: Word, folder: str, editable: bool = False) -> Wanted | None:
     )
 
 
-def _built(place: str, line: int, name: str = "") -> Wanted:
+def _source_build(place: str, line: int, name: str = "") -> RequestedPackage:
     """Something built from source: named by its folder or repository."""
     last = canonicalize_name(name or place.rstrip("/").rpartition("/")[2] or "project")
-    return Wanted(name=_HOMES.get(last.replace("_", "-"), last), line=line, source=True)
+    return RequestedPackage(name=_HOMES.get(last.replace("_", "-"), last), line=line, source=True)
 
 
-def _of_conda(word: Word) -> Wanted | None:
+def _of_conda(word: Word) -> RequestedPackage | None:
     found = re.fullmatch(r"(?:[\w./-]+::)?([A-Za-z][\w.-]*)(?:=+([\w.*]+).*)?", word.text)
     if found is None:
         return None
-    return Wanted(name=found[1].lower(), line=word.line, version=(found[2] or "").rstrip(".*"))
+    return RequestedPackage(name=found[1].lower(), line=word.line, version=(found[2] or "").rstrip(".*"))
 
 
-def _of_apt(word: Word) -> Wanted | None:
+def _of_apt(word: Word) -> RequestedPackage | None:
     name, _, version = word.text.partition("=")
-    return Wanted(name=name, line=word.line, version=version)
+    return RequestedPackage(name=name, line=word.line, version=version)

@@ -36,7 +36,7 @@ def dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     yield from ((file, _dockerfile(file)) for file in found)
 
 
-def started(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
+def require_services(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
     """The services of compose files, and devcontainers. Raises `Skip` when there is neither."""
     found = [file for file in facts.images if file.kind != "dockerfile"]
     if not found:
@@ -46,7 +46,7 @@ def started(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
 
 def all_services(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
     """The same where there may be none."""
-    yield from started(facts) if any(file.kind != "dockerfile" for file in facts.images) else ()
+    yield from require_services(facts) if any(file.kind != "dockerfile" for file in facts.images) else ()
 
 
 def all_dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
@@ -97,7 +97,7 @@ def at(
     )
 
 
-def moved(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: str = "") -> Finding:
+def on_line(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: str = "") -> Finding:
     """What a rule for environments found, on the line of the image file that is its cause."""
     place = f"{file.path}:{line}"
     return replace(
@@ -116,7 +116,7 @@ def moved(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: st
     )
 
 
-def judged(rule: Rule, facts: Facts, target: Target) -> tuple[Finding, ...]:
+def findings_of(rule: Rule, facts: Facts, target: Target) -> tuple[Finding, ...]:
     """What a rule for environments says; nothing where it skips."""
     try:
         return tuple(rule(facts, target))

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.model import ImageFile
 from envdoctor.rules.image._contents import Contents, every
-from envdoctor.rules.image._extensions import isolated, sources
+from envdoctor.rules.image._extensions import is_isolated, sources
 from envdoctor.rules.image._reading import at, dockerfiles
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, rule
 
@@ -26,7 +26,7 @@ def _of(file: ImageFile, held: Contents) -> Iterator[Finding]:
     for install, wanted, torch in sources(held):
         version = f"{wanted.name}=={wanted.version}" if wanted.version else wanted.name
         text = "." if wanted.source else version
-        if isolated(install, wanted.name):
+        if is_isolated(install, wanted.name):
             yield at(
                 file,
                 wanted.line,

@@ -5,7 +5,7 @@ from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.solver import Machine, best_build
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.image._contents import Contents, Torch, every, machine
+from envdoctor.rules.image._contents import Contents, ImageTorch, every, machine
 from envdoctor.rules.image._installs import Install
 from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, rule
@@ -53,7 +53,7 @@ def _base_instead(made: Base) -> str:
     return f"FROM {made.image}: a tag of an older CUDA line" if made.cuda else ""
 
 
-def _instead(held: Contents, torch: Torch, here: Machine) -> str:
+def _instead(held: Contents, torch: ImageTorch, here: Machine) -> str:
     install: Install | None = torch.install
     build = best_build(
         Machine(driver=here.driver, driver_cuda=here.driver_cuda, capabilities=here.capabilities, python=held.python),

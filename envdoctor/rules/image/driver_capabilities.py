@@ -28,7 +28,7 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
         environment, first = parsed.last.environment, parsed.shipped[0].base
         word, made = environment.get(_NAME), base(first.text)
         if word is not None:
-            if (found := _judged(file, word)) is not None:
+            if (found := _finding(file, word)) is not None:
                 yield found
         elif made is not None and made.sets_devices is False and "NVIDIA_VISIBLE_DEVICES" not in environment:
             held = contents(parsed, parsed.last)
@@ -45,11 +45,11 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
             )
     for file, service in all_services(facts):
         word = service.environment.get(_NAME)
-        if word is not None and (found := _judged(file, word)) is not None:
+        if word is not None and (found := _finding(file, word)) is not None:
             yield found
 
 
-def _judged(file: ImageFile, word: Word) -> Finding | None:
+def _finding(file: ImageFile, word: Word) -> Finding | None:
     given = {part.strip() for part in word.text.split(",")}
     if "$" in word.text or not word.text or given & {"all", "compute"}:
         return None

@@ -1,7 +1,7 @@
 from envdoctor.knowledge.base_images import base
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.image._reading import at, started
+from envdoctor.rules.image._reading import at, require_services
 from envdoctor.rules.image._started import for_gpus, gpu_image
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, rule
 
@@ -18,7 +18,7 @@ def gpu_access(facts: Facts, target: Target) -> Findings:
     Source: https://docs.docker.com/compose/how-tos/gpu-support/ https://containers.dev/implementors/json_reference/
     https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html
     """
-    files = tuple(started(facts))
+    files = tuple(require_services(facts))
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     for file, service in files:

@@ -1,7 +1,7 @@
 from envdoctor.knowledge.solver import best_build
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.image._contents import every, fitted, machine
+from envdoctor.rules.image._contents import every, machine, torch_fit
 from envdoctor.rules.image._reading import all_dockerfiles, at, require
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, rule
 
@@ -25,7 +25,7 @@ def gpu_kernels(facts: Facts, target: Target) -> Findings:
     for file, parsed in all_dockerfiles(facts):
         for held in every(parsed):
             torch = held.torch
-            fit = fitted(facts, target, held, torch) if torch is not None else None
+            fit = torch_fit(facts, target, held, torch) if torch is not None else None
             obstacle = next((one for one in fit.obstacles if one.what == "kernels"), None) if fit is not None else None
             if torch is None or obstacle is None:
                 continue

@@ -30,7 +30,7 @@ def _of(file: ImageFile, parsed: Dockerfile) -> Iterator[Finding]:
         told: set[tuple[int, str]] = set()
         for install in installs(stage):
             key = (install.instruction.line, install.tool)
-            if key in told or _cached(install) or _deleted(install.instruction, install.tool):
+            if key in told or _has_no_layer_cache(install) or _deletes_cache(install.instruction, install.tool):
                 continue
             if install.tool == "apt":
                 told.add(key)
@@ -65,7 +65,7 @@ def _instead(install: Install) -> str:
     return f"RUN --mount=type=cache,target=/root/.cache/{home} {install.command.words[0].text} ..."
 
 
-def _cached(install: Install) -> bool:
+def _has_no_layer_cache(install: Install) -> bool:
     """Is there no cache, or one outside of the image?"""
     if install.has("--no-cache-dir", "--no-cache", "-n"):
         return True
@@ -77,7 +77,7 @@ def _cached(install: Install) -> bool:
     return any(word in value for value in mounts for word in ("pip", "uv", ".cache", "conda", "pkgs"))
 
 
-def _deleted(instruction: Instruction, tool: str) -> bool:
+def _deletes_cache(instruction: Instruction, tool: str) -> bool:
     texts = [" ".join(command.texts) for command in instruction.commands]
     mine = {"apt": ("/var/lib/apt/lists",), "conda": ("conda clean", "mamba clean")}.get(tool)
     words = mine or ("/root/.cache", "pip cache purge", "uv cache clean", "~/.cache")

@@ -22,7 +22,7 @@ def library_path(facts: Facts) -> Findings:
     require(facts)
     for file, parsed in all_dockerfiles(facts):
         word = parsed.last.environment.get("LD_LIBRARY_PATH")
-        if word is not None and (found := _judged(file, word)) is not None:
+        if word is not None and (found := _finding(file, word)) is not None:
             yield found
         for held in every(parsed):
             for install in held.installs:
@@ -39,11 +39,11 @@ def library_path(facts: Facts) -> Findings:
                         )
     for file, service in all_services(facts):
         word = service.environment.get("LD_LIBRARY_PATH")
-        if word is not None and (found := _judged(file, word)) is not None:
+        if word is not None and (found := _finding(file, word)) is not None:
             yield found
 
 
-def _judged(file: ImageFile, word: Word) -> Finding | None:
+def _finding(file: ImageFile, word: Word) -> Finding | None:
     folders = word.text.split(":")
     compat = [folder for folder in folders if _COMPAT.search(folder)]
     others = [folder for folder in folders if is_foreign(folder, None)]

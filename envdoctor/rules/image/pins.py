@@ -5,8 +5,8 @@ from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.extensions import difference, read_label, torch_build
 from envdoctor.rules.image._contents import Contents, as_facts, every
-from envdoctor.rules.image._installs import Wanted
-from envdoctor.rules.image._reading import at, dockerfiles, judged, moved
+from envdoctor.rules.image._installs import RequestedPackage
+from envdoctor.rules.image._reading import at, dockerfiles, findings_of, on_line
 from envdoctor.rules.packages.extension_abi import extension_abi
 from envdoctor.rules.packages.known_broken import known_broken
 from envdoctor.rules.packages.known_conflicts import known_conflicts
@@ -32,17 +32,17 @@ def pins(facts: Facts, target: Target) -> Findings:
             seen = as_facts(facts, target, held)
             told: set[int] = set()
             for judge in _RULES:
-                for found in judged(judge, seen, target):
+                for found in findings_of(judge, seen, target):
                     wanted = _line(held, found)
                     if wanted is not None and (found.severity or judge.severity) >= WARNING and wanted.line not in told:
                         told.add(wanted.line)
                         # xformers' wheels require one torch exactly: there is no solution, or another torch.
                         exact = replace(found, severity=ERROR) if wanted.name == "xformers" else found
-                        yield moved(exact, judge, file, wanted.line)
+                        yield on_line(exact, judge, file, wanted.line)
             yield from _wheels(file, held, seen, told)
 
 
-def _line(held: Contents, found: Finding) -> Wanted | None:
+def _line(held: Contents, found: Finding) -> RequestedPackage | None:
     """The pin that a finding is about: of several names the one that stands last."""
     named = [held.pins[name] for name in found.subject.split() if name in held.pins]
     return max(named, key=lambda wanted: wanted.line, default=None)
@@ -50,7 +50,7 @@ def _line(held: Contents, found: Finding) -> Wanted | None:
 
 def _twice(file: ImageFile, held: Contents) -> Iterator[Finding]:
     """The same package in two commands, with two versions."""
-    before: dict[str, Wanted] = {}
+    before: dict[str, RequestedPackage] = {}
     for install in held.installs:
         for wanted in install.wanted if install.tool in ("pip", "uv") else ():
             first = before.get(wanted.name)

@@ -1,4 +1,4 @@
-from envdoctor.facts.images.services import Mount, Service
+from envdoctor.facts.images.services import BindMount, Service
 from envdoctor.knowledge.base_images import base
 from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
 from envdoctor.rules.image._started import for_gpus
@@ -50,7 +50,7 @@ def root_state(facts: Facts) -> Findings:
         if not for_gpus(service) or not _as_root(service):
             continue
         for mount in service.mounts:
-            if not mount.read_only and _kept(mount):
+            if not mount.read_only and _outlives_container(mount):
                 setting = 'user: "1000:1000"' if file.kind == "compose" else '"remoteUser": "vscode"'
                 yield at(
                     file,
@@ -68,5 +68,5 @@ def _as_root(service: Service) -> bool:
     return not service.builds or any(mount.target.startswith("/root") for mount in service.mounts)
 
 
-def _kept(mount: Mount) -> bool:
+def _outlives_container(mount: BindMount) -> bool:
     return _KEPT.search(f"{mount.source} {mount.target}") is not None

@@ -1,6 +1,6 @@
 import re
 
-from envdoctor.rules.image._reading import at, started
+from envdoctor.rules.image._reading import at, require_services
 from envdoctor.rules.image._started import for_gpus, gpu_image
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
 
@@ -19,7 +19,7 @@ def shared_memory(facts: Facts) -> Findings:
     https://docs.pytorch.org/docs/stable/notes/multiprocessing.html https://github.com/pytorch/pytorch#docker-image
     """
     told: set[tuple[str, int]] = set()
-    for file, service in started(facts):
+    for file, service in require_services(facts):
         if not (for_gpus(service) or gpu_image(service)):
             continue
         wide = service.ipc is not None and service.ipc.text in ("host", "shareable")

@@ -2,7 +2,7 @@ from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.torch_builds import release_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.image._contents import Contents, Torch, every, fitted
+from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
 from envdoctor.rules.image._reading import all_dockerfiles, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, rule
 
@@ -29,7 +29,7 @@ def torch_build(facts: Facts, target: Target) -> Findings:
                     yield found
 
 
-def _without_glibc(held: Contents, image: str, torch: Torch, file: ImageFile) -> Finding:
+def _without_glibc(held: Contents, image: str, torch: ImageTorch, file: ImageFile) -> Finding:
     name = image if image.rpartition("/")[2] == "python" else "python"
     return at(
         file,
@@ -41,10 +41,10 @@ def _without_glibc(held: Contents, image: str, torch: Torch, file: ImageFile) ->
     )
 
 
-def _problem(facts: Facts, target: Target, held: Contents, torch: Torch, file: ImageFile) -> Finding | None:
+def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, file: ImageFile) -> Finding | None:
     install = torch.install
     assert install is not None
-    fit = fitted(facts, target, held, torch)
+    fit = torch_fit(facts, target, held, torch)
     if held.base is not None and held.base.libc == "musl" and install.tool in ("pip", "uv"):  # whichever release
         return _without_glibc(held, held.base.image, torch, file)
     for obstacle in fit.obstacles if fit is not None else ():

@@ -23,16 +23,16 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     for file, parsed in all_dockerfiles(facts):
-        yield from _judged(file, parsed.last.environment)
+        yield from _findings(file, parsed.last.environment)
     for file, service in all_services(facts):
-        yield from _judged(file, service.environment)
+        yield from _findings(file, service.environment)
 
 
-def _judged(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
+def _findings(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
     cuda, nvidia = environment.get("CUDA_VISIBLE_DEVICES"), environment.get("NVIDIA_VISIBLE_DEVICES")
     if cuda is not None and "$" not in cuda.text:
         if cuda.text.split(",")[0].strip() in ("", "-1", "none", "NoDevFiles"):
-            yield _hidden(file, cuda, "CUDA_VISIBLE_DEVICES")
+            yield _hidden_devices(file, cuda, "CUDA_VISIBLE_DEVICES")
         elif cuda.text != "all":
             yield at(
                 file,
@@ -45,10 +45,10 @@ def _judged(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
                 about="CUDA_VISIBLE_DEVICES",
             )
     if nvidia is not None and nvidia.text in ("none", "void"):
-        yield _hidden(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
+        yield _hidden_devices(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
 
 
-def _hidden(file: ImageFile, word: Word, name: str) -> Finding:
+def _hidden_devices(file: ImageFile, word: Word, name: str) -> Finding:
     return at(
         file,
         word.line,

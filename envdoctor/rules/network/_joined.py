@@ -57,7 +57,7 @@ def ranks_here(facts: Facts) -> tuple[int, str] | None:
     return None
 
 
-def sharding(facts: Facts) -> str | None:
+def why_sharded(facts: Facts) -> str | None:
     """What says that parameters are gathered over the network in every step: ZeRO-3, fully sharded FSDP."""
     given = settings(facts)
     for name, value in given.items():

@@ -43,7 +43,7 @@ def slow_nodes(facts: Facts) -> Findings:
     link = (f"{speed // 1000} Gbit/s" if speed else "a network of unknown speed") + (
         " through plain sockets" if sockets else ""
     )
-    sharding = _joined.sharding(facts)
+    sharding = _joined.why_sharded(facts)
     yield finding(
         actual=link,
         expected="RDMA (InfiniBand, RoCE), or little traffic between machines",

@@ -77,7 +77,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if row is not None:
             yield _known_side(facts, target, row, line, version)
         elif caller_of(line) == name and "has no attribute" not in line:
-            yield _torn(target, packages, name, version, what, line)
+            yield _incomplete_package(target, packages, name, version, what, line)
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
@@ -102,7 +102,9 @@ def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) 
     )
 
 
-def _torn(target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str) -> Finding:
+def _incomplete_package(
+    target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str
+) -> Finding:
     """A package that lacks a part of its own."""
     locked = remedies.locked_pins(target, packages, name)
     exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name

@@ -122,12 +122,12 @@ def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str,
             yield (
                 name,
                 f"{owner} of {name} has no {match['what']}",
-                _bound(name, present) or f"releases of {name} and its caller of the same time",
+                _upper_bound(name, present) or f"releases of {name} and its caller of the same time",
                 "",
             )
 
 
-def _bound(name: str, present: Mapping[str, str]) -> str:
+def _upper_bound(name: str, present: Mapping[str, str]) -> str:
     """Where the newest series is installed, its caller is the older one: upgrading what it calls does not help."""
     if name != "transformers" or versions.within(present.get(name, "0"), ">=5") is not True:
         return ""

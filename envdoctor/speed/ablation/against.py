@@ -101,7 +101,7 @@ def time_against(
             arm = replace(arm, variables={**arm.variables, side_by_side.VARIABLE: turns})
         listener = (on_line or ignore_progress) if turns else on_line
         report = run_variant(places[number], target, workload, measure, arm, on_line=listener)
-        return _finished(report, places[number])
+        return _require_finished(report, places[number])
 
     ours: list[Report] = []
     theirs: list[Report] = []
@@ -127,7 +127,7 @@ def time_against(
     raise AssertionError("the last look always has a word")
 
 
-def _finished(report: Report, where: Environment) -> Report:
+def _require_finished(report: Report, where: Environment) -> Report:
     if report.outcome == "finished" and report.windows:
         return report
     error = report.error or {}

@@ -108,7 +108,7 @@ def modelled_step(
         return None
     if settings.get("compile") == "on":
         expected = replace(expected, log_sd=math.hypot(expected.log_sd, COMPILED_DOUBT))
-    cause, misses, fault = next(_missing(reports, spent, usual, settings, work, rates, 1.0 / rate))
+    cause, misses, fault = next(_losses(reports, spent, usual, settings, work, rates, 1.0 / rate))
     return ModelledStep(seconds=1.0 / rate, expected=expected, misses=misses, cause=cause, fault=fault)
 
 
@@ -140,7 +140,7 @@ def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
     )
 
 
-def _missing(
+def _losses(
     reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: Work, rates: Rates,
     seconds: float,
 ) -> Iterator[tuple[Cause, str, float]]:  # fmt: skip

@@ -26,7 +26,7 @@ def test_states_are_narrow_within_the_layers_and_the_loss_stays_near(tiny: dict)
         if type(module).__name__.endswith("RMSNorm")
     ]  # fmt: skip
     batch = run.prepared.source.step(0, 0)[0]
-    with narrow.installed(model, torch.bfloat16) as choice:
+    with narrow.narrow_states(model, torch.bfloat16) as choice:
         assert "5 norms are one kernel each" in choice.reason
         loss = run.task.loss(run.trainee, batch, run.settings, 1 / batch.trained)
         loss.backward()
