@@ -194,6 +194,7 @@ def test_what_is_no_file_is_not_read(venv: Venv, ask: Ask, name: str, kind: str)
     info = venv.package("mine")
     (info / name).unlink(missing_ok=True)
     os.mkfifo(info / name) if kind == "pipe" else (info / name).symlink_to("/dev/zero")
-    found = ask(venv.python)["packages"]
+    sections = ask(venv.python)
+    found = sections["packages"]
     assert [each["name"] for each in found["distributions"]] in (["mine"], []), "it was looked at to its end"
-    assert name != "METADATA" or found["damage"]
+    assert name != "METADATA" or sections["damage"]
