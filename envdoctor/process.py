@@ -57,6 +57,40 @@ class Outcome:
         return f"exit code {self.code}"
 
 
+class _Tether:
+    """A pipe that nobody writes to, whose other end a child inherits. When the last process that could write ends, the
+    kernel sends the signal that was asked for on the reading end (fcntl(2): F_SETOWN, F_SETSIG, O_ASYNC). Unlike
+    PR_SET_PDEATHSIG it reaches the whole group, whichever thread started the child, and costs nothing before it runs.
+    """
+
+    def __init__(self) -> None:
+        self._ends: list[int] = []  # of the pipe: to read from, to write to
+
+    def make(self) -> tuple[int, ...]:
+        """Make the pipe; the descriptor that the child inherits. Raises `OSError` where there are none left."""
+        self._ends = list(os.pipe())
+        return (self._ends[0],)
+
+    def tie(self, group: int) -> None:
+        """The process group gets a SIGKILL when this process ends."""
+        if not self._ends:
+            return
+        import fcntl
+
+        mouth = self._ends.pop(0)
+        with contextlib.suppress(OSError):  # a sandbox that has none of it: the child ends with its deadline only
+            fcntl.fcntl(mouth, fcntl.F_SETOWN, -group)
+            fcntl.fcntl(mouth, fcntl.F_SETSIG, signal.SIGKILL)
+            fcntl.fcntl(mouth, fcntl.F_SETFL, fcntl.fcntl(mouth, fcntl.F_GETFL) | os.O_ASYNC)
+        os.close(mouth)
+
+    def cut(self) -> None:
+        """The child has ended. What it left in its group ends with it."""
+        ends, self._ends = self._ends, []
+        for end in ends:
+            os.close(end)
+
+
 class Child:
     """A running child whose output is collected until it ends or its deadline passes.
 
@@ -73,15 +107,18 @@ class Child:
         pass_fds: Sequence[int] = (),
         leash: bool | signal.Signals = False,
     ) -> None:
-        """``leash``: the child is killed with us, even by a SIGKILL that leaves us no time to do it; or it gets this
-        signal then."""
+        """On Linux the child's group is killed when we end, even by a SIGKILL that leaves us no time to do it.
+        ``leash``: so is a child that has closed what it inherited; or it gets this signal then, not SIGKILL."""
         self.argv = tuple(os.fspath(word) for word in argv)
         self._started = time.monotonic()
         self._deadline = self._started + deadline
         self._not_started: str | None = None
         self._popen: subprocess.Popen[bytes] | None = None
         self._reaping = threading.Lock()  # between a look that it has not been reaped, and a signal by its number
+        self._tether = _Tether()
+        softer = not isinstance(leash, bool) and leash != signal.SIGKILL
         try:
+            inherited = () if softer or not sys.platform.startswith("linux") else self._tether.make()
             self._popen = subprocess.Popen(
                 self.argv,
                 stdin=subprocess.DEVNULL,
@@ -90,11 +127,13 @@ class Child:
                 env=None if env is None else dict(env),
                 cwd=cwd,
                 start_new_session=True,
-                pass_fds=tuple(pass_fds),
+                pass_fds=(*pass_fds, *inherited),
                 preexec_fn=_leash(signal.SIGKILL if leash is True else leash) if leash else None,
             )
+            self._tether.tie(self._popen.pid)
         except OSError as error:
             self._not_started = f"{self.argv[0]}: {error.strerror or error}"
+            self._tether.cut()
 
     def wait(self, on_line: Callable[[str], None] | None = None) -> Outcome:
         """Collect the output until the end; ``on_line`` receives each line of stderr as it comes."""
@@ -106,6 +145,7 @@ class Child:
             self.kill()
             timed_out = True
             code = None
+        self._tether.cut()
         return self._outcome(code, out, err, timed_out=timed_out)
 
     def send(self, number: signal.Signals) -> None:
@@ -123,6 +163,7 @@ class Child:
         self.send(signal.SIGKILL)
         with self._reaping, contextlib.suppress(subprocess.TimeoutExpired):
             self._popen.wait(REAP_SECONDS)
+        self._tether.cut()
         for stream in (self._popen.stdout, self._popen.stderr):
             if stream is not None:
                 stream.close()

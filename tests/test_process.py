@@ -124,6 +124,40 @@ def test_what_a_child_leaves_in_its_group_ends_with_it() -> None:
     assert until(lambda: not alive(int(outcome.out)))
 
 
+ORPHANS = """
+import sys
+from envdoctor.process import Child
+program = (
+    "import os, sys, time; word = 'child' if os.fork() else 'grandchild';"
+    "open(os.path.join(sys.argv[1], word), 'w').write(str(os.getpid())); time.sleep(600)"
+)
+Child([sys.executable, "-S", "-c", program, sys.argv[1]], deadline=600.0).wait()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's part of it is Linux's")
+def test_children_end_with_a_doctor_that_is_killed(tmp_path: Path) -> None:
+    """By SIGKILL, which leaves it no time to end them: also one that hangs before any code of ours runs in it."""
+    doctor = subprocess.Popen([sys.executable, "-c", ORPHANS, str(tmp_path)])
+    files = [tmp_path / "child", tmp_path / "grandchild"]
+    try:
+        assert until(lambda: all(path.exists() and path.read_text() for path in files), 30.0)
+        pids = [int(path.read_text()) for path in files]
+        assert all(alive(pid) for pid in pids)
+    finally:
+        doctor.kill()
+        doctor.wait()
+    assert until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_no_descriptor_is_left_of_a_child() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for code in ("", "raise SystemExit(3)", "import time; time.sleep(60)"):
+        python(code, deadline=1.0)
+    process.run(["/nowhere/at/all"], deadline=1.0)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc/sys/kernel/ns_last_pid")
 @pytest.mark.skipif(os.geteuid() != 0, reason="choosing a process id needs root")
 def test_the_next_owner_of_a_process_id_is_left_alone() -> None:
