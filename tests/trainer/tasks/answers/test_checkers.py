@@ -18,7 +18,7 @@ from trainer.settings import Settings
 from trainer.tasks.answers.checkers import checker, exact, last_number, numeric
 from trainer.tasks.answers.judging import Judge
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize(
