@@ -106,10 +106,21 @@ def test_a_second_one_between_taking_and_signing(world: World) -> None:
     (control / "lock").write_text(NOBODY)
     words = fix_words(write_target(world, world.environment.parent / "locks"), world.environment)
     fix = [sys.executable, "-m", "tests.change.driver", *words]
-    stop = ("strace", "-qq", "-o", os.devnull, "-e", "trace=flock", "-e", "inject=flock:signal=SIGSTOP:when=1")
+    stop = (
+        "strace",
+        "-qq",
+        "-o",
+        os.devnull,
+        "-P",
+        str(control / "lock"),
+        "-e",
+        "trace=flock",
+        "-e",
+        "inject=flock:signal=SIGSTOP:when=1",
+    )
     first = subprocess.Popen([*stop, *fix], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        number = _holder(first.pid)
+        number = _holder(first.pid, control / "lock")
         second = subprocess.run(fix, cwd=ROOT, capture_output=True, text=True, timeout=120)
         assert (control / "lock").read_text() == NOBODY
         os.kill(number, signal.SIGCONT)
@@ -124,12 +135,13 @@ def test_a_second_one_between_taking_and_signing(world: World) -> None:
     assert world.version("alpha") == "2.0"
 
 
-def _holder(tracer: int) -> int:
-    """The process that a strace runs, once it has taken a lock."""
-    last = time.monotonic() + 120
+def _holder(tracer: int, lock: Path) -> int:
+    """The process that a strace runs, once it has taken this lock."""
+    inode, last = lock.stat().st_ino, time.monotonic() + 120
     while time.monotonic() < last:
         for child in Path(f"/proc/{tracer}/task/{tracer}/children").read_text().split():
-            if f"FLOCK  ADVISORY  WRITE {child} " in Path("/proc/locks").read_text():
+            lines = Path("/proc/locks").read_text().splitlines()
+            if any(f"FLOCK  ADVISORY  WRITE {child} " in line and f":{inode} " in line for line in lines):
                 return int(child)
         time.sleep(0.05)
     raise AssertionError("it took no lock")

@@ -88,6 +88,8 @@ def test_an_interruption_is_told(tmp_path: Path) -> None:
         [sys.executable, "-m", "envdoctor", "diagnose", "-", "--format", "json"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        # Shells ignore it for what they run in the background, and so would all that these tests start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     time.sleep(2)  # it reads its standard input by then
     child.send_signal(signal.SIGINT)

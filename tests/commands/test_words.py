@@ -49,7 +49,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "--tokens": ("Tokens of a micro-batch.",
                  "Of one optimizer step: examples x length x accumulation, of one GPU."),
     "--with": ("Add extensions of the releases that fit this torch: flash-attn,liger-kernel ... Repeatable.",
-               "Lock the stack with these extensions, as a stack and target of your own. Repeatable."),
+               "Lock the stack with these extensions as its extras, as a stack and target of your own. Repeatable."),
     "--dry-run": ("Say what would be changed and how; change nothing.",),
     "--exact": ("Remove packages that are not in the lock.",),
     "--no-torch": ("Do not import torch (faster; precision and attention are not judged).",),

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor import __version__, process
+from envdoctor import __version__, process, temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts import answers, assembly, collect, torch_section
 from envdoctor.facts.environment import Environment, locate
@@ -277,8 +277,8 @@ def test_from_a_directory_that_was_removed(venv: Venv, tmp_path: Path, monkeypat
 def test_a_temporary_directory_that_takes_nothing(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "not-there"))
     assert isinstance(facts(venv, torch=False).interpreter, Interpreter)
-    monkeypatch.setattr(answers, "PLACES", ())
-    monkeypatch.setattr(answers, "_cache", lambda: "/proc/nowhere")
+    monkeypatch.setattr(temporary, "PLACES", ())
+    monkeypatch.setattr(temporary, "_cache", lambda: "/proc/nowhere")
     with pytest.raises(Trouble, match="no place for temporary files") as caught:
         facts(venv)
     assert "TMPDIR" in caught.value.remedy

@@ -25,7 +25,7 @@ def test_packed_equals_padded_equals_alone(tiny: dict) -> None:
     """A packed row, padded batches under transformers' own attention, and single documents: same loss and gradients."""
     run = prepare_run(tiny)
     plain = prepare_run({**tiny, "packing": False, "head": "all"})
-    assert plain.trainee.implementation == "sdpa"
+    assert plain.trainee.model.config._attn_implementation == "sdpa"
     plain.trainee.model.load_state_dict(run.trainee.model.state_dict())
     loss, grads = gradients(run, [pack(DOCUMENTS)])
     for way, batches in (
