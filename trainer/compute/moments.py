@@ -4,16 +4,15 @@ weight 2 are left. Vectors and embeddings keep theirs in float32, as the paper's
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from trainer.errors import TrainerError, in_one_line
+from trainer.compute import extras
+from trainer.errors import TrainerError
 from trainer.settings import Settings
 
-INSTALL = "pip install bitsandbytes"
 SMALLEST = 4096  # values of a tensor that is worth 8 bits; bitsandbytes' default
 # What is kept for a checkpoint; the tables of values (qmap1, qmap2) are the same for all, and made anew.
 KEPT = ("state1", "state2", "absmax1", "absmax2")
@@ -50,14 +49,7 @@ def adamw(decays: Mapping[str, Any], stays: Mapping[str, Any], **options: Any) -
 
     TrainerError where bitsandbytes cannot be imported.
     """
-    try:
-        optim: Any = importlib.import_module("bitsandbytes.optim")
-    except (ImportError, OSError, RuntimeError) as error:
-        raise TrainerError(
-            "no-bitsandbytes",
-            f"moments=8bit needs bitsandbytes, which cannot be imported ({in_one_line(error, 200)})",
-            f"{INSTALL}   (into the environment that trains), or leave moments out.",
-        ) from None
+    optim: Any = extras.load("bitsandbytes.optim", "moments=8bit")
 
     class ByGroup(optim.AdamW8bit):  # type: ignore[misc]
         """Takes the number of bits from the parameter group; bitsandbytes' own way is one registry for all programs."""

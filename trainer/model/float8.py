@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from trainer.compute import extras
 from trainer.errors import TrainerError, in_one_line
 from trainer.report import Choice
 from trainer.settings import Settings
@@ -40,17 +41,11 @@ def install(model: Any, device: torch.device, dtype: torch.dtype) -> Choice:
         raise TrainerError(
             "bad-setting", "float8 needs precision=bfloat16 for all else", "Set it, or leave float8 out."
         )
-    try:
-        from torchao.float8 import Float8LinearConfig, convert_to_float8_training  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except (ImportError, OSError, RuntimeError) as error:
-        raise TrainerError(
-            "no-torchao", f"float8 needs torchao, which cannot be imported ({in_one_line(error, 200)})",
-            "pip install torchao   (into the environment that trains), or leave float8 out.",
-        ) from None  # fmt: skip
-    config = Float8LinearConfig.from_recipe_name("rowwise")
+    library = extras.load("torchao.float8", "float8=rowwise")
+    config = library.Float8LinearConfig.from_recipe_name("rowwise")
     # A row has as many tokens as its documents; the hardware multiplies sixteen at a time.
     config = dataclasses.replace(config, emulate=device.type == "cpu", pad_inner_dim=True)
-    _try(config, convert_to_float8_training, device)
+    _try(config, library.convert_to_float8_training, device)
     head, count = model.get_output_embeddings(), 0
 
     def is_wide(module: Any, name: str) -> bool:  # noqa: ARG001 - torchao's signature
@@ -60,7 +55,7 @@ def install(model: Any, device: torch.device, dtype: torch.dtype) -> Choice:
         count += wide
         return bool(wide)
 
-    convert_to_float8_training(model, config=config, module_filter_fn=is_wide)
+    library.convert_to_float8_training(model, config=config, module_filter_fn=is_wide)
     how = "imitated" if config.emulate else "fast in compiled layers only"
     return Choice("float8", "rowwise", f"products of {count} linear layers that are {LEAST} and wider; {how}")
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 
-from trainer.errors import TrainerError, in_one_line
+from trainer.compute import extras
+from trainer.errors import TrainerError
 from trainer.settings import Settings
-
-INSTALL = "pip install bitsandbytes"
 
 
 def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
@@ -27,14 +26,7 @@ def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dic
             "bad-setting", f"quantize={settings.quantize} holds trained weights, and there is no model to start from",
             "Give model, or leave quantize out.",
         )  # fmt: skip
-    try:
-        import bitsandbytes  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: F401
-    except (ImportError, OSError, RuntimeError) as error:
-        raise TrainerError(
-            "no-bitsandbytes",
-            f"quantize={settings.quantize} needs bitsandbytes, which cannot be imported ({in_one_line(error, 200)})",
-            f"{INSTALL}   (into the environment that trains), or leave quantize out.",
-        ) from None
+    extras.load("bitsandbytes", f"quantize={settings.quantize}")
     from transformers import BitsAndBytesConfig
 
     if settings.quantize == "4bit":
