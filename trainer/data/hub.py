@@ -10,6 +10,7 @@ import difflib
 import hashlib
 import itertools
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]  # of a model
 GROUP = 4096  # rows written at a time
 # Errors of Python, requests and httpx where nobody answers, by name: the Hub's library has used both.
 _SILENCE = frozenset({"ConnectionError", "ConnectError", "TimeoutError", "TimeoutException"})
-PATIENCE = 3.0  # seconds for the Hub to say what a name is
+PATIENCE = 5.0  # seconds for the Hub to say what a name is, where HF_HUB_ETAG_TIMEOUT does not say another number
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,20 @@ def _info(name: str, kind: str, revision: str | None) -> Any:
     """What the Hub says of a repository: one attempt of PATIENCE seconds, the search for its address among them, where
     the library's own attempts go on for minutes. TimeoutError without an answer."""
     told: list[Any] = []
+    asked = "HF_HUB_ETAG_TIMEOUT" in os.environ
+    patience = float(_hub().constants.HF_HUB_ETAG_TIMEOUT) if asked else PATIENCE
 
     def ask() -> None:
         try:
-            told.append(_hub().HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=PATIENCE))
+            told.append(_hub().HfApi().repo_info(name, repo_type=kind, revision=revision, timeout=patience))
         except Exception as error:  # noqa: BLE001 - raised again where it is waited for
             told.append(error)
 
     asking = threading.Thread(target=ask, daemon=True)  # a name server that says nothing cannot be hurried
     asking.start()
-    asking.join(PATIENCE)
+    asking.join(patience)
     if not told:
-        raise TimeoutError(f"nothing within {PATIENCE:g} s")
+        raise TimeoutError(f"nothing within {patience:g} s; HF_HUB_ETAG_TIMEOUT sets another time")
     if isinstance(told[0], Exception):
         raise told[0]
     return told[0]
