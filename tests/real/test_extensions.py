@@ -120,6 +120,8 @@ def test_a_stack_takes_extensions_as_extras_and_keeps_its_torch(tmp_path: Path) 
     assert text.count("in extras") == 1
     assert 'name = "einops"' in text
     before = (ROOT / "lockfiles" / "pylock.cpu.toml").read_text()
-    assert re.findall(r'name = "torch"\nversion = .*', text) == re.findall(r'name = "torch"\nversion = .*', before)
+    torch = r'name = "torch"\nversion = .*'
+    (kept,) = re.findall(torch, text)  # the one for this Python: the bundled lock has others for others
+    assert kept in re.findall(torch, before)
     assert "https://" not in text
     assert envdoctor("targets", cwd=tmp_path).code == 0
