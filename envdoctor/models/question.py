@@ -12,7 +12,7 @@ from envdoctor.models.fitting import Fit
 from envdoctor.models.memory import Job
 from envdoctor.speed.cost import Price
 
-ADAPTERS = {"rft": 16}  # the rank that a task takes where none is named (``Task.adapter_rank`` of the trainer)
+ADAPTERS = {"rft": fitting.RANK}  # a task's rank where none is named (``Task.adapter_rank`` of the trainer)
 
 
 def rank_of(task: str, asked: int | None) -> int:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 
+from trainer import loop
+from trainer.checkpoints import save
+from trainer.checkpoints.resume import restore
 from trainer.compute.optimizer import Stepper
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
@@ -29,6 +34,24 @@ def prepare_run(values: dict) -> Run:
         history=History(settings.max_bad_steps), total_steps=steps,
         epochs=settings.epochs,
     )  # fmt: skip
+
+
+def whole(values: dict) -> tuple[list, dict]:
+    """Losses and final weights of a run from its begin to its end."""
+    run = prepare_run(values)
+    loop.train(run, [])
+    return run.history.losses, weights(run)
+
+
+def resumed(values: dict, folder: Path, stop_after: int) -> tuple[list, list, dict]:
+    """Losses before and after a stop at that step, and final weights; the second run knows the checkpoint alone."""
+    first = prepare_run(values)
+    first.saver = save.Saver(folder, 2)
+    loop.train(first, [lambda counts, run: run.position.step == stop_after])
+    second = prepare_run(values)
+    newest, _ = save.newest(folder)
+    loop.train(second, [], restore(second, *save.read(newest)))
+    return first.history.losses, second.history.losses, weights(second)
 
 
 def gradients(run: Run, batches: list) -> tuple[float, dict]:

@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 
-from tests.trainer.running import prepare_run, same, weights
+from tests.trainer.running import prepare_run, resumed, same, weights, whole
 from trainer import loop
 from trainer.checkpoints import save
 from trainer.checkpoints.resume import restore
@@ -21,26 +21,14 @@ from trainer.measure.protocol import Protocol
 from trainer.settings import Settings
 
 
-def whole(values: dict) -> tuple[list, dict]:
-    run = prepare_run(values)
-    loop.train(run, [])
-    return run.history.losses, weights(run)
-
-
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9])  # the first step, mid-epoch, an epoch's end, the third epoch
 def test_resuming_gives_the_same_bits(tiny: dict, tmp_path, stop_after: int) -> None:
     values = {**tiny, "epochs": 3, "accumulate": 2}
     losses, final = whole(values)
     assert len(losses) > 9
-    first = prepare_run(values)
-    first.saver = save.Saver(tmp_path / "c", 2)
-    loop.train(first, [lambda counts, run: run.position.step == stop_after])
-    second = prepare_run(values)
-    folder, _ = save.newest(tmp_path / "c")
-    partial = restore(second, *save.read(folder))
-    loop.train(second, [], partial)
-    assert first.history.losses + second.history.losses == losses
-    assert same(weights(second), final)
+    before, after, found = resumed(values, tmp_path / "c", stop_after)
+    assert before + after == losses
+    assert same(found, final)
 
 
 def test_a_signal_in_mid_accumulation_saves_the_gradients_and_resumes_to_the_same_bits(tiny: dict, tmp_path) -> None:

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.trainer.running import prepare_run, same, weights
+from tests.trainer.running import prepare_run, resumed, same, whole
 from trainer import loop
-from trainer.checkpoints import save
-from trainer.checkpoints.resume import restore
 from trainer.compute import moments
 from trainer.compute.optimizer import Stepper
 from trainer.errors import TrainerError
@@ -30,12 +28,6 @@ def wide(tiny: dict, tmp_path: Path) -> dict:
     config = json.loads(Path(tiny["model_config"]).read_text(encoding="utf-8"))
     path.write_text(json.dumps({**config, "hidden_size": 64, "intermediate_size": 128}), encoding="utf-8")
     return {**tiny, "model_config": str(path)}
-
-
-def trained(values: dict) -> tuple[list, dict]:
-    run = prepare_run(values)
-    loop.train(run, [])
-    return run.history.losses, weights(run)
 
 
 def held(stepper: Stepper) -> int:
@@ -64,8 +56,8 @@ def test_a_matrix_takes_two_bytes_a_weight_and_the_estimate_says_so(wide: dict) 
 
 def test_it_learns_as_float32_does(wide: dict) -> None:
     values = {**wide, "epochs": 3, "learning_rate": 1e-2}
-    exact, _ = trained(values)
-    narrow, _ = trained({**values, **NARROW})
+    exact, _ = whole(values)
+    narrow, _ = whole({**values, **NARROW})
     assert narrow[-1] < 0.6 * narrow[0]
     assert narrow[-1] == pytest.approx(exact[-1], rel=0.05)
     assert narrow != exact
@@ -73,16 +65,11 @@ def test_it_learns_as_float32_does(wide: dict) -> None:
 
 def test_a_checkpoint_goes_on_to_the_same_bits(wide: dict, tmp_path: Path) -> None:
     values = {**wide, **NARROW, "epochs": 2}
-    losses, final = trained(values)
-    first = prepare_run(values)
-    first.saver = save.Saver(tmp_path / "c", 2)
-    loop.train(first, [lambda counts, run: run.position.step == 3])
-    second = prepare_run(values)
-    folder, _ = save.newest(tmp_path / "c")
-    loop.train(second, [], restore(second, *save.read(folder)))
-    assert len(first.history.losses) == 3
-    assert first.history.losses + second.history.losses == losses
-    assert same(weights(second), final)
+    losses, final = whole(values)
+    before, after, found = resumed(values, tmp_path / "c", 3)
+    assert len(before) == 3
+    assert before + after == losses
+    assert same(found, final)
 
 
 def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
