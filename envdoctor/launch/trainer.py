@@ -35,6 +35,7 @@ class Measure:
     warmup_tolerance: float = 0.03
     max_warmup_seconds: float = 20.0
     max_seconds: float = 60.0
+    least_seconds: float = 0.0
     probes: bool = True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import os
 import sys
 import time
 from dataclasses import replace
@@ -125,8 +126,9 @@ def _is_hog(path: Path) -> bool:
         return False
 
 
-def test_the_injected_sleep_is_the_asked_share_of_a_step(tmp_path: Path) -> None:
+def test_the_injected_sleep_is_the_asked_share_of_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The very file, in a Python of its own, around a stand-in for the trainer whose step takes 20 ms asleep."""
+    monkeypatch.setenv("PYTHONPATH", "")  # put back after it
     package = tmp_path / "trainer"
     for part in (package, package / "compute", package / "data"):
         part.mkdir()
@@ -144,7 +146,7 @@ def test_the_injected_sleep_is_the_asked_share_of_a_step(tmp_path: Path) -> None
 
     def typical(share: float) -> float:
         variables = {**slowed(step=share), "PATH": "/usr/bin"}
-        variables["PYTHONPATH"] += f":{tmp_path}"
+        variables["PYTHONPATH"] = os.pathsep.join((os.environ["PYTHONPATH"], str(tmp_path)))
         outcome = process.run([sys.executable, "-c", program], deadline=60, env=variables, cwd=tmp_path)
         assert outcome.ok, outcome.err
         return float(outcome.out)

@@ -21,6 +21,9 @@ from trainer.measure.turns import Turns
 from trainer.report import Warmup, Window
 
 PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "other")
+TURNS_AFTER = ("forward", "backward", "optimizer")
+"""Parts after which another run has the machine, where two take turns on CPUs: neighbours on a shared core come and go
+within tens of milliseconds, and what does not change between two turns cancels out."""
 
 
 class Stopwatch:
@@ -31,6 +34,7 @@ class Stopwatch:
 
     def __init__(self, device: torch.device) -> None:
         self.on = True
+        self.turns: Turns | None = None
         self._cuda = device.type == "cuda"
         self._events: list[tuple[str, Any]] = []
         self._free: list[Any] = []  # events of earlier edges, to be recorded anew
@@ -53,6 +57,17 @@ class Stopwatch:
         now = time.perf_counter()
         self._parts[part] += now - self._last
         self._last = now
+        if self.turns is not None and part in TURNS_AFTER:
+            self.turns.next()
+            waited = time.perf_counter() - now
+            self._start += waited
+            self._last += waited
+
+    def take_turns(self, turns: Turns) -> None:
+        """From now on another run has the machine after parts of a step; on CUDA, where a part's end would have to be
+        waited for, whoever reads the edges does that. Starts anew."""
+        self.turns = None if self._cuda else turns
+        self.edge()
 
     def edge(self) -> tuple[float, dict[str, float]]:
         """(wall seconds, seconds by part) since the previous edge; waits for the device, then starts anew."""
@@ -100,7 +115,7 @@ class Measurement:
     """Watches a run step by step: warm-up, then windows of a fixed number of steps, then the end.
 
     With a `pace` the machine's own is taken at the edges of each window, outside of its time. With `turns` another run
-    has the machine between any two windows.
+    has the machine in between, outside of its time, too.
     """
 
     protocol: Protocol
@@ -146,10 +161,13 @@ class Measurement:
             self.windows.append(window)
             self._cpu = time.process_time()
             self._steps, self._counts = 0, Counts()
-        enough = len(self.windows) >= self.protocol.windows
+        timed = sum(window.seconds for window in self.windows)
+        enough = len(self.windows) >= self.protocol.windows and timed >= self.protocol.least_seconds
         enough = enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
-        if self.turns is not None and (enough or not self._steps):
-            self.turns.end() if enough else self.turns.next()
+        if self.turns is not None and enough:
+            self.turns.end()
+        elif self.turns is not None and self.stopwatch.turns is None and not self._steps:
+            self.turns.next()
             self.stopwatch.edge()
             self._cpu = time.process_time()
         return enough
@@ -165,7 +183,7 @@ class Measurement:
         self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
         if self.turns is not None:
             self.turns.warm()
-            self.stopwatch.edge()
+            self.stopwatch.take_turns(self.turns)
         self._take_pace()
         self.measured_since, self._cpu = time.perf_counter(), time.process_time()
 

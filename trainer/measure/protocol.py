@@ -14,4 +14,5 @@ class Protocol:
     warmup_tolerance: float = 0.03
     max_warmup_seconds: float = 20.0
     max_seconds: float = 60.0
+    least_seconds: float = 0.0  # of own windows together, however many that takes
     probes: bool = True

@@ -62,7 +62,9 @@ class Pairs:
     side_by_side: bool | None = None
 
 
-AFTER_A_FIX = Pairs(most=LOOKS[0], measure=Measure(windows=10, max_seconds=100.0, probes=False))
+AFTER_A_FIX = Pairs(
+    most=LOOKS[0], measure=replace(side_by_side.MEASURE, windows=10, least_seconds=5.0, max_seconds=100.0)
+)
 """Who asked for a repair did not ask to wait: two minutes more, and what so few pairs can tell."""
 
 

@@ -20,8 +20,8 @@ from envdoctor.speed.report import Report, Window
 VARIABLE = "TRAINER_TURNS"  # read by `trainer.measure.turns`
 LOOKS = (4, 6, 8, 12, 16)
 """Numbers of pairs after which it may be decided; a pair of a short workload takes half a minute."""
-MEASURE = Measure(windows=20, max_seconds=200.0, probes=False)
-"""``max_seconds``: waiting for the other one is within it."""
+MEASURE = Measure(windows=20, window_seconds=0.02, least_seconds=8.0, max_seconds=200.0, probes=False)
+"""Windows as short as a step: many, of which a burst hits few. ``max_seconds``: waiting for the other is within it."""
 POLL = 0.05  # seconds between looks at whether the first one is warm
 
 Run = Callable[[int, str], Report]

@@ -17,11 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from envdoctor.facts.environment import locate
-from envdoctor.launch.trainer import Measure, new_run_folder
+from envdoctor.launch.trainer import new_run_folder
 from envdoctor.locks.library import load_targets
 from envdoctor.speed.ablation import side_by_side
 from envdoctor.speed.ablation.interleaving import Variant
@@ -29,17 +30,17 @@ from envdoctor.speed.ablation.pairs import decide_pairs
 from envdoctor.speed.report import Report, Window
 from envdoctor.speed.timing import ignore_progress, run_variant
 from tests.speed.making import cpu_report
+from tests.speed.series.conditions import slowed
 
 RECORD = Path(__file__).parents[1] / "recorded" / "against.jsonl"
-SLOWED = Path(__file__).parent / "slowed"
-SETTINGS = {"tokens_per_row": 384, "over_long": "skip", "threads": 1}
-MEASURE = Measure(windows=20, window_seconds=0.3, max_warmup_seconds=6.0, max_seconds=120.0, probes=False)
+SETTINGS = {"tokens_per_row": 128, "over_long": "skip", "threads": 1}
+MEASURE = replace(side_by_side.MEASURE, least_seconds=5.0, max_warmup_seconds=6.0, max_seconds=120.0)
 
 
 def trial(slow: float, minutes: float, record: Path) -> str:
     """Pairs until decided; the word, or "time is over". Every pair is appended to ``record`` at once."""
     environment, target = locate(Path(sys.prefix)), load_targets()["cpu"]
-    slowing = {"SLOWED_STEP": str(slow), "PYTHONPATH": str(SLOWED)} if slow else {}
+    slowing = slowed(step=slow) if slow else {}
 
     def run(number: int, turns: str) -> Report:
         given = {**(slowing if number == 0 else {}), **({side_by_side.VARIABLE: turns} if turns else {})}

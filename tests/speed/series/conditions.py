@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -73,8 +74,11 @@ def injected(word: str) -> Condition:
 
 
 def slowed(*, step: float = 0.0, data: float = 0.0) -> dict[str, str]:
-    """Variables that make the trainer slower; see slowed/sitecustomize.py."""
-    found = {"PYTHONPATH": str(SLOWED)}
+    """Variables that make the trainer slower; see slowed/sitecustomize.py, which this program's children find."""
+    present = os.environ.get("PYTHONPATH", "")
+    if str(SLOWED) not in present.split(os.pathsep):  # no variable of a target: it is read before any hook
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(SLOWED), present)))
+    found: dict[str, str] = {}
     if step:
         found["SLOWED_STEP"] = str(step)
     if data:

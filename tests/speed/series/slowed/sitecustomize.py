@@ -32,20 +32,35 @@ class AfterImport:
         return spec
 
 
+WAITED = [0.0]  # seconds of another run's turns so far
+
+
 def slow_steps(share: float) -> Any:
     def change(module: Any) -> None:
         real, last = module.Stepper.step, [0.0]
 
         def step(self: Any, rate: float) -> Any:
             result = real(self, rate)
+            own = time.perf_counter() - WAITED[0]
             if last[0]:
-                time.sleep(share * (time.perf_counter() - last[0]))
-            last[0] = time.perf_counter()
+                time.sleep(share * (own - last[0]))
+            last[0] = time.perf_counter() - WAITED[0]
             return result
 
         module.Stepper.step = step
 
     return change
+
+
+def count_waiting(module: Any) -> None:
+    real = module.Turns._wait
+
+    def wait(self: Any) -> None:
+        begun = time.perf_counter()
+        real(self)
+        WAITED[0] += time.perf_counter() - begun
+
+    module.Turns._wait = wait
 
 
 def slow_data(seconds: float) -> Any:
@@ -63,6 +78,7 @@ def slow_data(seconds: float) -> Any:
 
 
 if os.environ.get("SLOWED_STEP"):
+    sys.meta_path.insert(0, AfterImport("trainer.measure.turns", count_waiting))
     sys.meta_path.insert(0, AfterImport("trainer.compute.optimizer", slow_steps(float(os.environ["SLOWED_STEP"]))))
 if os.environ.get("SLOWED_DATA"):
     sys.meta_path.insert(0, AfterImport("trainer.data.feed", slow_data(float(os.environ["SLOWED_DATA"]))))
