@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from trainer.errors import TrainerError
 from trainer.measure import turns
+from trainer.measure.measurement import TURNS_AFTER, Stopwatch
 from trainer.measure.turns import Turns, from_environment
 
 
@@ -88,3 +91,31 @@ def test_the_variable_says_which_side(folder: Path, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(turns.VARIABLE, wrong)
         with pytest.raises(TrainerError, match=r"TRAINER_TURNS"):
             from_environment()
+
+
+def test_a_part_of_a_step_is_a_turn_and_waiting_for_the_other_one_is_in_no_part(folder: Path) -> None:
+    seen: list[str] = []
+    times: dict[int, tuple[float, dict[str, float]]] = {}
+
+    def side(number: int, seconds: float) -> None:
+        mine, watch = Turns(folder, number), Stopwatch(torch.device("cpu"))
+        mine.warm()
+        watch.take_turns(mine)
+        for _ in range(4):
+            for part in ("data", *TURNS_AFTER):
+                time.sleep(seconds)
+                seen.append(f"{number} {part}")
+                watch.mark(part)
+        times[number] = watch.edge()
+        mine.end()
+
+    sides = [threading.Thread(target=side, args=(number, seconds)) for number, seconds in ((0, 0.0), (1, 0.05))]
+    for one in sides:
+        one.start()
+    for one in sides:
+        one.join(60)
+    turn = ["data", "forward"], ["backward"], ["optimizer"]
+    assert seen == 4 * [f"{number} {part}" for parts in turn for number in (0, 1) for part in parts]
+    wall, parts = times[0]
+    assert wall == pytest.approx(sum(parts.values()))
+    assert wall < times[1][0] / 2, "the other one slept 0.8 seconds meanwhile"
