@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change import build, inventory
-from envdoctor.change.exchange import flush_file_system, rename_new
+from envdoctor.change.exchange import begin_flush, flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
 from envdoctor.change.layout import ask, python_of
@@ -230,6 +230,7 @@ def _begin(change: Change, where: Places, lock: int, progress: Progress, *, new:
 def _check(task: build.Task, verify: Verify) -> None:
     set_mark(task.slot, task.incoming.mark)
     task.progress("checking the new state")
+    begin_flush(task.slot)
     reason = verify(task.slot)
     if reason is not None:
         raise Trouble(

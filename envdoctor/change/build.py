@@ -19,7 +19,7 @@ from envdoctor.change.journal import Generation, Journal
 from envdoctor.change.layout import Layout, ask
 from envdoctor.change.log import Log
 from envdoctor.change.places import KEPT_PREFIX, Places
-from envdoctor.change.tree import hide, walk
+from envdoctor.change.tree import hide, inodes
 from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
 from envdoctor.launch import hook
@@ -95,7 +95,7 @@ def new_clone(task: Task) -> None:
 def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
-    known = {seen.inode for seen in walk(task.slot).values()} if pins else set()
+    known = inodes(task.slot) if pins else frozenset()
     install(task.installer, pins, inside.python, task.where.control)
     _require_genuine(task, pins, inside, known)
     if (why := genuine.foreign_path(pins, inside)) is not None:
@@ -117,7 +117,7 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
         )
 
 
-def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: set[int]) -> None:
+def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: frozenset[int]) -> None:
     """Install past uv's cache what it does not hold as it came. pip unpacks each time what it has just hashed."""
     if task.installer.name != "uv" or not pins:
         return

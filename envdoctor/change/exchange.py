@@ -6,9 +6,11 @@ know it). It is called through the C library, because Python's `os` has no name 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,6 +58,19 @@ def flush_file_system(path: Path) -> None:
             raise OSError(number, os.strerror(number), os.fspath(path))
     finally:
         os.close(descriptor)
+
+
+def begin_flush(path: Path) -> None:
+    """Let what was written so far go to disk while something else is done; a later `flush_file_system` has little left.
+
+    Nobody waits for it: a change that fails is not to be told of only when a slow disk is done.
+    """
+
+    def flush() -> None:
+        with contextlib.suppress(OSError):  # which the one that is waited for raises again
+            flush_file_system(path)
+
+    threading.Thread(target=flush, name="flush", daemon=True).start()
 
 
 def flush_directory(path: Path) -> None:

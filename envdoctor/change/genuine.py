@@ -49,9 +49,9 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
     for one in scan(libraries):
         if one.name not in names:
             continue
-        record = [row for row in one.record() if len(row) == 3 and row[1]]
-        for path, _ in hashes.differing_files([(f"{one.library}/{row[0]}", row[1], None) for row in record]):
-            found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
+        library, record = one.library, [row for row in one.record() if len(row) == 3 and row[1]]
+        for path, _ in hashes.differing_files([(f"{library}/{row[0]}", row[1], None) for row in record]):
+            found.setdefault(one.name, f"{os.path.relpath(path, library)} is not what RECORD says")
         stated = _rows_of_wheel(names[one.name], archives)
         installed = {row[0]: row[1] for row in record}
         for path, digest in stated.items():
@@ -73,9 +73,10 @@ def strangers(pins: Sequence[Locked], inside: Layout, known: Iterable[int]) -> t
         own = one.files() or ()
         listed.update(own)
         if one.name in names:
-            tops.update(os.path.relpath(file, one.library).partition("/")[0] for file in own)
+            beginning = f"{one.library}/"
+            tops.update(file.removeprefix(beginning).partition("/")[0] for file in own if file.startswith(beginning))
     listed |= {os.fspath(inside.purelib / name) for name in hook.FILES}
-    files = (path for library in inside.libraries for path in _files(library, tops - {".."}))
+    files = (path for library in inside.libraries for path in _files(library, tops))
     return tuple(Path(path) for path in files if path not in listed and os.lstat(path).st_ino not in inodes)
 
 
@@ -94,9 +95,9 @@ def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     names = {pin.name for pin in pins}
     rows: dict[str, dict[str, str]] = {}
     for one in scan(inside.libraries):
-        stated = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]}
+        library, stated = one.library, {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]}
         for path, digest in stated.items():
-            file = join(one.library, path)
+            file = join(library, path)
             rows.setdefault(file, {})[one.name] = digest
             if one.name in names and (why := _is_reserved(file, inside)):
                 return f"{one.name} {one.version} would put its own {why} into the environment"
@@ -109,10 +110,10 @@ def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
 
 
 def _is_reserved(file: str, inside: Layout) -> str | None:
-    if not file.startswith(f"{inside.prefix}/"):
+    beginning = f"{inside.prefix}/"
+    if not file.startswith(beginning):
         return f"{file} beside it"
-    path = os.path.relpath(file, inside.prefix)
-    in_library = os.path.relpath(file, inside.purelib)
+    path, in_library = file.removeprefix(beginning), file.removeprefix(f"{inside.purelib}/")
     return path if _RESERVED.fullmatch(path) or in_library in hook.FILES else None
 
 

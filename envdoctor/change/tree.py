@@ -88,6 +88,20 @@ def walk(root: Path, leave_out: Set[str] = frozenset()) -> dict[str, Seen]:
     return found
 
 
+def inodes(root: Path) -> frozenset[int]:
+    """Those of every entry below ``root`` but bytecode. Nothing is asked of the files themselves: a fourth of a walk's
+    time. Raises OSError for a folder that cannot be read."""
+    found: list[int] = []
+    stack = [os.fspath(root)]
+    while stack:
+        with os.scandir(stack.pop()) as entries:
+            for entry in entries:
+                found.append(entry.inode())
+                if entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                    stack.append(entry.path)
+    return frozenset(found)
+
+
 def _look(entry: os.DirEntry[str]) -> Seen | None:
     """One entry of a folder; None for sockets, pipes and devices, which are never cloned."""
     if entry.is_symlink():
