@@ -19,12 +19,12 @@ import urllib.request
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from envdoctor import process, temporary
 from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
 from envdoctor.locks.fingerprint import fingerprint
+from envdoctor.locks.redirects import Redirects
 from envdoctor.locks.target import load
 from envdoctor.values.document import SIZE_LIMIT, make_folder
 
@@ -116,7 +116,7 @@ def _from_web(place: str) -> Read:
             f"{parts.scheme}:// is not an address for a target", where=place, remedy="Use https:// or git+https://."
         )
     end = time.monotonic() + SECONDS
-    opener = urllib.request.build_opener(_Redirects())
+    opener = urllib.request.build_opener(Redirects())
 
     def read(name: str) -> bytes | None:
         url = urllib.parse.urljoin(place, name)
@@ -144,15 +144,6 @@ def _from_web(place: str) -> Read:
 def _no_answer(url: str, problem: str) -> Trouble:
     remedy = "Check the address, the network and HTTPS_PROXY."
     return Trouble(f"no answer: {problem}", where=url, remedy=remedy, exit_code=3)
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Never from https to anything that can be read on the way, nor to a file of this machine."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if not newurl.startswith(("https:", req.full_url.partition("/")[0])):
-            raise urllib.error.URLError("redirected away from https")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 # --- out of a git repository ---

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from envdoctor.errors import Trouble
+from envdoctor.locks.redirects import Redirects
 from envdoctor.sources.sources import Sources
 
 SECONDS = 30.0  # for one request
@@ -49,7 +50,7 @@ class Remote:
         proxies = {scheme: sources.uv.get(f"{scheme.upper()}_PROXY") for scheme in ("http", "https")}
         given = {scheme: proxy for scheme, proxy in proxies.items() if proxy}
         self._opener = urllib.request.build_opener(
-            urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler(given or None), _Redirects()
+            urllib.request.HTTPSHandler(context=context), urllib.request.ProxyHandler(given or None), Redirects()
         )
 
     def size(self, address: str) -> int:
@@ -231,18 +232,6 @@ def _metadata_in(wheel: zipfile.ZipFile) -> str:
             raise KeyError("no METADATA, or several")
         with wheel.open(names[0]) as stream:
             return stream.read(METADATA_LIMIT).decode("utf-8", "replace")
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, HEAD as HEAD, but never from https to anything that can be read on the way."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if req.full_url.startswith("https:") and not newurl.startswith("https:"):
-            raise urllib.error.URLError("redirected away from https")
-        further = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if further is not None:
-            further.method = req.get_method()
-        return further
 
 
 class _Ranges(io.RawIOBase):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from envdoctor.errors import Trouble
-from envdoctor.locks.writing import remote
+from envdoctor.locks.redirects import Redirects
 from envdoctor.locks.writing.remote import Remote, each, local, name_of
 from tests.locks.writing.conftest import build_wheel, sources_of
 
@@ -257,7 +257,7 @@ def test_each_asks_every_address_once() -> None:
 
 
 def test_https_is_not_left() -> None:
-    handler = remote._Redirects()
+    handler = Redirects()
     request = urllib.request.Request("https://host.invalid/a")
     with pytest.raises(urllib.error.URLError, match="away from https"):
         handler.redirect_request(request, None, 302, "", {}, "http://host.invalid/a")
