@@ -150,7 +150,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
-        return _refused(error, words)
+        return _tell_refusal(error, words)
     except MemoryError:
         return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
@@ -167,7 +167,7 @@ _SCARCE = {  # what the system is out of, told without the file that it was want
 }
 
 
-def _refused(error: OSError, words: Sequence[str]) -> int:
+def _tell_refusal(error: OSError, words: Sequence[str]) -> int:
     """What the system refused where nobody expected it to, most often because rights or folders changed meanwhile."""
     if error.errno is None or (error.filename is None and error.errno not in _SCARCE):
         return _bug(error, words)

@@ -36,11 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse(typed)
     if not given.order and not given.task:
         parser.error("name a task, or give --order FILE")
+    if not given.order and given.task not in known:
+        parser.exit(2, command_line.unknown_task(given.task))
     report_path = Path(given.report) if given.report else None
     report = RunReport(task=given.task)
     try:
-        if not given.order and given.task not in known:
-            raise command_line.unknown_task(given.task)
         if given.print_config:
             heading = f"{program()} {given.task} --config THIS_FILE"
             print(as_file(command_line.settings_of(given), given.task, heading), end="")

@@ -14,6 +14,8 @@ from envdoctor.knowledge.machine import peak_tflops
 from envdoctor.launch import trainer
 from envdoctor.rules.checkup import CheckOptions
 
+TASKS = ("sft", "rft", "gritlm", "pretrain", "prepare", "chat")  # the trainer's, which says what another word may mean
+
 
 @click.command("train", context_settings={"allow_interspersed_args": False, "help_option_names": ["-h", "--help"]})
 @_options.environment
@@ -34,13 +36,13 @@ def command(env: Path | None, target_name: str, stack: str | None, task: str | N
     no library converts a model to it (the package gguf writes files, and knows no architecture); the program that does,
     convert_hf_to_gguf.py, is a part of llama.cpp and takes OUTPUT/model as it is.
 
-    Exit codes: those of the trainer: 0 finished, 1 failed, 130 interrupted (and saved).
+    Exit codes: those of the trainer: 0 finished, 1 failed, 2 wrong usage, 130 interrupted (and saved).
     """
     if task is None:
         trainer.show_help(["--help"])  # the tasks, with an example each
         return 2
     words = [task, *(word for word in options if word != "--")]
-    if {"-h", "--help", "--help-all", "--print-config"} & set(words):
+    if task not in TASKS or {"-h", "--help", "--help-all", "--print-config"} & set(words):
         return trainer.show_help(words)
     environment = environment_of(env).require()
     case = doctor.target_for(environment, CheckOptions(target=target_name, stack=stack))

@@ -43,12 +43,12 @@ _of_report = once(_small)  # hundreds of expressions are asked about the same on
 
 
 def small(text: str) -> str:
-    """``text`` as `needed` words are looked for in it: lower case, as `re` understands it of ASCII letters."""
+    """``text`` as `required_literals` are looked for in it: lower case, as `re` understands it of ASCII letters."""
     return _of_line(text) if len(text) <= 4_000 else _of_report(text)
 
 
 @functools.cache
-def needed(source: str) -> tuple[str, ...]:
+def required_literals(source: str) -> tuple[str, ...]:
     """Words, in lower case, of which each text holds one that the expression matches in; () if none can be told.
 
     For expressions in which blanks count (without ``re.VERBOSE``).

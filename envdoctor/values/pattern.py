@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from envdoctor.values.literals import needed, small
+from envdoctor.values.literals import required_literals, small
 
 
 class Pattern:
@@ -30,7 +30,7 @@ class Pattern:
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
-        return () if self.flags & re.VERBOSE else needed(self.source)
+        return () if self.flags & re.VERBOSE else required_literals(self.source)
 
     def may_match(self, text: str) -> bool:
         """False only where the expression matches nowhere in ``text``: a cheap look before many searches."""

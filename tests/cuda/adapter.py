@@ -269,7 +269,7 @@ def narrow_layer(layer: Any, compiled: bool) -> Iterator[None]:
         if type(module).__name__.endswith("RMSNorm"):
             module.forward = functools.partial(narrow._narrow, module)
     traced = instead([(owner, "is_compiling", lambda: True) for owner in (kernels, adapted)])
-    with comparing(), traced if compiled else kernels.turning(SimpleNamespace(get_decoder=lambda: layer)):
+    with comparing(), traced if compiled else kernels.rotary_kernels(SimpleNamespace(get_decoder=lambda: layer)):
         yield
 
 

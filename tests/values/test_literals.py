@@ -10,14 +10,14 @@ import sys
 import pytest
 
 from envdoctor.knowledge.errors import ERRORS, HINTS
-from envdoctor.values.literals import needed, small
+from envdoctor.values.literals import required_literals, small
 from envdoctor.values.pattern import Pattern
 from tests.facts.pasted.mutations import REPORTS, mutated
 from tests.facts.pasted.ramps import written
 
 
 def possible(source: str, text: str) -> bool:
-    words = needed(source)
+    words = required_literals(source)
     return not words or any(word in small(text) for word in words)
 
 
@@ -52,7 +52,7 @@ def possible(source: str, text: str) -> bool:
     ],
 )
 def test_words_of_an_expression(source: str, words: set[str]) -> None:
-    assert set(needed(source)) == words
+    assert set(required_literals(source)) == words
 
 
 def test_every_character_that_is_taken_for_a_letter_is_read_as_that_letter() -> None:
@@ -77,7 +77,7 @@ def test_random_expressions_find_what_they_found_without_the_look() -> None:
             assert (whole and whole.span()) == (seen and seen.span()), (source, text)
             assert [one.span() for one in plain.finditer(text)] == [one.span() for one in looking.finditer(text)]
             assert plain.sub("-", text) == looking.sub("-", text)
-            found += whole is not None and bool(needed(source))
+            found += whole is not None and bool(required_literals(source))
     assert found > 1_000  # with words to look for: the test is about something
 
 
@@ -107,7 +107,7 @@ def test_the_doctors_own_expressions_pass_over_no_line() -> None:
     sources |= {row.said for row in (*ERRORS, *HINTS)}
     texts = {line for report in REPORTS for line in report.split("\n") if line.strip()}
     lines = sorted(random.Random(3).sample(sorted(texts), 400)) + [mutated(seed)[:2_000] for seed in range(60)]
-    assert sum(bool(needed(source)) for source in sources) > len(sources) / 2
+    assert sum(bool(required_literals(source)) for source in sources) > len(sources) / 2
     for source in sources:
         plain = re.compile(source, re.IGNORECASE)
         for line in lines:

@@ -115,7 +115,7 @@ def install_kernels(model: Any) -> Iterator[Choice]:
     if norms:
         names.append(f"RMSNorm in {len(norms)} places")
     try:
-        with turning(model) as turned:
+        with rotary_kernels(model) as turned:
             names += ["rotary positions"] if turned else []
             why = "one node each instead of chains of operators" if names else "this model has neither as known here"
             yield Choice("kernels", ", ".join(names) or "the model's own", why)
@@ -125,7 +125,7 @@ def install_kernels(model: Any) -> Iterator[Choice]:
 
 
 @contextmanager
-def turning(model: Any) -> Iterator[bool]:
+def rotary_kernels(model: Any) -> Iterator[bool]:
     """The model's rotary positions are computed by `Rotation` until the end, where that agrees with its own: whether it
     does.
     """

@@ -34,7 +34,7 @@ def narrow_states(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
     for module in norms:
         module.forward = functools.partial(_narrow if module in within else _rms_norm, module)
     try:
-        with kernels.turning(model) as turned:
+        with kernels.rotary_kernels(model) as turned:
             how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
             how += ", positions are turned in three kernels" if turned else ""
             yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {how}")

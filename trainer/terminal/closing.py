@@ -94,11 +94,11 @@ def say(text: str) -> None:
     """To the terminal, beside what programs read; wrapped at words there, but for a command to copy at a line's end."""
     width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
     lines = text.split("\n") if width >= 20 else []
-    rows = [row for line in lines for row in (_wrapped(line, width) if len(line) > width else [line])]
+    rows = [row for line in lines for row in (_wrap(line, width) if len(line) > width else [line])]
     print("\n".join(rows) if lines else text, file=sys.stderr, flush=True)
 
 
-def _wrapped(line: str, width: int) -> list[str]:
+def _wrap(line: str, width: int) -> list[str]:
     said, mark, command = line.rpartition(": hf ")
     hang = " " * (7 if line.startswith("error: ") else len(line) - len(line.lstrip()) + 2)
     rows = textwrap.wrap(

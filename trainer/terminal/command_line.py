@@ -17,7 +17,6 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 from trainer import tasks
 from trainer.data import workloads
-from trainer.errors import TrainerError
 from trainer.options.option import belongs_to
 from trainer.settings import GROUPS, OTHER_WAYS, PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
 from trainer.terminal import closing
@@ -206,18 +205,18 @@ NO = ("--no-", "--no_")  # before "python": torchrun's spelling and accelerate's
 
 def _title_and_examples(task: str) -> tuple[str, list[str]]:
     if task in TITLES:
-        return TITLES[task], ["example:", *_typed(f"{program()} {task} {PREPARE}")]
+        return TITLES[task], ["example:", *_as_typed(f"{program()} {task} {PREPARE}")]
     (known,) = (listed for listed in tasks.list_tasks() if listed.name == task)
     rest = known.example.partition(MODULE)[2]
     # The module is the checkout's; what is installed has a program, which launchers start by another word.
     torchrun, accelerate = ("-m trainer",) * 2 if program() == MODULE else (f"{no}python {program()}" for no in NO)
     return textwrap.fill(known.title, COLUMNS), [
-        "examples:", *_typed(f"{program()}{rest}"), *_typed(f"torchrun --nproc-per-node 2 {torchrun}{rest}"),
-        *_typed(f"accelerate launch --config_file FSDP2.yaml {accelerate}{rest}"),
+        "examples:", *_as_typed(f"{program()}{rest}"), *_as_typed(f"torchrun --nproc-per-node 2 {torchrun}{rest}"),
+        *_as_typed(f"accelerate launch --config_file FSDP2.yaml {accelerate}{rest}"),
     ]  # fmt: skip
 
 
-def _typed(command: str, indent: int = 2) -> list[str]:
+def _as_typed(command: str, indent: int = 2) -> list[str]:
     """A command in lines that a shell reads as one, none wider than a terminal, cut before options only."""
     bound = " ".join(part.replace(" ", "\xa0") for part in re.split(" (?=--)", command))
     lines = textwrap.wrap(
@@ -227,7 +226,7 @@ def _typed(command: str, indent: int = 2) -> list[str]:
     return " \\\n".join(lines).replace("\xa0", " ").split("\n")
 
 
-def _listed(name: str, title: str) -> str:
+def _table_row(name: str, title: str) -> str:
     return textwrap.fill(f"{name:<10} {title}", COLUMNS, initial_indent="  ", subsequent_indent=" " * 13)
 
 
@@ -235,11 +234,11 @@ def _all_tasks() -> list[str]:
     lines = [f"tasks ({program()} TASK --help shows the options of one):"]
     for task in tasks.list_tasks():
         lines += [
-            _listed(task.name, _lower_first(task.title)), *_typed(task.example.replace(MODULE, program()), 13),
+            _table_row(task.name, _lower_first(task.title)), *_as_typed(task.example.replace(MODULE, program()), 13),
         ]  # fmt: skip
     for name, title in TITLES.items():
-        lines += [_listed(name, _lower_first(title)), *_typed(f"{program()} {name} {PREPARE}", 13)]
-    lines += [_listed("chat", "try a model"), f"             {program()} chat runs/sft-2026-01-31-1/model"]
+        lines += [_table_row(name, _lower_first(title)), *_as_typed(f"{program()} {name} {PREPARE}", 13)]
+    lines += [_table_row("chat", "try a model"), f"             {program()} chat runs/sft-2026-01-31-1/model"]
     lines += ["", f"workloads (bundled; {program()} sft --workload chat-5m):"]
     lines += [f"  {work.name:<10} {work.title}" for work in workloads.WORKLOADS.values()]
     return [*lines, "", "recipes (for --config): " + ", ".join(sorted(path.stem for path in RECIPES.glob("*.yaml")))]
@@ -249,11 +248,11 @@ def _lower_first(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
-def unknown_task(word: str) -> TrainerError:
-    """For a first word that is no task."""
+def unknown_task(word: str) -> str:
+    """Two lines for a first word that is no task."""
     names = [*tasks.names(), *TITLES, "chat"]
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.4)
     hint = f"Did you mean {near[0]}? " if near else ""
     if word.lower() in PREFERENCES:
         hint = "Training on preferences or rewards is not in it (TRL has it); rft trains on what a checker accepts. "
-    return TrainerError("unknown-task", f"unknown task {word!r}", f"{hint}The tasks are {', '.join(names)}.")
+    return f"error: unknown task {word!r}\n       {hint}The tasks are {', '.join(names)}.\n"

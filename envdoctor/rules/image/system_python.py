@@ -21,10 +21,10 @@ def system_python(facts: Facts) -> Findings:
     """
     for file, parsed in dockerfiles(facts):
         for held in every(parsed):
-            if not _managed(held) or any(_unlocked(stage) for stage in parsed.chain(held.stage)):
+            if not _is_externally_managed(held) or any(_unlocks_it(stage) for stage in parsed.chain(held.stage)):
                 continue
             for install in held.installs:
-                if _refused(install):
+                if _is_refused(install):
                     yield at(
                         file,
                         install.line,
@@ -35,7 +35,7 @@ def system_python(facts: Facts) -> Findings:
                     break  # the build ends there
 
 
-def _managed(held: Contents) -> bool:
+def _is_externally_managed(held: Contents) -> bool:
     """Is the Python that packages go to that of a distribution which marks it?"""
     made = held.base
     if made is None or made.maker not in ("cuda", "other") or made.python is None or held.python != made.python:
@@ -43,7 +43,7 @@ def _managed(held: Contents) -> bool:
     return numbers(made.python) >= _MANAGED and not any(one.tool == "conda" for one in held.installs)
 
 
-def _unlocked(stage: Stage) -> bool:
+def _unlocks_it(stage: Stage) -> bool:
     """Is the mark taken away, or overruled for all, or another Python put before it on the path?"""
     told = stage.variables
     if any(told.get(f"{tool}_BREAK_SYSTEM_PACKAGES", "0").lower() not in ("", "0", "false") for tool in ("PIP", "UV")):
@@ -58,7 +58,7 @@ def _unlocked(stage: Stage) -> bool:
     return any("EXTERNALLY-MANAGED" in one.text or "break-system-packages" in one.text for one in stage.instructions)
 
 
-def _refused(install: Install) -> bool:
+def _is_refused(install: Install) -> bool:
     if install.tool not in ("pip", "uv") or not (install.wanted or install.has("-r", "--requirement")):
         return False
     if install.tool == "uv" and not (install.has("--system") or install.variable("UV_SYSTEM_PYTHON")):

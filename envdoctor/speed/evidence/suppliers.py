@@ -27,7 +27,7 @@ def card(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evid
         yield Evidence(cause="machine", text=one.text, blocks=None if context.comparable else "slower")
 
 
-def modelled(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def step_model(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Where the step is slower than its card allows, by more than the model may err: the verdict without a baseline."""
     step = context.step
     if step is not None and step.slower and not context.comparable:
@@ -44,7 +44,7 @@ SUPPLIERS: tuple[Supplier, ...] = (
     differences,
     machine_fit,
     card,
-    modelled,
+    step_model,
     pressure,
     agreement,
 )

@@ -72,6 +72,8 @@ class Record:
     driver: str = ""  # the library whose trainer runs the loop: trl, transformers, lightning; else the script's own
     anomaly_detection: bool = False
     optimizer: str = ""
+    optimizer_fused: bool | None = None  # None: it has no such form
+    products: Mapping[str, int] = field(default_factory=dict)  # matrix products of a step by number format, where seen
     trained_parameters: int = 0
     parameter_types: tuple[str, ...] = ()
     ended: str | None = None

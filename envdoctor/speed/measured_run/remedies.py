@@ -85,3 +85,28 @@ def fixed_width_lines(driver: str) -> tuple[str, ...]:
         'tokenizer(texts, truncation=True)  # without padding="max_length"',
         "collate_fn=DataCollatorWithPadding(tokenizer)  # pads to the longest of the batch",
     )
+
+
+_HALF = {
+    "transformers": "TrainingArguments(..., {short}=True)",
+    "trl": "SFTConfig(..., {short}=True)",
+    "lightning": 'Trainer(..., precision="{lightning}-mixed")',
+}
+
+
+def number_format_lines(driver: str, half: str) -> tuple[str, ...]:
+    """Products in ``half`` (bfloat16, or float16 where a card has no unit for that); else TF32, where it has that."""
+    own = f'with torch.autocast("cuda", dtype=torch.{half}):  # around the forward pass and the loss'
+    if half == "float16":
+        own += "; with torch.amp.GradScaler()"
+    short, lightning = ("bf16", "bf16") if half == "bfloat16" else ("fp16", "16")
+    line = _HALF.get(driver, own).format(short=short, lightning=lightning)
+    return (line,) if half == "float16" else (line, 'torch.set_float32_matmul_precision("high")  # or only this: TF32')
+
+
+def fused_lines(driver: str, optimizer: str) -> tuple[str, ...]:
+    """The fused form of an optimizer of torch's own."""
+    if driver in ("transformers", "trl") and optimizer == "AdamW":
+        arguments = "SFTConfig" if driver == "trl" else "TrainingArguments"
+        return (f'{arguments}(..., optim="adamw_torch_fused")',)
+    return (f"torch.optim.{optimizer}(..., fused=True)",)

@@ -203,3 +203,12 @@ def test_a_folder_that_cannot_be_written_is_no_ones_trouble(tmp_path: Path) -> N
     )
     assert outcome.ok
     assert outcome.err == ""
+
+
+def test_the_formats_of_products_and_the_form_of_the_optimizer_are_seen(tmp_path: Path) -> None:
+    _, (plain,) = script(tmp_path / "plain", "formats.py")
+    _, (other,) = script(tmp_path / "other", "formats.py", "autocast", "fused")
+    assert (plain.products, plain.optimizer, plain.optimizer_fused) == ({"float32": 3}, "AdamW", False)
+    assert (other.products, other.optimizer_fused) == ({"bfloat16": 3}, True)
+    _, (compiled,) = script(tmp_path / "compiled", "formats.py", "compiled")
+    assert compiled.products == {}, "a graph that was compiled says nothing of them"

@@ -14,7 +14,7 @@ def main() -> None:
     model = torch.nn.Sequential(
         torch.nn.Embedding(256, 256), torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256)
     )
-    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     for (ids,) in DataLoader(TensorDataset(tokens), batch_size=8, shuffle=True):
         logits = model(ids[:, :-1])
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())

@@ -87,7 +87,7 @@ def _watch_backward(torch: Any, watcher: Watcher) -> None:
     @functools.wraps(backward)
     def timed_backward(*arguments: Any, **options: Any) -> Any:
         try:
-            watcher.backward_begins()
+            watcher.backward_begins(arguments[0] if arguments else options.get("tensors"))
         except Exception as error:  # noqa: BLE001 - a fault of ours is told in the record, and the training goes on
             watcher.failed(error)
         try:

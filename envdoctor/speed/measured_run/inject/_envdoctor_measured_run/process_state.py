@@ -61,6 +61,7 @@ def describe(torch: Any, optimizer: Any) -> dict[str, Any]:
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
         "anomaly_detection": bool(torch.is_anomaly_enabled()),
         "optimizer": type(optimizer).__name__,
+        "optimizer_fused": bool(optimizer.defaults["fused"]) if "fused" in optimizer.defaults else None,
         "trained_parameters": sum(p.numel() for p in parameters),
         "parameter_types": sorted({str(p.dtype).replace("torch.", "") for p in parameters}),
     }

@@ -11,6 +11,7 @@ from .batches import Batches
 from .clock import Clock
 from .lines import Lines
 from .process_state import Contention, describe
+from .products import formats
 from .record_file import RecordFile
 
 TYPE_CHECKING = False
@@ -48,6 +49,7 @@ class Watcher:
         self.first_step_after = 0.0
         self.loaders: dict[int, dict[str, Any]] = {}
         self.waits = 0
+        self.products: dict[str, int] = {}
         self.error: str | None = None
         self._began = time.perf_counter()
         self._counted: Any = None  # id of the optimizer whose steps are the steps
@@ -80,10 +82,12 @@ class Watcher:
                 self.waits += 1
                 self.batches.look(batch)
 
-    def backward_begins(self) -> None:
+    def backward_begins(self, tensors: Any) -> None:
         if self.enabled and get_ident() == self.thread:
             self.clock.mark("forward")
             self.part = "backward"
+            if not self.products and self.steps <= 1:
+                self.products = formats(tensors)
 
     def backward_ended(self) -> None:
         if self.enabled and get_ident() == self.thread:
@@ -166,6 +170,7 @@ class Watcher:
             "waits": self.waits,
             "loaders": list(self.loaders.values()),
             "batches": self.batches.found(),
+            "products": self.products,
             "lines": self.lines.found(),
             "contention": self.contention.found(),
             "ended": ended,
