@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from envdoctor import __version__, configuration
-from envdoctor.errors import Trouble
+from envdoctor.errors import Trouble, shortened
 from envdoctor.process import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -192,18 +192,18 @@ def _report_usage(error: click.ClickException, words: Sequence[str]) -> int:
             error = click.UsageError(f"{error.message}. Did you mean --env {word}?", context)
     shown = io.StringIO()
     error.show(file=shown)
-    for line in shown.getvalue().splitlines():
-        _tell(line)
+    _tell_lines(shown.getvalue().removesuffix("\n"))
     code = 2 if isinstance(error, click.UsageError) else error.exit_code
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
-    _told_as_json(words, "usage", error.format_message(), code, remedy=remedy)
+    _told_as_json(words, "usage", shortened(error.format_message()), code, remedy=remedy)
     return code
 
 
 def _report_trouble(trouble: Trouble, words: Sequence[str]) -> int:
     show(trouble)
     kind, code = ("unknown" if trouble.exit_code == 3 else "input"), trouble.exit_code
-    _told_as_json(words, kind, trouble.problem, code, file=trouble.file, where=trouble.where, remedy=trouble.remedy)
+    file = None if trouble.file is None else shortened(trouble.file)
+    _told_as_json(words, kind, trouble.problem, code, file=file, where=trouble.where, remedy=trouble.remedy)
     return code
 
 
@@ -241,12 +241,19 @@ def _is_out_of_memory(error: BaseException | None) -> bool:
 
 def show(trouble: Trouble) -> None:
     """An expected failure on stderr: what, where, and the remedy."""
+    _tell_lines(f"envdoctor: {trouble}")
+    if trouble.remedy:
+        _tell_lines(trouble.remedy, indent="  ")
+
+
+def _tell_lines(text: str, indent: str = "") -> None:
+    """A text that may quote others: nothing in it steers a terminal, or is a command to a pipeline (``::error::``)."""
+    import re
+
     from envdoctor.facts.scrub import printable
 
-    for line in printable(f"envdoctor: {trouble}", keep_lines=True).split("\n"):
-        _tell(line)
-    for line in printable(trouble.remedy, keep_lines=True).split("\n") if trouble.remedy else ():
-        _tell(f"  {line}")
+    for line in printable(text, keep_lines=True).split("\n"):
+        _tell(indent + shortened(re.sub(r"^\s*(?=::|##)", "| ", line)))
 
 
 def _tell(line: str) -> None:

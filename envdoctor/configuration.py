@@ -88,5 +88,7 @@ def _validate(data: Any, path: Path) -> dict[str, Any]:
         if not good:
             wanted = "a list of texts" if key in LISTS else "text"
             raise Trouble(f"{key}: expected {wanted}, found {value!r}", file=path, where=line_of(path, key))
+        if not all(text.isprintable() for text in ([value] if isinstance(value, str) else value)):
+            raise Trouble(f"{key}: expected printable text, found {value!r}", file=path, where=line_of(path, key))
         defaults[PARAMETERS[key]] = [value] if key in LISTS and isinstance(value, str) else value
     return defaults

@@ -24,9 +24,12 @@ _held: dict[Path, int] = {}
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    """A new folder, removed with all that is in it. Raises `Trouble` when there is no place for one."""
-    path = new_folder()
+def folder(*, beside: Path | None = None) -> Iterator[Path]:
+    """A new folder, removed with all that is in it. Raises `Trouble` when there is no place for one.
+
+    ``beside``: in this folder and no other, for a draft that is renamed into it; raises `OSError` where it cannot be.
+    """
+    path = new_folder() if beside is None else _made(os.fspath(beside))
     try:
         yield path
     finally:

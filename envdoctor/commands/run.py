@@ -69,6 +69,10 @@ def command(
         raise Trouble(
             "it needs --measure", where="--stop-after", remedy="envdoctor run --measure --stop-after N -- ..."
         )
+    if own is not None:  # before hours of training, not after them
+        from envdoctor.speed.baselines import own_baseline
+
+        own_baseline.read(own_baseline.path_of(own))
     environment = environment_of(env).require()
     case = doctor.target_for(environment, CheckOptions(target=target_name, stack=stack))
     target = case.target

@@ -13,7 +13,7 @@ from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.fleet_values import cards as cards_of
-from envdoctor.values.document import read_json
+from envdoctor.values.document import read_json, write_whole
 from envdoctor.values.frozen import frozen
 
 SCHEMA = 1
@@ -54,12 +54,7 @@ def write(known: Mapping[str, SeenCard], path: Path) -> None:
         name: {"seen": card.seen, "slow": card.slow, "machine": card.machine, "day": card.day}
         for name, card in sorted(known.items())
     }
-    draft = path.with_name(f".{path.name}.partial")
-    try:
-        draft.write_text(json.dumps({"schema": SCHEMA, "cards": rows}, indent=1) + "\n", "utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise Trouble(error.strerror or str(error), file=path, remedy="Choose a folder that can be written.") from error
+    write_whole(path, json.dumps({"schema": SCHEMA, "cards": rows}, indent=1) + "\n")
 
 
 def identities(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def locate(path: Path | None = None, *, environ: Mapping[str, str] | None = None
     environment, and where only envdoctor's own is left.
     """
     if path is not None:
-        return _at(Path(os.path.abspath(path.expanduser())), "argument")
+        return _at(Path(os.path.abspath(os.path.expanduser(path))), "argument")
     environ = os.environ if environ is None else environ
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         value = environ.get(name)

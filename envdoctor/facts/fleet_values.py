@@ -99,7 +99,8 @@ def speeds(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def _positive(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+    """A number that sums and squares of stay numbers: an integer may be longer than any float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-30 < value < 1e30
 
 
 def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

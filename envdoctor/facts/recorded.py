@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +57,7 @@ def write(facts: Facts, path: Path) -> None:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe
             path.write_text(text, encoding="utf-8")
             return
-        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            os.replace(draft, path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        remedy = "Choose another place for the file."
-        raise Trouble(error.strerror or str(error), file=path, remedy=remedy, exit_code=3) from error
+        document.write_whole(path, text, mode=0o600, through=False)
+    except (OSError, Trouble) as error:
+        problem = error.problem if isinstance(error, Trouble) else error.strerror or str(error)
+        raise Trouble(problem, file=path, remedy="Choose another place for the file.", exit_code=3) from error

@@ -11,7 +11,6 @@ import contextlib
 import http.client
 import os
 import re
-import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -67,8 +66,8 @@ def fetch_target(address: str, cache: Path | None = None) -> Path:
 
 def _take(read: Read, name: str, wanted: str, folder: Path, address: str) -> None:
     make_folder(folder.parent)
-    with tempfile.TemporaryDirectory(prefix=".target-", dir=folder.parent) as temporary:
-        draft = Path(temporary) / "draft"
+    with temporary.folder(beside=folder.parent) as held:
+        draft = held / "draft"
         draft.mkdir()
         contents = [_there(read(name), name, address)]
         (draft / name).write_bytes(contents[0])

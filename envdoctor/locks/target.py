@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import field
@@ -247,4 +246,5 @@ class _TargetReader:
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+    """A number that sums and squares of stay numbers: an integer may be longer than any float."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-30 < value < 1e30

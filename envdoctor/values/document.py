@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,26 +49,70 @@ def make_folder(path: Path) -> None:
         raise Trouble(problem, file=path, remedy="Name a folder that can be made and written.", exit_code=2)
 
 
-def write_whole(path: Path, text: str, *, mode: int | None = None) -> None:
+def write_whole(path: Path, text: str, *, mode: int | None = None, through: bool = True) -> None:
     """Write a text file whole or not at all: synced beside its place, then renamed into it, and the folder synced too.
 
     A power cut leaves the old file or the new one. ``mode``: its permissions (default: those of the file it replaces,
-    else what the umask leaves). A link is written through, not replaced. Raises `Trouble` naming the file.
+    else what the umask leaves). A link is replaced without ``through``; one that lies where the draft is made is never
+    followed.
+    Drafts of writers that were killed go with it. Raises `Trouble` naming the file.
     """
-    place = path.resolve()
-    fresh = place.with_name(f".{place.name}.{os.getpid()}.partial")
+    place = path.resolve() if through else path.absolute()
+    fresh = place.with_name(f".{place.name}.{os.urandom(8).hex()}.partial")
     try:
-        with fresh.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None or place.exists():
-            fresh.chmod(mode if mode is not None else place.stat().st_mode & 0o777)
-        fresh.replace(place)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as stream:
+                _lock(descriptor)
+                stream.write(text)
+                stream.flush()
+                os.fsync(descriptor)
+                if mode is not None or place.exists():
+                    fresh.chmod(mode if mode is not None else place.stat().st_mode & 0o777)
+                if sys.platform != "win32":  # where no open file can be renamed; here its lock is held until it is
+                    fresh.replace(place)
+            if sys.platform == "win32":
+                fresh.replace(place)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
         _sync_folder(place.parent)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise Trouble(error.strerror or str(error), file=path, remedy="Choose a folder that can be written.") from error
+    _sweep(place)
+
+
+def _lock(descriptor: int) -> bool:
+    """Say that somebody is writing it; False where another is."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where nobody removes the drafts of others
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(place: Path) -> None:
+    """Remove the drafts of this file whose writers were killed: this user's, and nobody holds their lock."""
+    draft = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{16}}\.partial")
+    with contextlib.suppress(OSError), os.scandir(place.parent) as entries:
+        for entry in entries:
+            if draft.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                _sweep_one(entry.path)
+
+
+def _sweep_one(path: str) -> None:
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            found = os.fstat(descriptor)
+            if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and _lock(descriptor):
+                os.unlink(path)
+        finally:
+            os.close(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,6 +16,7 @@ python -m tests.change.safety users 4          # nobody at root's environment, r
 python -m tests.change.safety clocks 7         # clocks that are off, stand, run and jump (faketime)
 python -m tests.change.safety cycles 500       # check, fix, check, undo in one process
 python -m tests.change.safety hardships 19     # streams, limits, locales, places, files and start-up code of all kinds
+python -m tests.change.safety strangers 27     # what others wrote: baselines, configurations, reports, calls, names
 
 Root and Linux, with strace, setfacl, setpriv, openssl, btrfs-progs and gcc for those that need them.
 ``--record FILE`` appends the line there; ``--from N`` begins with the N-th trial.
@@ -38,7 +39,7 @@ from pathlib import Path
 from envdoctor.change.apply import apply, create
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
-from tests.change import attacks, btrfs, hardships, surroundings
+from tests.change import attacks, btrfs, hardships, strangers, surroundings
 from tests.change.conftest import World, make_environment, make_world, quiet
 from tests.change.test_nothing_lost import SITE, written_to
 
@@ -125,6 +126,7 @@ SERIES: dict[str, Trial] = {
     "clocks": surroundings.clocks,
     "cycles": surroundings.cycles,
     "hardships": hardships.trial,
+    "strangers": strangers.trial,
 }
 
 

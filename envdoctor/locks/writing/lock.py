@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from envdoctor import temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
 from envdoctor.locks import stack
@@ -115,8 +116,8 @@ def _with_date(lock: Mapping[str, Any], comment: str, path: Path, before: Stack 
 
 
 def path_of(name: str, folder: Path) -> Path:
-    """``folder/pylock.<name>.toml``. Raises `Trouble` for a name that PEP 751 does not allow in a file name."""
-    if not name or name != Path(name).name or "." in name or not name.isprintable():
+    """``folder/pylock.<name>.toml``. Raises `Trouble` for a name that no target could name it by."""
+    if not re.fullmatch(r"[\w-]{1,100}", name):
         raise Trouble(
             f"{name!r} cannot be the name of a stack",
             remedy="Use letters, digits and dashes, and no dot: pylock.<name>.toml",
@@ -172,8 +173,8 @@ def _origins(packages: Iterable[Resolved]) -> dict[str, int]:
 def _write_lock(path: Path, content: str) -> Stack:
     """Put the text into place in one step; it must load and lint first."""
     make_folder(path.parent)
-    with tempfile.TemporaryDirectory(prefix=".lock-", dir=path.parent) as folder:
-        draft = Path(folder) / path.name
+    with temporary.folder(beside=path.parent) as folder:
+        draft = folder / path.name
         draft.write_text(content, "utf-8")
         for flaw in lint(draft):
             if flaw.fatal:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
+from envdoctor import temporary
 from envdoctor.locks import target as targets
 from envdoctor.locks.target import SCHEMA, Target
 from envdoctor.locks.writing.lock import path_of
@@ -29,8 +29,8 @@ def write_target(name: str, *, folder: Path, like: Target, origin: str, extras: 
     if path.exists():
         return path
     make_folder(path.parent)
-    with tempfile.TemporaryDirectory(prefix=".target-", dir=path.parent) as draft:
-        text = Path(draft) / path.name
+    with temporary.folder(beside=path.parent) as draft:
+        text = draft / path.name
         text.write_text(text_of(name, like=like, origin=origin, extras=extras), "utf-8")
         targets.load(text)
         os.replace(text, path)

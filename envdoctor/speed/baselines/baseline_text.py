@@ -15,6 +15,7 @@ from envdoctor.speed.evidence.probes import PROBE_FLOOR
 from envdoctor.speed.statistics import Process
 
 ABOUT = ("date", "driver", "power_limit", "sm_clock_max", "precision", "threads", "cores", "pressure")
+_BLOCKS = 200  # of a row at most
 
 
 def baseline_lines(baseline: Baseline) -> list[str]:
@@ -55,7 +56,8 @@ def _windows(baseline: Baseline) -> Iterator[str]:
         f"(between processes {between:.1%}, between windows {within:.1%})"
     )
     for row, run in zip(baseline.windows, runs, strict=True):
-        yield f"{plot.sparkline(row, min(every), max(every))}  {run.rate:.4g}"
+        shown = row[:: len(row) // _BLOCKS + 1]
+        yield f"{plot.sparkline(shown, min(every), max(every))}  {run.rate:.4g}"
     yield from plot.histogram(every)
     if (model := pace_model(baseline)) is not None:
         varied = statistics.stdev(math.log(pace) for row in baseline.paces for pace in row)
