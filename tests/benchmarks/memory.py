@@ -72,7 +72,6 @@ RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "accumulated bfloat16, wide": (
         "sft", WIDE, {"precision": "bfloat16", "tokens_per_row": 1536, "accumulate": 3},
     ),
-    "accumulated, long rows": ("sft", MIDDLE, {"precision": "float32", "tokens_per_row": 2048, "accumulate": 2}),
     "pretrain float32": (
         "pretrain", MIDDLE, {"precision": "float32", "tokens_per_row": 512, "examples_per_batch": 4},
     ),
