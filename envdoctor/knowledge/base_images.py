@@ -19,7 +19,7 @@ _CUDA = Pattern(
     r"(?P<cuda>\d+\.\d+\.\d+)-(?:(?:cudnn\d*)-)?(?P<flavour>base|runtime|devel)(?:-(?P<system>[a-z]+[\d.]+))?"
     r"|(?P<bare>\d+\.\d+\.\d+)-cudnn\d*-(?P<bare_flavour>runtime|devel)-(?P<bare_system>\S+)"
 )
-_PYTHON = Pattern(r"(?P<python>3\.\d+)(?:\.\d+)?(?:-|$)")
+_PYTHON = Pattern(r"(?:(?:dev|\d+(?:\.\d+)*)-)?(?P<python>3\.\d+)(?:\.\d+)?(?:-|$)")
 _VARIABLE = Pattern(r"\$\{?\w")
 
 

@@ -78,6 +78,15 @@ def published_builds(*, machine: str = "x86_64", windows: bool = False) -> tuple
     return tuple(_published_builds(machine, windows))
 
 
+def never_built_for(cuda: str) -> str | None:
+    """Of a CUDA line between those that torch was built for, which itself is none of them, the next newer one; None of
+    every other line: a newer one may come, and the oldest are in no table."""
+    lines = sorted({build.cuda for build in published_builds()}, key=numbers)
+    if cuda in lines or not numbers(lines[0]) < numbers(cuda) < numbers(lines[-1]):
+        return None
+    return next(each for each in lines if numbers(each) > numbers(cuda))
+
+
 def _published_builds(machine: str, windows: bool) -> Iterator[Build]:
     arm = machine in ("aarch64", "arm64")
     for release in reversed(releases()):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.facts.images import dockerfile
 from envdoctor.facts.model import Driver, Facts, Gpu, Gpus, ImageFile, Interpreter, Origin
 from envdoctor.facts.need import known
 from envdoctor.locks.target import Target, no_target
 from envdoctor.rules.image._contents import as_facts, every
+from envdoctor.rules.image._reading import all_recipes
 
 ANY_PYTHON = "3.12"
 """Where no file says it: one that every stack is locked for."""
@@ -26,12 +26,11 @@ def facts_of(images: tuple[ImageFile, ...], machine: Facts | None, driver: str |
         found = replace(found, driver=there, gpus=machine.gpus)
     if driver is not None:
         found = replace(found, driver=Driver(kernel_module=driver))
-    for image in images:
-        if image.kind == "dockerfile":
-            stages = list(every(dockerfile.read(image.source, image.path)))
-            with_torch = [held for held in stages if held.torch is not None]
-            inside = as_facts(found, no_target(), (with_torch or stages)[-1])
-            return replace(found, interpreter=inside.interpreter, packages=inside.packages)
+    for _, parsed in all_recipes(found):
+        stages = list(every(parsed))
+        with_torch = [held for held in stages if held.torch is not None]
+        inside = as_facts(found, no_target(), (with_torch or stages)[-1])
+        return replace(found, interpreter=inside.interpreter, packages=inside.packages)
     return found
 
 

@@ -131,7 +131,7 @@ class Trial:
                 slots = trained = max(batch.slots for batch in batches)
                 if now.settings.head == "trained":
                     trained = max(Counts.of([batch]).trained for batch in batches)
-                self.estimates.append(self.need.peak(now.settings.recompute, slots, trained))
+                self.estimates.append(self.need.peak(now.settings.recompute, slots, trained, 0, len(batches)))
                 self.formula.append(work.of(Counts.of(batches)))
                 self.slots.append(sum(batch.slots for batch in batches))
                 if now.position.step == now.settings.max_steps:

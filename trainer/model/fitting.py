@@ -33,7 +33,7 @@ def fit(
     counts = Counts.of(batches)
     longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest))
+    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, len(batches)))
     # Processes that compute one pass together take the most careful of their plans.
     rung, limit = max(group.gathered((RUNGS.index(plan.rung), plan.slots_limit)))
     rung = RUNGS.index(before["recompute"]) if before.get("recompute") in RUNGS else rung

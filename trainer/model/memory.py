@@ -38,30 +38,35 @@ class Plan:
 
 
 def plan(
-    need: Footprint, budget: float, slots: int, trained_share: float, longest: int, chunks: Sequence[int] = (0,)
+    need: Footprint,
+    budget: float,
+    slots: int,
+    trained_share: float,
+    longest: int,
+    chunks: Sequence[int] = (0,),
+    passes: int = 1,
 ) -> Plan:
     """The first that fits `budget` bytes: everything kept, every other layer recomputed, all recomputed, and then
     smaller pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller
     pieces: of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
 
     slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
+    passes: micro-batches of a step; in pieces one is several, and the gradients of the first lie there all the time.
     """
 
     def fits(rung: str, size: int, chunk: int = chunks[-1]) -> bool:
-        return need.peak(rung, size, int(size * trained_share), chunk) <= budget
+        return at_most(rung, size, chunk) <= budget
+
+    def at_most(rung: str, size: int, chunk: int = chunks[-1]) -> float:
+        return need.peak(rung, size, int(size * trained_share), chunk, passes if size == slots else passes + 1)
 
     def told(rung: str, size: int) -> str:
-        bytes_needed = need.peak(rung, size, int(size * trained_share), chunks[-1])
-        return f"about {_gigabytes(bytes_needed)} of {_gigabytes(budget)} free for {size} tokens at once"
+        return f"about {_gigabytes(at_most(rung, size))} of {_gigabytes(budget)} free for {size} tokens at once"
 
     for rung in RUNGS:
         chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
         if chunk is not None:
-            before = (
-                ""
-                if rung == "none"
-                else f"; without it {_gigabytes(need.peak('none', slots, int(slots * trained_share)))}"
-            )
+            before = "" if rung == "none" else f"; without it {_gigabytes(at_most('none', slots, 0))}"
             return Plan(rung, 0, told(rung, slots) + before, chunk)
     size = slots
     while size // 2 >= longest:
@@ -186,8 +191,11 @@ def _host_free() -> float:
     return left + own
 
 
-def choose(trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int]) -> tuple[Plan, Choice]:
-    """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document."""
+def choose(
+    trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int, int]
+) -> tuple[Plan, Choice]:
+    """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document,
+    micro-batches of a step."""
     shards = group.world if group.kind == "fsdp2" else 1
     need = footprint(trainee, shards, int(group.kind == "ddp"), kind_of_moments)
     try:
@@ -195,7 +203,8 @@ def choose(trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[in
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
         return Plan("none", 0, reason), Choice("recompute", "none", reason)
-    found = plan(need, budget, *shape, chunks=CHUNKS if trainee.device.type == "cuda" else (0,))
+    slots, share, longest, passes = shape
+    found = plan(need, budget, slots, share, longest, CHUNKS if trainee.device.type == "cuda" else (0,), passes)
     value = found.rung + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
     return found, Choice("recompute", value, found.reason)
 

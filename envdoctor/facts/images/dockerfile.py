@@ -13,7 +13,8 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from envdoctor.errors import Trouble
-from envdoctor.facts.images.shell import Command, commands
+from envdoctor.facts.images.features import Feature
+from envdoctor.facts.images.shell import SHELLS, Command, commands, in_shell
 from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -24,7 +25,6 @@ INSTRUCTIONS = frozenset(
 )
 _HEREDOC = Pattern(r"<<(?P<dash>-?)(?P<quote>[\"']?)(?P<name>[A-Za-z_][\w.]*)(?P=quote)")
 _OPTION = Pattern(r"\s*--(?P<name>[a-z][a-z-]*)(?:=(?P<value>\S+))?(?=\s|\\)")
-_SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
 
 
 @frozen
@@ -37,6 +37,7 @@ class Instruction:
     options: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()  # of RUN, and of CMD and ENTRYPOINT as a shell reads them
     words: tuple[Word, ...] = ()  # of everything else
+    beside: str = ""  # what starts it at the same time as others of this name (in a devcontainer)
 
     def option(self, name: str) -> tuple[str, ...]:
         return tuple(value for key, value in self.options if key == name)
@@ -54,6 +55,7 @@ class Stage:
     platform: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)  # ENV and ARG as they are at its end
     environment: Mapping[str, Word] = field(default_factory=dict)  # ENV alone, its parents' too, each with its line
+    features: tuple[Feature, ...] = ()  # of a devcontainer
 
 
 @frozen
@@ -61,6 +63,7 @@ class Dockerfile:
     path: str
     stages: tuple[Stage, ...]
     lines: tuple[str, ...] = field(repr=False, default=())
+    gpus: bool = False  # does the same file start it with GPUs?
 
     @property
     def last(self) -> Stage:
@@ -191,7 +194,7 @@ def _instructions(lines: list[str], escape: str, path: str) -> Iterator[tuple[in
                 content = "\n".join(lines[start:at])
                 at += 1
                 before = _OPTION.sub("", rest[: found.start()]).split()
-                if word == "RUN" and body is None and (not before or before[0].rpartition("/")[2] in _SHELLS):
+                if word == "RUN" and body is None and (not before or before[0].rpartition("/")[2] in SHELLS):
                     body = "\n" * (start - first) + content
         yield first + 1, word, rest, body
 
@@ -261,7 +264,8 @@ def _instruction(
         if body is not None:
             runs = tuple(commands(body, line, known, escape))
         elif listed is not None:
-            runs = (Command(words=tuple(Word(text=each, line=line) for each in listed)),) if listed else ()
+            whole = Command(words=tuple(Word(text=each, line=line) for each in listed)) if listed else None
+            runs = tuple(in_shell(whole, known, escape)) if whole is not None else ()
         else:
             runs = tuple(commands(rest, line, known, escape))
     elif name not in ("ENV", "ARG"):

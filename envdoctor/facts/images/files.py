@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from envdoctor.facts.images import dockerfile, services
+from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.model import ImageFile
 from envdoctor.values import document
 
@@ -21,7 +21,7 @@ def load(paths: Iterable[Path]) -> tuple[ImageFile, ...]:
 def _load(path: Path) -> ImageFile:
     source = document.read_text(path, limit=LIMIT)
     kind = kind_of(path)
-    readers = {"compose": services.compose, "devcontainer": services.devcontainer}
+    readers = {"compose": services.compose, "devcontainer": devcontainer.services}
     readers.get(kind, dockerfile.read)(source, str(path))
     return ImageFile(path=str(path), source=source, kind=kind)
 

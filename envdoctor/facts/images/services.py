@@ -1,6 +1,6 @@
-"""How an image is started: the services of a compose file, and a devcontainer, as one kind of value.
+"""How an image is started, as a compose file says it; a devcontainer says it in the same values.
 
-Sources: https://docs.docker.com/reference/compose-file/, https://containers.dev/implementors/json_reference/
+Source: https://docs.docker.com/reference/compose-file/
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from envdoctor.facts.images.documents import Node, read, read_with_comments
+from envdoctor.facts.images.documents import Node, read
+from envdoctor.facts.images.features import Feature
 from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
 
@@ -40,7 +41,7 @@ class Service:
     user: Word | None = None
     environment: Mapping[str, Word] = field(default_factory=dict)
     mounts: tuple[BindMount, ...] = ()
-    installs: tuple[Word, ...] = ()  # command lines that are run in it once
+    features: tuple[Feature, ...] = ()
 
 
 def compose(source: str, path: str) -> tuple[Service, ...]:
@@ -52,24 +53,25 @@ def compose(source: str, path: str) -> tuple[Service, ...]:
 
 def _service(name: str, line: int, node: Node) -> Service:
     gpu, nameless = _devices(node)
-    image = _word(node, "image")
+    image = setting(node, "image")
     return Service(
         name=name,
         line=line,
         image=image,
         builds=node.at("build") is not None,
-        gpu=gpu or _word(node, "gpus"),
+        gpu=gpu or setting(node, "gpus"),
         nameless=nameless,
-        runtime=_word(node, "runtime"),
-        shm=_word(node, "shm_size"),
-        ipc=_word(node, "ipc"),
-        user=_word(node, "user"),
-        environment=_environment(node.at("environment")),
+        runtime=setting(node, "runtime"),
+        shm=setting(node, "shm_size"),
+        ipc=setting(node, "ipc"),
+        user=setting(node, "user"),
+        environment=environment(node.at("environment")),
         mounts=tuple(_mounts(node.at("volumes"))),
     )
 
 
-def _word(node: Node, *keys: str) -> Word | None:
+def setting(node: Node, *keys: str) -> Word | None:
+    """The setting under these keys with its line; "given" where it is no text."""
     found = node.at(*keys)
     if found is None:
         return None
@@ -91,7 +93,8 @@ def _devices(node: Node) -> tuple[Word | None, Word | None]:
     return gpu, nameless
 
 
-def _environment(node: Node | None) -> dict[str, Word]:
+def environment(node: Node | None) -> dict[str, Word]:
+    """Variables, given as a mapping or as a list of NAME=VALUE."""
     if node is None:
         return {}
     found: dict[str, Word] = {}
@@ -116,63 +119,3 @@ def _mounts(node: Node | None) -> Iterator[BindMount]:
         elif item.value("type") == "bind":
             source, target = item.value("source") or "", item.value("target") or ""
             yield BindMount(source=source, target=target, line=item.line, read_only=item.value("read_only") == "true")
-
-
-def devcontainer(source: str, path: str) -> tuple[Service, ...]:
-    """The container of a devcontainer.json. Raises `Trouble` with the line of what cannot be read."""
-    root = read_with_comments(source, path)
-    arguments = root.at("runArgs")
-    flags = dict(_flags(arguments.items if arguments is not None else ()))
-    environment = {
-        name: word for key in ("containerEnv", "remoteEnv") for name, word in _environment(root.at(key)).items()
-    }
-    for item in arguments.items if arguments is not None else ():
-        if found := re.match(r"(?:-e|--env)[= ](\w+)=(.*)", item.text or ""):
-            environment[found[1]] = Word(text=found[2], line=item.line)
-    wanted = root.value("hostRequirements", "gpu")
-    gpu = flags.get("gpus") or flags.get("device")
-    if gpu is None and wanted not in (None, "false"):
-        gpu = _word(root, "hostRequirements", "gpu")
-    commands = [_word(root, key) for key in ("onCreateCommand", "updateContentCommand", "postCreateCommand")]
-    return (
-        Service(
-            name=root.value("name") or "devcontainer",
-            line=root.line,
-            image=_word(root, "image"),
-            builds=any(root.at(key) is not None for key in ("build", "dockerFile", "dockerComposeFile")),
-            gpu=gpu,
-            runtime=flags.get("runtime"),
-            shm=flags.get("shm-size"),
-            ipc=flags.get("ipc"),
-            user=_word(root, "remoteUser") or _word(root, "containerUser") or flags.get("user"),
-            environment=environment,
-            mounts=tuple(_devcontainer_mounts(root.at("mounts"))),
-            installs=tuple(word for word in commands if word is not None and word.text != "given"),
-        ),
-    )
-
-
-def _flags(items: tuple[Node, ...]) -> Iterator[tuple[str, Word]]:
-    """Options of ``docker run``: ``--gpus=all``, or ``--gpus`` with its value behind it, on the value's line."""
-    for number, item in enumerate(items):
-        if not (found := re.fullmatch(r"--([a-z-]+)(?:=(.*))?", item.text or "")):
-            continue
-        following = items[number + 1] if number + 1 < len(items) else None
-        if found[2] is not None or following is None or (following.text or "").startswith("-"):
-            yield found[1], Word(text=found[2] or "", line=item.line)
-        else:
-            yield found[1], Word(text=following.text or "", line=following.line)
-
-
-def _devcontainer_mounts(node: Node | None) -> Iterator[BindMount]:
-    for item in node.items if node is not None else ():
-        if item.text is not None:
-            parts = dict(part.partition("=")[::2] for part in item.text.split(","))
-            kind = parts.get("type", "volume")
-            source, target = parts.get("source", parts.get("src", "")), parts.get("target", parts.get("dst", ""))
-            read_only = "readonly" in parts or "ro" in parts
-        else:
-            kind, source, target = item.value("type") or "", item.value("source") or "", item.value("target") or ""
-            read_only = False
-        if kind == "bind":
-            yield BindMount(source=source, target=target, line=item.line, read_only=read_only)

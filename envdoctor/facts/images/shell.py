@@ -10,8 +10,11 @@ from dataclasses import field
 
 from envdoctor.facts.images.words import Word, interpolate
 from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
 
+SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
 _OPERATORS = ("&&", "||", ";;", ";", "|", "&", "\n", "(", ")")
+_C = Pattern(r"-[a-z]*c")
 
 
 @frozen
@@ -50,9 +53,26 @@ def commands(text: str, line: int, variables: Mapping[str, str], escape: str = "
                 continue
             if command.texts[0] in ("export", "declare"):
                 known |= dict(_pair(each) for each in command.texts[1:] if _assigns(each))
-            yield command
+            yield from in_shell(command, known, escape)
     if words and (command := _command(words, "")) is not None:
+        yield from in_shell(command, known, escape)
+
+
+def in_shell(command: Command, variables: Mapping[str, str], escape: str = "\\") -> Iterator[Command]:
+    """What a shell that is started with ``-c`` is told to do; of every other command itself."""
+    place = next((number for number, text in enumerate(command.texts) if _C.fullmatch(text)), None)
+    if command.program not in SHELLS or place is None or place + 1 >= len(command.words):
         yield command
+        return
+    told = command.words[place + 1]
+    inner = list(commands(told.text, told.line, {**variables, **command.variables}, escape))
+    for number, each in enumerate(inner):
+        last = number == len(inner) - 1
+        yield Command(
+            words=each.words,
+            variables={**command.variables, **each.variables},
+            joined=command.joined if last else each.joined,
+        )
 
 
 def _command(words: list[Word], joined: str) -> Command | None:

@@ -14,6 +14,7 @@ from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interp
 from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.base_images import Base, base
+from envdoctor.knowledge.features import python_of, with_features
 from envdoctor.knowledge.machine import capabilities, driver_cuda, driver_version
 from envdoctor.knowledge.solver import Machine, StackFit, fits
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
@@ -70,11 +71,17 @@ class Contents:
         """The torch that is there at the end."""
         return self.torches[-1] if self.torches else None
 
+    def comes_later(self, torch: ImageTorch, install: Install) -> bool:
+        """Is this torch brought after that command, which need not stand above it?"""
+        order = [id(each) for each in self.installs]
+        return torch.install is not None and order.index(id(torch.install)) > order.index(id(install))
+
 
 def contents(file: Dockerfile, stage: Stage) -> Contents:
     """What a stage holds at its end."""
     chain = file.chain(stage)
-    from_ = base(chain[0].base.text)
+    plain, features = base(chain[0].base.text), chain[0].features
+    from_ = with_features(plain, features)
     commands = tuple(found for each in chain for found in installs(each))
     torches = list(_of_base(from_, chain[0].base.line))
     pins: dict[str, RequestedPackage] = {}
@@ -88,7 +95,7 @@ def contents(file: Dockerfile, stage: Stage) -> Contents:
         file=file,
         stage=stage,
         base=from_,
-        python=_python(from_, chain, commands),
+        python=_python(python_of(plain, features), chain, commands),
         installs=commands,
         torches=tuple(torches),
         pins=pins,
@@ -139,8 +146,8 @@ def _conda_label(install: Install) -> str | None:
     return None
 
 
-def _python(from_: Base | None, chain: tuple[Stage, ...], commands: tuple[Install, ...]) -> str | None:
-    """The Python that packages are installed for: of the base, unless uv or conda bring another."""
+def _python(there: str | None, chain: tuple[Stage, ...], commands: tuple[Install, ...]) -> str | None:
+    """The Python that packages are installed for: that which is there, unless uv or conda bring another."""
     for stage in reversed(chain):
         for instruction in stage.instructions:
             for command in instruction.commands:
@@ -153,7 +160,7 @@ def _python(from_: Base | None, chain: tuple[Stage, ...], commands: tuple[Instal
         for wanted in install.wanted if install.tool == "apt" else ():
             if wanted.name.startswith("python3.") and wanted.name[8:].isdigit():
                 return wanted.name[6:]
-    return from_.python if from_ is not None else None
+    return there
 
 
 def _option(words: tuple[str, ...]) -> str | None:

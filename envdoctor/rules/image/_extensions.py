@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from envdoctor.rules.image._contents import Contents
 from envdoctor.rules.image._installs import Install, RequestedPackage
@@ -20,18 +21,32 @@ def sources(held: Contents) -> Iterator[tuple[Install, RequestedPackage, bool | 
     there: bool | None = bool(base and base.maker in ("pytorch", "ngc")) or (
         None if base is None or _other(held) else False
     )
-    for install in held.installs:
-        if install.tool not in ("pip", "uv", "setup.py"):
-            there = there or any(one.name in ("pytorch", "torch") for one in install.wanted)
-            continue
-        together = any(one.name == "torch" for one in install.wanted)
-        for wanted in install.wanted:
-            if wanted.name in FROM_SOURCE and not wanted.wheel and not _is_wheel(install):
-                yield install, wanted, there
-        if together:
-            there = True
-        elif there is False and (install.has("-r", "--requirement", "--requirements") or _brings(install)):
-            there = None
+    for steps in _at_once(held.installs):
+        after: list[bool | None] = []
+        for step in steps:
+            now = there
+            for install in step:
+                for wanted in install.wanted if install.tool in ("pip", "uv", "setup.py") else ():
+                    if wanted.name in FROM_SOURCE and not wanted.wheel and not _is_wheel(install):
+                        yield install, wanted, now
+                now = _after(install, now)
+            after.append(now)
+        there = True if True in after else None if None in after else False
+
+
+def _at_once(installs: Iterable[Install]) -> Iterator[list[list[Install]]]:
+    """The commands step by step, and of steps that start at the same time all: those know nothing of each other."""
+    for _, some in groupby(installs, lambda install: install.instruction.beside or id(install.instruction)):
+        yield [list(step) for _, step in groupby(some, lambda install: id(install.instruction))]
+
+
+def _after(install: Install, there: bool | None) -> bool | None:
+    """Is torch there after a command?"""
+    if any(one.name == "torch" or (one.name == "pytorch" and install.tool == "conda") for one in install.wanted):
+        return True
+    if install.tool not in ("pip", "uv", "setup.py") or there is not False:
+        return there
+    return None if install.has("-r", "--requirement", "--requirements") or _brings(install) else False
 
 
 def _other(held: Contents) -> bool:

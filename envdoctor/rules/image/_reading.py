@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from envdoctor.facts.images import dockerfile, services
+from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.images.dockerfile import Dockerfile
 from envdoctor.facts.images.services import Service
 from envdoctor.facts.model import Facts, ImageFile
@@ -19,12 +19,13 @@ WIDTH = 160
 
 @functools.lru_cache(maxsize=64)
 def _dockerfile(file: ImageFile) -> Dockerfile:
-    return dockerfile.read(file.source, file.path)
+    reader = devcontainer.commands_of if file.kind == "devcontainer" else dockerfile.read
+    return reader(file.source, file.path)
 
 
 @functools.lru_cache(maxsize=64)
 def _services(file: ImageFile) -> tuple[Service, ...]:
-    reader = services.compose if file.kind == "compose" else services.devcontainer
+    reader = services.compose if file.kind == "compose" else devcontainer.services
     return reader(file.source, file.path)
 
 
@@ -34,6 +35,19 @@ def dockerfiles(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     if not found:
         raise Skip("no Dockerfile was given")
     yield from ((file, _dockerfile(file)) for file in found)
+
+
+def recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
+    """The Dockerfiles, and the commands of devcontainers as ones. Raises `Skip` when there is neither."""
+    found = [file for file in facts.images if file.kind != "compose"]
+    if not found:
+        raise Skip("no Dockerfile and no devcontainer was given")
+    yield from ((file, _dockerfile(file)) for file in found)
+
+
+def all_recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
+    """The same where there may be none."""
+    yield from recipes(facts) if any(file.kind != "compose" for file in facts.images) else ()
 
 
 def require_services(facts: Facts) -> Iterator[tuple[ImageFile, Service]]:
@@ -81,7 +95,9 @@ def at(
     source: str = "",
 ) -> Finding:
     """A finding on a line of an image file; ``instead`` is what should stand there, ``about`` tells two on one line
-    apart."""
+    apart. What a Dockerfile's instruction would say, a devcontainer says by a key of its own."""
+    if file.kind == "devcontainer":
+        instead = _in_devcontainer(instead)
     place = f"{file.path}:{line}"
     return finding(
         kind=kind,
@@ -95,6 +111,13 @@ def at(
         certain=certain,
         source=source,
     )
+
+
+def _in_devcontainer(text: str) -> str:
+    instruction, _, rest = text.partition(" ")
+    if instruction == "FROM":
+        return f'"image": "{rest.partition(" AS ")[0]}"'
+    return rest if instruction == "RUN" else text
 
 
 def on_line(found: Finding, rule: Rule, file: ImageFile, line: int, *, instead: str = "") -> Finding:

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from envdoctor.facts.model import ImageFile
 from envdoctor.rules.image._contents import Contents, every
 from envdoctor.rules.image._extensions import is_isolated, sources
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, rule
 
 
@@ -17,7 +17,7 @@ def build_isolation(facts: Facts) -> Findings:
     Source: https://github.com/Dao-AILab/flash-attention#installation-and-features
     https://pip.pypa.io/en/stable/reference/build-system/ https://github.com/Dao-AILab/flash-attention/issues/246
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             yield from _of(file, held)
 
@@ -36,8 +36,12 @@ def _of(file: ImageFile, held: Contents) -> Iterator[Finding]:
                 fix="Add --no-build-isolation, after torch is installed.",
             )
         elif torch is False:
-            later = next((one for one in held.torches if one.line > wanted.line), None)
+            later = next((one for one in held.torches if held.comes_later(one, install)), None)
             where = f" (it comes in line {later.line})" if later else ""
+            if (beside := install.instruction.beside) and any(
+                one.install and one.install.instruction.beside == beside for one in held.torches
+            ):
+                where = f" (all of {beside} runs at the same time)"
             yield at(
                 file,
                 wanted.line,

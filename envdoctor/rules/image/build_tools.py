@@ -1,6 +1,6 @@
 from envdoctor.rules.image._contents import every
 from envdoctor.rules.image._extensions import sources
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 
@@ -15,7 +15,7 @@ def build_tools(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/Dao-AILab/flash-attention#installation-and-features
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             nvcc = held.base.nvcc if held.base is not None else None
             brought = any(
@@ -26,7 +26,7 @@ def build_tools(facts: Facts) -> Findings:
             for install, wanted, _ in sources(held):
                 if nvcc is None or brought or install.variable("FLASH_ATTENTION_SKIP_CUDA_BUILD"):
                     continue
-                torch = next((one for one in reversed(held.torches) if one.line <= wanted.line), None)
+                torch = next((one for one in reversed(held.torches) if not held.comes_later(one, install)), None)
                 cuda = torch.cuda if torch is not None else None
                 if not nvcc:
                     made = held.base.image if held.base is not None else "the base image"

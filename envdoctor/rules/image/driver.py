@@ -7,7 +7,7 @@ from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, machine
 from envdoctor.rules.image._installs import Install
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import all_recipes, all_services, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, rule
 
 _CARRIED_FROM = 535
@@ -31,13 +31,16 @@ def driver(facts: Facts, target: Target) -> Findings:
     here = machine(facts, target)
     if here.driver is None and here.driver_cuda is None:
         raise Skip("the driver is not known: name it with --driver VERSION")
-    for file, parsed in all_dockerfiles(facts):
+    for file, parsed in all_recipes(facts):
         for held in every(parsed):
             carried = held.base is not None and held.base.maker in ("cuda", "ngc")
             first = parsed.chain(held.stage)[0].base
+            torch, started = held.torch, file.kind == "devcontainer"
+            if started and held.base is not None and _too_new(held.base.cuda, here):
+                continue  # its image is judged below
             if carried and held.base is not None and _too_new(held.base.cuda, here):
                 yield _finding(file, first.line, here, held.base.cuda, _base_instead(held.base), carried=True)
-            elif (torch := held.torch) is not None and torch.version and _too_new(torch.cuda or "", here):
+            elif torch is not None and torch.version and _too_new(torch.cuda or "", here):
                 yield _finding(file, torch.line, here, torch.cuda or "", _instead(held, torch, here), carried=carried)
     for file, service in all_services(facts):
         image = base(service.image.text) if service.image is not None else None

@@ -3,7 +3,9 @@ from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._reading import at, require_services
 from envdoctor.rules.image._started import for_gpus, gpu_image
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, rule
+
+_CUDA = "nvidia-cuda"  # the feature
 
 
 @rule(ERROR, kind="gpu-not-visible")
@@ -53,4 +55,14 @@ def gpu_access(facts: Facts, target: Target) -> Findings:
                 message=f"{service.name} is started without GPUs, and {service.image.text} is made for them.",
                 fix="Ask for them.",
                 instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
+            )
+        elif not for_gpus(service) and (cuda := next((one for one in service.features if one.name == _CUDA), None)):
+            yield at(
+                file,
+                cuda.line,
+                severity=NOTE,
+                message=f"{service.name}: this brings CUDA, and asks for no GPU: Codespaces gives one unasked, Docker "
+                "does not.",
+                fix="Ask for them where Docker starts it.",
+                instead='"hostRequirements": { "gpu": "optional" }',
             )

@@ -2,7 +2,7 @@ from envdoctor.knowledge.solver import best_build
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._contents import every, machine, torch_fit
-from envdoctor.rules.image._reading import all_dockerfiles, at, require
+from envdoctor.rules.image._reading import all_recipes, at, require
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, rule
 
 
@@ -22,7 +22,7 @@ def gpu_kernels(facts: Facts, target: Target) -> Findings:
     here = machine(facts, target)
     if not here.capabilities:
         raise Skip("the GPU is not known: name a target")
-    for file, parsed in all_dockerfiles(facts):
+    for file, parsed in all_recipes(facts):
         for held in every(parsed):
             torch = held.torch
             fit = torch_fit(facts, target, held, torch) if torch is not None else None

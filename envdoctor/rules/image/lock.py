@@ -1,7 +1,7 @@
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.locks.comparison import differences
 from envdoctor.rules.image._contents import as_facts, every
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, known, need, rule
 
 
@@ -15,7 +15,7 @@ def lock(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/NVIDIA/Megatron-LM/pull/6991, and the target's lockfile
     """
     choice = need(target.choice, target.no_choice or "no stack was chosen for this image")
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             packages = known(as_facts(facts, target, held).packages)
             found = differences(packages, choice.pins, choice.cuda) if packages is not None else ()

@@ -1,5 +1,5 @@
 from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, rule
 
 _DRIVER = Pattern(
@@ -18,7 +18,7 @@ def nvidia_packages(facts: Facts) -> Findings:
     Source: https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/
     https://docs.nvidia.com/cuda/cuda-installation-guide-linux/#meta-packages
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         told: set[int] = set()
         for held in every(parsed):
             for install in held.installs:

@@ -6,7 +6,7 @@ from envdoctor.knowledge import versions
 from envdoctor.knowledge.extensions import difference, read_label, torch_build
 from envdoctor.rules.image._contents import Contents, as_facts, every
 from envdoctor.rules.image._installs import RequestedPackage
-from envdoctor.rules.image._reading import at, dockerfiles, findings_of, on_line
+from envdoctor.rules.image._reading import at, findings_of, on_line, recipes
 from envdoctor.rules.packages.extension_abi import extension_abi
 from envdoctor.rules.packages.known_broken import known_broken
 from envdoctor.rules.packages.known_conflicts import known_conflicts
@@ -26,7 +26,7 @@ def pins(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/pytorch/vision#installation https://github.com/pytorch/pytorch/issues/157648
     https://docs.pytorch.org/audio/2.11.0/installation.html
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             yield from _twice(file, held)
             seen = as_facts(facts, target, held)

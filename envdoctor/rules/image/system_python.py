@@ -2,10 +2,14 @@ from envdoctor.facts.images.dockerfile import Stage
 from envdoctor.knowledge.numbers import numbers
 from envdoctor.rules.image._contents import Contents, every
 from envdoctor.rules.image._installs import Install
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 _MANAGED = (3, 11)  # Pythons of Debian 12, Ubuntu 24.04 and later are marked so; older ones are not
+_PREFIXES = (
+    "RUN python3 -m venv /opt/venv, then ENV PATH=/opt/venv/bin:$PATH",
+    'python3 -m venv ~/venv first, and "remoteEnv": { "PATH": "/home/USER/venv/bin:${containerEnv:PATH}" }',
+)
 _ELSEWHERE = ("-t", "--target", "--prefix", "--root", "-p", "--python")
 
 
@@ -19,7 +23,7 @@ def system_python(facts: Facts) -> Findings:
     Source: https://packaging.python.org/en/latest/specifications/externally-managed-environments/
     https://peps.python.org/pep-0668/
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             if not _is_externally_managed(held) or any(_unlocks_it(stage) for stage in parsed.chain(held.stage)):
                 continue
@@ -30,7 +34,7 @@ def system_python(facts: Facts) -> Findings:
                         install.line,
                         message="python3 here is apt's own, and pip refuses to install into it: this step fails.",
                         fix="Install into a virtual environment.",
-                        instead="RUN python3 -m venv /opt/venv, then ENV PATH=/opt/venv/bin:$PATH",
+                        instead=_PREFIXES[file.kind == "devcontainer"],
                     )
                     break  # the build ends there
 

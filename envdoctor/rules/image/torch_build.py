@@ -1,9 +1,9 @@
 from envdoctor.facts.model import ImageFile
-from envdoctor.knowledge.torch_builds import release_of
+from envdoctor.knowledge.torch_builds import never_built_for, release_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
-from envdoctor.rules.image._reading import all_dockerfiles, at, require
+from envdoctor.rules.image._reading import all_recipes, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, rule
 
 _INDEX = "--index-url https://download.pytorch.org/whl/"
@@ -22,7 +22,7 @@ def torch_build(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md
     """
     require(facts)
-    for file, parsed in all_dockerfiles(facts):
+    for file, parsed in all_recipes(facts):
         for held in every(parsed):
             for torch in held.torches:
                 if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
@@ -41,6 +41,12 @@ def _without_glibc(held: Contents, image: str, torch: ImageTorch, file: ImageFil
     )
 
 
+def _with_python(held: Contents, version: str | None) -> str:
+    if any(feature.name == "python" for feature in held.stage.features):
+        return f'"ghcr.io/devcontainers/features/python:1": {{ "version": "{version}" }}'
+    return f"FROM python:{version}-slim"
+
+
 def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, file: ImageFile) -> Finding | None:
     install = torch.install
     assert install is not None
@@ -55,7 +61,7 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, fi
                 kind="python-unsupported",
                 message=f"{obstacle.message}: this line finds no wheel.",
                 fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
-                instead=f"FROM python:{obstacle.needs}-slim",
+                instead=_with_python(held, obstacle.needs),
             )
     elsewhere = install.torch_line is not None or bool(install.indexes)
     label = torch.label or ""
@@ -81,9 +87,20 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, fi
             fix="Name the index of a line that it was built for.",
             instead=f"pip install torch=={torch.version} {_INDEX}cu{release.lines[-1].replace('.', '')}",
         )
-    gpu = not on_cpu(target) and (target.capability is not None or (held.base is not None and held.base.gpu))
+    if line and not torch.version and install.torch_line == label and (near := never_built_for(line)):
+        return at(
+            file,
+            torch.line,
+            kind="package-missing",
+            message=f"no torch was ever built for CUDA {line}: this index has none.",
+            fix="Name the index of a line that there are builds for.",
+            instead=f"pip install torch {_INDEX}cu{near.replace('.', '')}",
+        )
+    made_for = held.file.gpus or (held.base is not None and held.base.gpu)
+    gpu = not on_cpu(target) and (target.capability is not None or made_for)
     if label == "cpu" and gpu:
-        named = f"the image is for the {target.title}" if target.capability else "its base image is made for GPUs"
+        asked = "the container is started with GPUs" if held.file.gpus else "its base image is made for GPUs"
+        named = f"the image is for the {target.title}" if target.capability else asked
         return at(
             file,
             torch.line,

@@ -1,6 +1,6 @@
 from envdoctor.knowledge import versions
 from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule
 
 
@@ -15,7 +15,7 @@ def torch_replaced(facts: Facts) -> Findings:
     Source: https://docs.nvidia.com/deeplearning/frameworks/pytorch-release-notes/
     https://github.com/NVIDIA/apex/issues/1735
     """
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
             made = held.base
             if made is None or made.maker not in ("ngc", "pytorch"):

@@ -1,5 +1,5 @@
 from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 
 
@@ -14,9 +14,10 @@ def unpinned(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md (the default CUDA line of each release)
     """
     pins = {pin.name: pin.version for pin in target.choice.pins} if target.choice else {}
-    for file, parsed in dockerfiles(facts):
+    for file, parsed in recipes(facts):
         for held in every(parsed):
-            there = held.base is not None and held.base.maker in ("pytorch", "ngc")
+            # Of what a devcontainer builds its image from nothing is known here: it may hold torch.
+            there = held.base is not None and (held.base.maker in ("pytorch", "ngc") or not held.base.image)
             for torch in held.torches:
                 if torch.install is None or torch.version or (torch.wanted and torch.wanted.specifier) or there:
                     continue

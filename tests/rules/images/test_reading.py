@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
-from envdoctor.facts.images import dockerfile, services
+from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.images.files import load
 from envdoctor.rules.image._installs import installs
 
@@ -76,7 +76,8 @@ def test_a_later_stage_has_the_environment_of_its_parent_and_not_its_arguments()
     ["pip3 install torch==2.6.0", "python -m pip install torch==2.6.0", "uv pip install --system torch==2.6.0",
      "/opt/v/bin/pip install -q torch==2.6.0", "sudo pip install 'torch == 2.6.0'", "A=1 pip install torch[x]==2.6.0",
      "cd /x && pip install torch==2.6.0", "bash -c true; pip --no-input install torch==2.6.0",
-     "pip install -i https://a/simple -r r.txt torch==2.6.0"],
+     "pip install -i https://a/simple -r r.txt torch==2.6.0", "bash -lc 'cd /x && pip install torch==2.6.0'",
+     '["/bin/sh", "-c", "pip install torch==2.6.0"]'],
 )  # fmt: skip
 def test_commands_that_install(command: str) -> None:
     assert wanted("FROM a", f"RUN {command}") == [("torch", "2.6.0", 2)]
@@ -117,6 +118,36 @@ def test_aliases_by_the_thousand_are_read_once_each() -> None:
         f"{chr(98 + n)}: &{chr(98 + n)} [*{chr(97 + n)}, *{chr(97 + n)}]\n" for n in range(20)
     )
     assert services.compose(bomb, "compose.yaml") == ()
+
+
+def steps(text: str) -> list[tuple[str, int]]:
+    """Each command that a devcontainer runs, in order, with its line."""
+    parsed = devcontainer.commands_of(text, "devcontainer.json")
+    return [(" ".join(one.texts), one.line) for step in parsed.last.instructions for one in step.commands]
+
+
+def test_commands_of_a_devcontainer_run_in_the_order_of_its_life() -> None:
+    text = """{ "image": "a",
+      "postAttachCommand": "e",
+      "postStartCommand": ["d", "x y"],
+      "postCreateCommand": { "one": "c $N", "two": ["f"] },
+      "onCreateCommand": "a && A=1 b\\nb2",
+      "initializeCommand": "on the host",
+      "containerEnv": { "N": "1" } }"""
+    assert steps(text) == [("a", 5), ("b", 5), ("b2", 5), ("c 1", 4), ("f", 4), ("d x y", 3), ("e", 2)]
+
+
+def test_commands_of_one_object_are_beside_each_other_and_no_others() -> None:
+    text = '{"onCreateCommand": {"a": "a", "b": "b"}, "postCreateCommand": "c"}'
+    parsed = devcontainer.commands_of(text, "devcontainer.json")
+    assert [step.beside for step in parsed.last.instructions] == ["onCreateCommand", "onCreateCommand", ""]
+
+
+@pytest.mark.parametrize("value", ["null", "3", "[]", "{}", '""', "[[1]]", '{"a": {"b": "c"}}', "[{}]", '{"a": null}'])
+def test_commands_of_other_shapes_are_passed_over(value: str) -> None:
+    assert all(
+        line == 1 for _, line in steps(f'{{"postCreateCommand": {value}, "features": {value}, "runArgs": {value}}}')
+    )
 
 
 @settings(max_examples=200, deadline=None)

@@ -28,11 +28,23 @@ def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
         found = plan(NEED, need + 1, 1000, 0.5, 100)
         assert (found.rung, found.slots_limit) == (rung, 0)
         assert "GB free for 1000 tokens at once" in found.reason
-    less = plan(NEED, NEED.peak("full", 300, 150), 1000, 0.5, 100)
+    less = plan(NEED, NEED.peak("full", 300, 150, accumulate=2), 1000, 0.5, 100)
     assert (less.rung, less.slots_limit) == ("full", 250)
     least = plan(NEED, 1e6, 1000, 0.5, 100)
     assert (least.rung, least.slots_limit) == ("full", 125)
     assert "may not fit" in least.reason
+
+
+def test_the_gradients_of_earlier_micro_batches_are_counted() -> None:
+    """Of two micro-batches, and of the pieces of one, the second is computed beside the gradients of the first."""
+    alone = NEED.peak("none", 1000, 500)
+    assert plan(NEED, alone, 1000, 0.5, 100).rung == "none"
+    assert plan(NEED, alone, 1000, 0.5, 100, passes=2).rung != "none"
+    assert NEED.peak("none", 1000, 500, accumulate=2) > alone + 0.9 * NEED.gradients
+    small = NEED._replace(inside=1e8, entry=1e7)  # what is kept exceeds what is there whatever the tokens
+    pieces = plan(small, small.peak("full", 250, 125, accumulate=2), 1000, 0.5, 100)
+    assert (pieces.rung, pieces.slots_limit) == ("full", 250)
+    assert plan(small, small.peak("full", 250, 125, accumulate=2) - 1, 1000, 0.5, 100).slots_limit == 125
 
 
 def test_the_loss_takes_smaller_pieces_before_anything_is_recomputed() -> None:
