@@ -103,7 +103,7 @@ _TEMPLATE = Pattern(
 _RETOLD = Pattern(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
-    r"[:,]? ?(?P<said>['\"\w(].{15,400})",
+    r" ?[:,]? ?(?P<said>['\"\w(].{15,400})",
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""

@@ -120,7 +120,8 @@ _ROWS = (
         r"cannot import (?:name )?(\w+) (?:from|out of) (\w[\w.]*)", r"ImportError: cannot import name '\1' from '\2'"
     ),
     _row(
-        r"\bis_available\b(?:\(\))?\W{0,12}(?:(?:is|are|was|returns?|returned|gives?|to|always|be|still|the) ){0,4}"
+        r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
+        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the) |为|返回|是){0,4}"
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
