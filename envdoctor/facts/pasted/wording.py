@@ -127,6 +127,16 @@ _ROWS = (
     ),
     _row(r"CUDA out-of-memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
     _row(
+        r"\b(?:(?:system|cpu|host) (?:ram|memory)|ram usage|(?:my|the) (?:machine|computer|server) (?:is|runs?|ran))\b"
+        r".{0,80}(?:out of memory|\bOOM\b)",
+        "DefaultCPUAllocator: can't allocate memory",
+    ),
+    _row(
+        r"(?:\b(?:gpus?|vram|graphics (?:card|memory)|[avh]\d00s?|rtx ?\d{4})\b|显存)(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}"
+        r"\b(?:out of memory|OOM)\b|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
+        "CUDA out of memory",
+    ),
+    _row(
         r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
         r"|needs (?:at least )?Python",
         "Package requires a different Python: another version is needed",

@@ -8,7 +8,7 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Patte
 from envdoctor.values import shell
 
 _SAYS = (
-    Pattern(r"undefined symbol:?\s*(?:_Z\w*(?:3c10|5torch|2at|6caffe2)\w*|THP[A-Z]\w+)"),
+    Pattern(r"undefined symbol:?\s*(?:_Z\w*(?:3c10|5torch|2at|6caffe2)\w*|THP(?!VariableClass\b)[A-Z]\w+)"),
     Pattern(r"undefined symbol:?\s*aoti_torch\w*"),
     Pattern(r"xFormers was built for", re.IGNORECASE),
     Pattern(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
