@@ -132,8 +132,9 @@ _ROWS = (
         "DefaultCPUAllocator: can't allocate memory",
     ),
     _row(
-        r"(?:\b(?:gpus?|vram|graphics (?:card|memory)|[avh]\d00s?|rtx ?\d{4})\b|显存)(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}"
-        r"\b(?:out of memory|OOM)\b|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
+        r"(?:\b(?:gpus?|vram|graphics (?:card|memory)|[avh]\d00s?|rtx ?\d{4})\b|显存)"
+        r"(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}\b(?:out of memory|OOM)\b"
+        r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
     _row(
