@@ -50,7 +50,30 @@ class Name:
         return next((line for line in self.cured_in if (one := read(line)) and one.name == caller), None)
 
 
+@frozen
+class Dropped:
+    """``names`` of a ``module`` that are gone from ``release`` on."""
+
+    module: str
+    package: str
+    release: str
+    names: tuple[str, ...]
+    source: str
+
+    def row(self, name: str) -> Name:
+        return Name(
+            module=self.module,
+            package=self.package,
+            direction="removed",
+            release=self.release,
+            source=self.source,
+            name=name,
+            pin=f"{self.package}<{self.release}",
+        )
+
+
 _TABLE = bundled_table("names")
+DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
 
@@ -77,6 +100,7 @@ def of_name(module: str, name: str) -> Iterator[Name]:
     top = module.partition(".")[0]
     found = [row for row in NAMES.among({name}) if not row.argument and row.module.partition(".")[0] == top]
     yield from sorted(found, key=lambda row: row.module != module)
+    yield from (gone.row(name) for gone in DROPPED.among({name}) if gone.module == module)
 
 
 def of_module(module: str) -> Iterator[Name]:

@@ -44,7 +44,16 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
-    return Unexplained(line=said[-1][:300], help=_help(facts, said[-1])) if said else None
+    line = _telling(said)
+    return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
+
+
+def _telling(said: Sequence[str]) -> str:
+    """The last line; of a traceback without its end the last before it that is known to name no cause."""
+    if not said or "Traceback" not in said[-1]:
+        return said[-1] if said else ""
+    hinted = (text for text in reversed(said) for row in HINTS if row.pattern.search(text))
+    return next(hinted, said[-1])
 
 
 def _explains(found: Finding) -> bool:

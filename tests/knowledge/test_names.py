@@ -77,3 +77,18 @@ def test_a_module_s_distribution() -> None:
     assert names.distribution_of("cv2") == "opencv-python-headless"
     assert names.distribution_of("hydra.core") == "hydra-core"
     assert names.distribution_of("torch") is None
+
+
+def test_what_a_module_dropped_is_told_for_that_module_alone() -> None:
+    row = next(names.of_name("transformers.generation", "DisjunctiveConstraint"))
+    assert (row.direction, row.release, row.pin) == ("removed", "5.0.0", "transformers<5.0.0")
+    assert not list(names.of_name("transformers.elsewhere", "DisjunctiveConstraint"))
+
+
+def test_every_dropped_row_can_be_judged() -> None:
+    rows = list(names.DROPPED)
+    assert sum(len(row.names) for row in rows) > 1000
+    for row in rows:
+        assert versions.parse(row.release) is not None, row
+        assert row.module.partition(".")[0] == row.package, row
+        assert len(set(row.names)) == len(row.names), row

@@ -16,7 +16,7 @@ from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 
 RULES = load_rules()
-SHAPES = "RuntimeError: The size of tensor a (512) must match the size of tensor b (511) at non-singleton dimension 1"
+ODD = "ZeroDivisionError: division by zero"
 
 
 def judged(text: str) -> Diagnosis:
@@ -24,11 +24,11 @@ def judged(text: str) -> Diagnosis:
 
 
 def test_an_error_of_the_code_alone_is_quoted_and_not_explained() -> None:
-    found = judged(f"Traceback (most recent call last):\n{SHAPES}\n")
+    found = judged(f"Traceback (most recent call last):\n{ODD}\n")
     assert found.outcome == "unexplained"
     assert found.root_cause is None
     assert found.unexplained is not None
-    assert found.unexplained.line == SHAPES
+    assert found.unexplained.line == ODD
     assert "collect_env" in found.unexplained.help
     assert not found.certain
 
@@ -36,11 +36,11 @@ def test_an_error_of_the_code_alone_is_quoted_and_not_explained() -> None:
 def test_a_healthy_list_of_packages_makes_no_error_healthy() -> None:
     versions = "torch==2.9.1\ntorchvision==0.24.1\ntransformers==4.57.1\n"
     assert judged(versions).outcome == "healthy"
-    assert judged(versions + SHAPES).outcome == "unexplained"
+    assert judged(versions + ODD).outcome == "unexplained"
 
 
 def test_a_switch_that_costs_time_explains_no_error() -> None:
-    found = judged(f"export CUDA_LAUNCH_BLOCKING=1\n{SHAPES}\n")
+    found = judged(f"export CUDA_LAUNCH_BLOCKING=1\n{ODD}\n")
     assert found.outcome == "unexplained"
     assert [one.kind for one in found.findings if one.severity] == ["debug-variable"]
 
@@ -71,11 +71,11 @@ def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("format_", ["text", "json", "markdown", "github", "junit", "sarif"])
 def test_every_format_quotes_it(format_: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "issue.txt"
-    page.write_text(SHAPES, "utf-8")
+    page.write_text(ODD, "utf-8")
     code, out = told(capsys, str(page), "--format", format_)
     assert code == 3
     text = json.loads(out)["unexplained"]["line"] if format_ == "json" else out
-    assert "size of tensor a" in " ".join(text.split())
+    assert "division by zero" in " ".join(text.split())
 
 
 def test_several_files_and_standard_input_are_one_report(
@@ -112,3 +112,11 @@ def test_an_error_that_names_no_cause_says_what_would() -> None:
     assert found.outcome == "unexplained"
     assert found.unexplained is not None
     assert "NCCL_DEBUG=INFO" in found.unexplained.help
+
+
+def test_of_a_traceback_without_its_end_the_line_before_it_is_told() -> None:
+    waited = "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=BROADCAST)"
+    found = judged(f"{waited}\nTraceback (most recent call last):\n").unexplained
+    assert found is not None
+    assert found.line == waited
+    assert "NCCL_DEBUG" in found.help

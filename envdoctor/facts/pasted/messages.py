@@ -15,7 +15,8 @@ from envdoctor.facts.pasted.words import cuda_of, is_unknown
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
-    r"times as long|takes .{0,20}longer|error\b|errors?:|exception"
+    r"^(?:[a-z_]\w{0,40}\.){1,8}[A-Z]\w{2,60}(?: ?:|$)"  # an exception whose class is not called one
+    r"|exits with return code|times as long|takes .{0,20}longer|error\b|errors?:|exception"
     r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
     r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
     r"|\bincompatible\b|not compatible|mismatch|unsupported|not supported|n[o']t support\b|no longer|does not"
@@ -102,7 +103,7 @@ _TEMPLATE = Pattern(
 _RETOLD = Pattern(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
-    r"[:,]? ?(?P<said>['\"\w(].{15,400})",
+    r" ?[:,]? ?(?P<said>['\"\w(].{15,400})",
     re.IGNORECASE,
 )
 """A person's own sentence that retells what the program said."""
@@ -120,6 +121,10 @@ _SLOW = Pattern(
 )
 """A person's own word for a run that is slow or stands still."""
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
+
+
+_APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
+"""Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
 
 
 def _raised_in(text: str, before: str) -> str:
@@ -147,7 +152,8 @@ def read(page: Page, draft: Draft) -> None:
     stopped = False
     mentions: list[str] = []
     trouble = ""
-    for number, text in page.left():
+    for number, line in page.left():
+        text = line if line.isascii() else _APART.sub(" ", line)
         raised = _raised_in(text, raised)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):

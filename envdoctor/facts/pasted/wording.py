@@ -120,11 +120,23 @@ _ROWS = (
         r"cannot import (?:name )?(\w+) (?:from|out of) (\w[\w.]*)", r"ImportError: cannot import name '\1' from '\2'"
     ),
     _row(
-        r"\bis_available\b(?:\(\))?\W{0,12}(?:(?:is|are|was|returns?|returned|gives?|to|always|be|still|the) ){0,4}"
+        r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
+        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the) |为|返回|是){0,4}"
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
     _row(r"CUDA out-of-memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
+    _row(
+        r"\b(?:(?:system|cpu|host) (?:ram|memory)|ram usage|(?:my|the) (?:machine|computer|server) (?:is|runs?|ran))\b"
+        r".{0,80}(?:out of memory|\bOOM\b)",
+        "DefaultCPUAllocator: can't allocate memory",
+    ),
+    _row(
+        r"(?:\b(?:gpus?|vram|graphics (?:card|memory)|[avh]\d00s?|rtx ?\d{4})\b|显存)"
+        r"(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}\b(?:out of memory|OOM)\b"
+        r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
+        "CUDA out of memory",
+    ),
     _row(
         r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
         r"|needs (?:at least )?Python",

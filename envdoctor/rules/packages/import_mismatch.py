@@ -182,7 +182,7 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     if new:
         text = f"{name} is older than this part of it: upgrade it" + (f", and {caller} with it" if caller else "")
         old = interpreter is not None and versions.below(interpreter.version, "3.10")
-        text += f", in a newer Python: for {interpreter.version} there is no later one." if interpreter and old else "."
+        text += ", in a newer Python: its latest releases are for 3.10 and later." if interpreter and old else "."
         first = ("uv venv --python 3.12 .venv",) if old else ()
     elif caller is None and version is None and f"module '{name}' has no" in line:
         text = (

@@ -33,12 +33,19 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
     heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
     for row, found in heard:
-        if row.last and (any(not other.last for other, _ in heard) or names_the_called(found.string)):
+        if row.last and (any(_ends_a_run(other) for other, _ in heard) or names_the_called(found.string)):
+            continue
+        if row.alone and any(not other.alone for other, _ in heard):
             continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
+
+
+def _ends_a_run(row: KnownError) -> bool:
+    """Does the row name a cause of its own? A warning beside an error is none of it."""
+    return not row.last and row.severity == "error"
 
 
 def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> re.Match[str] | None:

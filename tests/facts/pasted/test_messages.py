@@ -43,6 +43,11 @@ def test_numbers_that_errors_carry() -> None:
             "module 'torch.compiler' has no attribute 'is_compiling'",
         ),
         ("cannot import Cache from transformers", "cannot import name 'Cache' from 'transformers'"),
+        ("in docker torch.cuda.is_available() 为false", "is_available() is False"),
+        ("torch.cuda.available() returns False there", "is_available() is False"),
+        ("with cuda_is_available returns False here", "is_available() is False"),
+        ("the system RAM grows to 500 GB, then it is out of memory", "can't allocate memory"),
+        ("fine-tuning on 16 GB V100: out of memory", "CUDA out of memory"),
         ("no wheel of torch for this Python", "requires a different Python"),
     ],
 )
@@ -176,3 +181,19 @@ def test_pip_s_log_names_what_it_builds(log: str, said: str) -> None:
 def test_sources_that_were_built_are_no_failure() -> None:
     log = "Collecting fire\n  Downloading fire-0.6.0.tar.gz (88 kB)\nSuccessfully installed fire-0.6.0\n"
     assert not any("Failed building" in said for said in read(log).messages)
+
+
+def test_a_program_in_a_sentence_without_blanks_is_read() -> None:
+    said = read("训练报错cannot import name 'AdamW' from 'transformers'\n").messages
+    assert any(line.startswith("训练报错 cannot import") for line in said)
+
+
+def test_an_exception_that_is_not_called_an_error_is_read() -> None:
+    line = "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached"
+    assert line in read(f"Traceback (most recent call last):\n{line}\n").messages
+
+
+def test_cuda_beside_a_driver_is_the_drivers() -> None:
+    text = "NVIDIA Driver: 525.105.17\nCUDA: 12.0\n"
+    assert driver(text).cuda == "12.0"
+    assert getattr(read(text).torch, "cuda", None) is None

@@ -73,4 +73,4 @@ def test_an_old_python_gets_no_later_release() -> None:
     line = "ImportError: cannot import name 'GRPOConfig' from 'trl' (/a/trl/__init__.py)"
     (one,) = findings(import_mismatch, Facts(messages=(line,), interpreter=Interpreter(version="3.8.17")))
     assert one.remedy.commands[0].startswith("uv venv --python 3.12")
-    assert "for 3.8.17 there is no later one" in one.remedy.text
+    assert "its latest releases are for 3.10 and later" in one.remedy.text

@@ -372,3 +372,20 @@ def test_a_module_that_is_missing_is_installed_by_its_distribution(module: str, 
     root = judged(f"ModuleNotFoundError: No module named '{module}'").root_cause
     assert root is not None
     assert (root.subject, root.remedy.commands) == (package, (f"python -m pip install {package}",))
+
+
+def test_a_programs_own_advice_is_said_only_where_no_row_speaks() -> None:
+    advice = "ValueError: The value is odd. Please pass a `size` that is even."
+    alone = judged(advice).root_cause
+    assert alone is not None
+    assert "pass a size that is even" in alone.remedy.text
+    beside = judged(f"{advice}\nRuntimeError: Ninja is required to load C++ extensions\n")
+    assert [one.subject for one in beside.findings if one.severity.word == "error"] == ["ninja"]
+
+
+def test_a_warning_does_not_silence_what_is_said_of_any_failure() -> None:
+    text = (
+        "UserWarning: None of the inputs have requires_grad=True.\nValueError: too many values to unpack (expected 2)\n"
+    )
+    subjects = {one.subject for one in judged(text).findings}
+    assert subjects == {"gradient checkpointing", "what is unpacked"}

@@ -219,6 +219,7 @@ _VALUED = Pattern(r"(torch\.[\w.]+(?:\([^()]{0,20}\))?) (True|False|None|[\d.]+\
 def read(page: Page, draft: Draft) -> None:
     """Lines whose key is in the table; "CUDA Version" with its capital is what nvidia-smi prints of the driver."""
     libraries: list[str] = []
+    above = ""
     for number, text in page.left():
         if tools := re.search(r"Cuda compilation tools, release (\d{1,2}\.\d{1,2})(?:, V([\d.]+\d))?", text):
             draft.claim("host.nvcc", tools[2] or tools[1])
@@ -241,7 +242,8 @@ def read(page: Page, draft: Draft) -> None:
             page.take(number)
             continue
         field = FIELDS.get(normal(key))
-        if key == "CUDA Version":
+        beside_driver, above = "driver" in above, normal(key)
+        if key == "CUDA Version" or (key == "CUDA" and beside_driver):
             field = cuda_of_driver
         if field is None and re.match(r"\d[\d.,]*\s?(?:[KMGT]i?B?|CPUs?|threads?|files?)?$", value, re.IGNORECASE):
             words_ = normal(key).replace(".", " ")

@@ -56,8 +56,8 @@ _WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
 )
 _UNAVAILABLE = Pattern(
-    r"torch reports CUDA not available|cuda\.is_available(?:\(\))?\W{0,4}"
-    r"(?:returns?|is|gives?|shows?|says?|prints?|=|==|->|:)?\W{0,4}False",
+    r"torch reports CUDA not available|cuda[._](?:is_)?available(?:\(\))?\W{0,4}"
+    r"(?:returns?|returning|is|gives?|shows?|says?|prints?|为|返回|=|==|->|:)?\W{0,4}False",
     re.IGNORECASE,
 )
 
@@ -80,7 +80,11 @@ def _answers_false(asked: str, answer: str) -> bool:
     """Is whether CUDA is available asked in one line, and denied in the next?"""
     return (
         "cuda.is_available()" in asked
-        and re.fullmatch(r"\W{0,4}(?:returns? |prints? |Out\S{0,6} )?False\W{0,3}", answer) is not None
+        and re.fullmatch(
+            r"\W{0,4}(?:returns? |prints? |Out\S{0,6} )?False\W{0,3}|It (?:always )?(?:returns|prints) False\b.*",
+            answer,
+        )
+        is not None
     )
 
 
