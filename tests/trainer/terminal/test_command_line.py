@@ -74,8 +74,9 @@ def test_a_wrong_option_is_answered_with_what_was_meant(words: list, meant: str,
 
 
 def test_a_wrong_task_is_answered_with_the_right_one(capsys: pytest.CaptureFixture) -> None:
-    assert main(["stf", "--epochs", "2"]) == 1
-    assert "Did you mean sft?" in capsys.readouterr().err
+    code, text = said(capsys, "stf", "--epochs", "2")
+    assert code == 2
+    assert "Did you mean sft?" in text
 
 
 def settings(*words: str) -> Settings:
@@ -143,7 +144,6 @@ def test_what_a_run_decided_stands_beside_it(tiny: dict, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        ("dpo --data x", "rft trains on what a checker accepts"),
         ("sft --data x --streaming --max_steps 2 --data_weights 1", "is read twice in each pass"),
         ("sft --data x --streaming --max_steps 2 --eval_share 0.1", "Give eval_data instead"),
         ("sft --data x --streaming", "needs max_steps"),
