@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -572,27 +572,34 @@ def hostile_files(b: Bench, chance: random.Random) -> None:
     b.expect(snapshot(b.world.environment) == b.before, "the environment was changed")
 
 
-def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
-    """One attack, for the series of SAFETY.md."""
-    name = list(ATTACKS)[number % len(ATTACKS)]
+def trial_of(attacks: Mapping[str, Attack], world: World, chance: random.Random, told: Told, number: int) -> None:
+    """One of these attacks, for the series of SAFETY.md."""
+    name = list(attacks)[number % len(attacks)]
     bench = Bench(world)
-    ATTACKS[name](bench, chance)
+    attacks[name](bench, chance)
     told[f"not tried: {name}"] += bool(bench.not_tried)
-    for what in bench.bad:
+    for what in bench.bad[:5]:
         told[f"bad: {name}: {what[:200]}"] += 1
 
 
-def main(*names: str) -> int:
+def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
+    """One attack, for the series of SAFETY.md."""
+    trial_of(ATTACKS, world, chance, told, number)
+
+
+def main(attacks: Mapping[str, Attack], names: Sequence[str]) -> int:
+    """Those of these names, or all: each in a world of its own; what came of it is printed."""
     bad = 0
-    for name in names or ATTACKS:
-        with tempfile.TemporaryDirectory(prefix="hardships-", ignore_cleanup_errors=True) as folder:
+    for name in names or attacks:
+        with tempfile.TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as folder:
             for variable in [variable for variable in os.environ if variable.startswith(("PIP_", "UV_"))]:
                 del os.environ[variable]
             os.environ.update(UV_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, UV_CACHE_DIR=f"{folder}/cache")
             bench = Bench(make_world(Path(folder)))
             began = time.monotonic()
-            ATTACKS[name](bench, random.Random(1))
-            print(f"{name}: {len(bench.bad)} bad, {time.monotonic() - began:.0f} s", flush=True)
+            attacks[name](bench, random.Random(1))
+            how = bench.not_tried or f"{len(bench.bad)} bad"
+            print(f"{name}: {how}, {time.monotonic() - began:.0f} s", flush=True)
             for what in bench.bad:
                 print("   ", what.replace("\n", " | ")[-700:], flush=True)
             bad += len(bench.bad)
@@ -600,4 +607,4 @@ def main(*names: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(ATTACKS, sys.argv[1:]))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.change import hardships
 from tests.change.attacks import Told
 from tests.change.conftest import World, snapshot
 from tests.change.hardships import Bench, mounted
@@ -725,35 +726,8 @@ def by_a_bind_mount(b: Bench, chance: random.Random) -> None:
 
 def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
     """One attack, for the series of SAFETY.md."""
-    name = list(ATTACKS)[number % len(ATTACKS)]
-    bench = Bench(world)
-    ATTACKS[name](bench, chance)
-    told[f"not tried: {name}"] += bool(bench.not_tried)
-    for what in bench.bad[:5]:
-        told[f"bad: {name}: {what[:200]}"] += 1
-
-
-def main(*names: str) -> int:
-    import tempfile
-
-    from tests.change.conftest import make_world
-
-    bad = 0
-    for name in names or ATTACKS:
-        with tempfile.TemporaryDirectory(prefix="strangers-", ignore_cleanup_errors=True) as folder:
-            for variable in [variable for variable in os.environ if variable.startswith(("PIP_", "UV_"))]:
-                del os.environ[variable]
-            os.environ.update(UV_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, UV_CACHE_DIR=f"{folder}/cache")
-            bench = Bench(make_world(Path(folder)))
-            began = time.monotonic()
-            ATTACKS[name](bench, random.Random(1))
-            how = bench.not_tried or f"{len(bench.bad)} bad"
-            print(f"{name}: {how}, {time.monotonic() - began:.0f} s", flush=True)
-            for what in bench.bad:
-                print("   ", what.replace("\n", " | ")[:600], flush=True)
-            bad += len(bench.bad)
-    return int(bool(bad))
+    hardships.trial_of(ATTACKS, world, chance, told, number)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(hardships.main(ATTACKS, sys.argv[1:]))
