@@ -62,7 +62,7 @@ def protocol_of(order: dict[str, Any], path: Path) -> Protocol | None:
     for name, value in measure.items():
         if name not in kinds:
             raise TrainerError("bad-order", f"{path}: unknown measure.{name}", f"It takes {', '.join(kinds)}.")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and (value > 0 or value == kinds[name])
         if not (isinstance(value, bool) if isinstance(kinds[name], bool) else number):
             raise TrainerError(
                 "bad-order", f"{path}: measure.{name}: {value!r} is not usable", "Give a positive number."
