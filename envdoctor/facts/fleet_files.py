@@ -5,18 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import SCHEMA
+from envdoctor.facts.probe.environment.files import regular
 from envdoctor.facts.recorded import SIZE_LIMIT
 
 Report = tuple[str, dict[str, Any] | str]  # machine, and its parsed report or why it could not be read
 _REMEDY = "Write the file again with `envdoctor facts --output FILE`."
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _KINDS = ("facts", "speed", "verify", "preflight")  # n1.speed.json and n1.facts.json are both of n1
 
 
@@ -81,10 +80,8 @@ def _read(path: str | Path) -> bytes:
 
 def _read_found(path: str) -> bytes:
     """A file that nobody has named: not waited for, whatever it is (a pipe, a terminal, the kernel's log)."""
-    with open(path, "rb", buffering=0, opener=lambda name, flags: os.open(name, flags | _NO_WAIT)) as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError("not a plain file")
-        return stream.read(SIZE_LIMIT + 1) or b""
+    with open(path, "rb", buffering=0, opener=regular) as stream:
+        return stream.read(SIZE_LIMIT + 1) or b""  # None: a file of the kernel that has nothing to say yet
 
 
 def _below(folder: str, top: str) -> Iterator[Report]:

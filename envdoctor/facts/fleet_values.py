@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeGuard
+from typing import Any
+
+from envdoctor.values.numbers import is_positive
 
 Pair = tuple[str, str]  # subject, value
 HOST = {
@@ -88,19 +90,14 @@ def speeds(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     assert isinstance(verdict, Mapping)
     device = _text(_section(_section(verdict, "conditions"), "device").get("name") or "unknown device")
     rate = verdict.get("steps_per_second")
-    if _positive(rate):
+    if is_positive(rate):
         yield f"{_text(verdict.get('workload') or 'workload')} on {device}, steps/s", float(rate)
     probes = verdict.get("reference_probes")
     rows = [row for row in probes.values() if isinstance(row, dict)] if isinstance(probes, dict) else []
     for name in sorted({name for row in rows for name in row}):
-        known = [float(row[name]) for row in rows if _positive(row.get(name))]
+        known = [float(row[name]) for row in rows if is_positive(row.get(name))]
         if known:
             yield f"{_text(name)} on {device}", max(known)  # the best: contention only slows
-
-
-def _positive(value: Any) -> TypeGuard[float]:
-    """A number that sums and squares of stay numbers: an integer may be longer than any float."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-30 < value < 1e30
 
 
 def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from envdoctor.locks.demands import unprintable
 from envdoctor.locks.stack import Locked
 from envdoctor.values.document import line_of, read_toml
 from envdoctor.values.frozen import frozen
+from envdoctor.values.numbers import is_positive
 from envdoctor.values.pattern import Pattern
 
 SCHEMA = 1
@@ -206,7 +207,7 @@ class _TargetReader:
         rows = data.get(name, [])
         if not isinstance(rows, list) or not all(isinstance(row, list) and row for row in rows):
             raise self.trouble(f"{where}.{name}", "expected one list of numbers per process")
-        if not all(_positive(number) for row in rows for number in row):
+        if not all(is_positive(number) for row in rows for number in row):
             raise self.trouble(f"{where}.{name}", "expected positive numbers")
         return tuple(tuple(float(number) for number in row) for row in rows)
 
@@ -222,10 +223,10 @@ class _TargetReader:
         if evidence == "measured" and not windows:
             raise self.trouble(where, "a measured baseline needs its windows")
         speed = data.get("steps_per_second")
-        if speed is not None and not _positive(speed):
+        if speed is not None and not is_positive(speed):
             raise self.trouble(f"{where}.steps_per_second", f"expected a positive number, found {speed!r}")
         probes = self.rows(data, "probes")
-        if not all(isinstance(row, dict) and all(_positive(rate) for rate in row.values()) for row in probes):
+        if not all(isinstance(row, dict) and all(is_positive(rate) for rate in row.values()) for row in probes):
             raise self.trouble(f"{where}.probes", "expected one table of positive numbers per process")
         unknown = set(data) - set(Baseline.__dataclass_fields__)
         if unknown:
@@ -243,8 +244,3 @@ class _TargetReader:
             conditions=self.table(data, "conditions"),
             source=self.text(data, "source", f"{where}.source") if data.get("source") else "",
         )
-
-
-def _positive(value: Any) -> bool:
-    """A number that sums and squares of stay numbers: an integer may be longer than any float."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 1e-30 < value < 1e30

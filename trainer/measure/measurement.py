@@ -161,8 +161,8 @@ class Measurement:
             self.windows.append(window)
             self._cpu = time.process_time()
             self._steps, self._counts = 0, Counts()
-        timed = sum(window.seconds for window in self.windows)
-        enough = len(self.windows) >= self.protocol.windows and timed >= self.protocol.least_seconds
+        enough = len(self.windows) >= self.protocol.windows  # and only then are they summed up
+        enough = enough and sum(window.seconds for window in self.windows) >= self.protocol.least_seconds
         enough = enough or time.perf_counter() - self.measured_since > self.protocol.max_seconds
         if self.turns is not None and enough:
             self.turns.end()

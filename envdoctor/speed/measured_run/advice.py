@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from envdoctor.facts.model import Facts
-from envdoctor.knowledge import gpus
+from envdoctor.knowledge import gpus, versions
 from envdoctor.speed import breakdown
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
 from envdoctor.speed.evidence.evidence import Cause
@@ -34,6 +32,7 @@ FUSED_SAVES: Mapping[str, Mapping[str, float]] = {
 }
 """Share of an optimizer's time that its fused form saves. CPU: `python -m tests.benchmarks.fused_optimizer` (AdamW 3
 to 5 times as fast, Adam 2 to 4, SGD 1.3 to 1.6). CUDA: not measured, a guess."""
+FUSED_ON_CPU = "2.4"  # the release of torch that brought fused optimizers for CPUs, by its release notes
 LEAST_SAVED = 0.08  # of the time, by another form of the optimizer
 MOST_PROCESSES = 8  # that have a line of their own
 FEWEST_STEPS = 20
@@ -251,7 +250,7 @@ def _optimizer(record: Record, spent: Breakdown) -> Iterator[Advice]:
     saves = share * FUSED_SAVES[device].get(record.optimizer, 0.0) if device in FUSED_SAVES else 0.0
     if record.optimizer_fused is not False or saves < LEAST_SAVED:
         return
-    if device == "cpu" and not has_fused_on_cpu(record.versions.get("torch", "")):
+    if device == "cpu" and not versions.at_least(record.versions.get("torch", ""), FUSED_ON_CPU):
         return
     yield Advice(
         cause="settings",
@@ -259,14 +258,6 @@ def _optimizer(record: Record, spent: Breakdown) -> Iterator[Advice]:
         saves=saves,
         lines=remedies.fused_lines(record.driver, record.optimizer),
     )
-
-
-def has_fused_on_cpu(torch: str) -> bool:
-    """Whether this release of torch has fused optimizers for CPUs: from 2.4 on, by its release notes."""
-    try:
-        return Version(torch) >= Version("2.4")
-    except InvalidVersion:
-        return False
 
 
 def _debugging_switches(record: Record, spent: Breakdown) -> Iterator[Advice]:
