@@ -133,9 +133,12 @@ class Measurement:
     _steps: int = 0
     _counts: Counts = field(default_factory=Counts)
     _pace: float = 0.0
+    _as_other: tuple[int, int] | None = None  # steps of warm-up and of a window that the other run took
 
     def start(self) -> None:
         """The first step is about to begin."""
+        if self.turns is not None:
+            self._as_other = self.turns.start()
         self.stopwatch.edge()
         self._begun = self._last = time.perf_counter()
 
@@ -174,15 +177,21 @@ class Measurement:
 
     def _end_warmup_when_steady(self, now: float) -> None:
         protocol, spent = self.protocol, now - self._begun
-        reason = steady_reason(self._times, protocol.warmup_tolerance, protocol.window_seconds)
-        if reason is None and spent < protocol.max_warmup_seconds:
-            return
+        if self._as_other is not None:
+            steps, self._per_window = self._as_other
+            if len(self._times) < steps:
+                return
+            reason: str | None = f"{steps} steps, as the run that it takes turns with"
+        else:
+            reason = steady_reason(self._times, protocol.warmup_tolerance, protocol.window_seconds)
+            if reason is None and spent < protocol.max_warmup_seconds:
+                return
+            typical = statistics.median(self._times[-10:])
+            self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
         late = f"step times still moved after {spent:.1f} s"
         self.warmup = Warmup(len(self._times), spent, reason is not None, reason or late)
-        typical = statistics.median(self._times[-10:])
-        self._per_window = max(1, math.ceil(protocol.window_seconds / typical))
         if self.turns is not None:
-            self.turns.warm()
+            self.turns.warm(len(self._times), self._per_window)
             self.stopwatch.take_turns(self.turns)
         self._take_pace()
         self.measured_since, self._cpu = time.perf_counter(), time.process_time()

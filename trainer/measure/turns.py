@@ -1,7 +1,9 @@
 """Two measured runs side by side that take turns at the edges of their windows: only one of them computes at a time.
 
 What the machine does for a second or longer it then does to both, while runs one after the other each meet a different
-machine. Who starts them makes a folder with two named pipes, `0` and `1`, and tells each which one is its own.
+machine. Who starts them makes a folder with two named pipes, `0` and `1`, and tells each which one is its own. The
+second warms up for as many steps as the first did: from then on their batches are the same ones, step for step, and
+what a batch costs (the time of a step differs twofold by what is in it) is no difference between the two.
 """
 
 from __future__ import annotations
@@ -28,12 +30,26 @@ class Turns:
         )
         self._alone = False
 
-    def warm(self) -> None:
-        """The warm-up is over: wait until both are warm and it is this one's turn."""
+    def start(self) -> tuple[int, int] | None:
+        """The first step is about to begin. The first run says so by a file `begun`; the second one waits until the
+        first is warm, and is told its steps of warm-up and of a window, which become its own (None: nobody's)."""
         if self._first:
-            (self._folder / "warm").touch()
-        else:
-            os.write(self._other, b".")
+            (self._folder / "begun").touch()
+            return None
+        self._wait()
+        warm = self._folder / "warm"
+        if self._alone or not warm.exists():
+            return None
+        steps, per_window = warm.read_text("ascii").split()
+        return int(steps), int(per_window)
+
+    def warm(self, steps: int, per_window: int) -> None:
+        """The warm-up is over after so many steps: wait until both are warm and it is this one's turn."""
+        if self._first:
+            draft = self._folder / "warm.draft"
+            draft.write_text(f"{steps} {per_window}", "ascii")
+            draft.rename(self._folder / "warm")  # whole, or not there
+        os.write(self._other, b".")
         self._wait()
 
     def next(self) -> None:

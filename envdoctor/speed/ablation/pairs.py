@@ -23,6 +23,9 @@ LOOKS = (4, 6, 8, 12, 16, 24, 32)
 ALPHA = 0.001
 """Chance, over all looks together, of calling equal arms slower (and as much of calling them faster). A tenth of what a
 verdict against a baseline allows itself: whoever compares two environments of his own does so often."""
+MISS = 0.01
+"""Chance, over all looks together, of calling arms as expected of which one is slower than tolerated. Wider than
+`ALPHA`: nobody is sent after a slow-down that is none, and how large a one would have shown is said beside the word."""
 PAIR_SPREAD_FLOOR = RUN_SPREAD_FLOOR * math.sqrt(2.0)
 
 
@@ -78,15 +81,17 @@ def decide_pairs(ratios: Sequence[float], *, most: int | None = None, at: Sequen
     last = len(ratios) >= most
     if len(ratios) < 2 or (len(ratios) not in at and not last):
         return None
-    found = compare_pairs(ratios, looks=sum(1 for look in at if look < most) + 1)
+    looks = sum(1 for look in at if look < most) + 1
+    found = compare_pairs(ratios, looks=looks)
     low, high = found.interval
+    least = math.log(found.ratio) - t_quantile(1.0 - MISS / looks, found.df) * found.error
     resolution = max(found.detectable, 1.0 - low)
     word: Word | None = None
     if high < 1.0 and math.log(found.ratio) < -LEAST_EFFECT:
         word = "slower"
     elif low > 1.0 and math.log(found.ratio) > LEAST_EFFECT:
         word = "faster"
-    elif math.log(low) > -LEAST_TOLERANCE:
+    elif least > -LEAST_TOLERANCE:
         word = "as-expected"
     elif last:
         word = "as-expected" if resolution <= COARSEST else "unstable"

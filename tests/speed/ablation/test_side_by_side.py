@@ -16,6 +16,7 @@ from envdoctor.speed.ablation.pairs import decide_pairs
 from envdoctor.speed.ablation.side_by_side import LOOKS, log_ratio, run_together
 from envdoctor.speed.report import Report, Window
 from tests.speed.making import cpu_report
+from trainer.measure.turns import Turns
 
 
 def arm(seconds: list[float]) -> Report:
@@ -84,8 +85,9 @@ def test_a_burst_that_outlives_a_window_hits_both() -> None:
 
 def test_steady_growth_cancels() -> None:
     growing = [0.5 * 1.01**number for number in range(40)]
-    found = log_ratio(arm(growing[0::2]), arm(growing[1::2]), ours_first=True)
-    assert abs(found) < 0.001
+    first, second = arm(growing[0::2]), arm(growing[1::2])
+    two_orders = log_ratio(first, second, ours_first=True), log_ratio(second, first, ours_first=False)
+    assert abs(statistics.fmean(two_orders)) < 0.001
     one_after_the_other = statistics.median(growing[:20]) / statistics.median(growing[20:])
     assert abs(math.log(one_after_the_other)) > 0.15
 
@@ -95,7 +97,7 @@ def test_an_untimed_run_is_no_pair() -> None:
         log_ratio(arm([0.5] * 4), arm([]), ours_first=True)
 
 
-def test_the_second_starts_when_the_first_is_warm() -> None:
+def test_the_second_starts_while_the_first_warms_up() -> None:
     log: list[str] = []
 
     def run(number: int, turns: str) -> Report:
@@ -103,14 +105,41 @@ def test_the_second_starts_when_the_first_is_warm() -> None:
         log.append(f"{number} as {side}")
         if side == "0":
             time.sleep(0.2)
-            log.append("warm")
-            Path(folder, "warm").touch()
+            log.append("begun")
+            Path(folder, "begun").touch()
             os.stat(Path(folder, "1"))  # both pipes are there
             time.sleep(0.2)
+            log.append("warm")
+            Path(folder, "warm").touch()
         return arm([0.5] * 4)
 
     run_together(run, (1, 0))
-    assert log == ["1 as 0", "warm", "0 as 1"]
+    assert log == ["1 as 0", "begun", "0 as 1", "warm"]
+
+
+def test_a_first_one_that_ends_before_it_is_warm_is_not_waited_for() -> None:
+    """Its data may be too short for a warm-up; the second one still has its run."""
+
+    def run(number: int, turns: str) -> Report:
+        folder, _, side = turns.rpartition(":")
+        if side == "0":
+            Path(folder, "begun").touch()
+            time.sleep(0.2)
+            return arm([])
+        assert Turns(Path(folder), 1).start() is None
+        return arm([0.5] * 4)
+
+    assert [len(report.windows) for report in run_together(run, (0, 1))] == [0, 4]
+
+
+def test_the_same_batches_are_held_against_each_other() -> None:
+    """What a batch costs differs twofold, and cancels out; where batches differ, neighbours are the measure."""
+    costs = [0.4 + 0.4 * (place * 7 % 10) / 10 for place in range(20)]
+    same, slower = arm(costs), arm([1.1 * cost for cost in costs])
+    assert log_ratio(slower, same, ours_first=True) == pytest.approx(-math.log(1.1))
+    assert log_ratio(same, slower, ours_first=False) == pytest.approx(math.log(1.1))
+    shifted = cpu_report(windows=(*same.windows[1:], same.windows[0]))
+    assert abs(log_ratio(shifted, same, ours_first=True)) > 0.001, "neighbours of other batches do not cancel out"
 
 
 def test_a_trainer_that_takes_no_turns_is_timed_by_itself() -> None:
@@ -131,6 +160,7 @@ def test_when_one_fails_the_other_is_told_to_stop(failing: int) -> None:
 
     def run(number: int, turns: str) -> Report:
         folder = Path(turns.rpartition(":")[0])
+        (folder / "begun").touch()
         (folder / "warm").touch()
         if number == failing:
             time.sleep(0.2)

@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from tests.speed.series.conditions import slowed
 
 RECORD = Path(__file__).parents[1] / "recorded" / "against.jsonl"
 SETTINGS = {"tokens_per_row": 128, "over_long": "skip", "threads": 1}
-MEASURE = replace(side_by_side.MEASURE, least_seconds=5.0, max_warmup_seconds=6.0, max_seconds=120.0)
+MEASURE = side_by_side.MEASURE
 
 
 def trial(slow: float, minutes: float, record: Path) -> str:
@@ -71,7 +70,7 @@ def trial(slow: float, minutes: float, record: Path) -> str:
 
 
 def _plain(report: Report) -> list[list[float]]:
-    return [[round(w.seconds, 5), w.tokens.get("real", float(w.steps))] for w in report.windows]
+    return [[round(w.seconds, 5), w.tokens["real"], w.tokens["trained"]] for w in report.windows]
 
 
 def recorded(path: Path) -> list[dict[str, Any]]:
@@ -80,8 +79,8 @@ def recorded(path: Path) -> list[dict[str, Any]]:
 
 
 def report_of(rows: Sequence[Sequence[float]]) -> Report:
-    """A report with these windows: seconds, real tokens."""
-    windows = tuple(Window(steps=1, seconds=seconds, tokens={"real": real}) for seconds, real in rows)
+    """A report with these windows: seconds, real tokens, trained ones."""
+    windows = tuple(Window(steps=1, seconds=s, tokens={"real": real, "trained": trained}) for s, real, trained in rows)
     return cpu_report(windows=windows)
 
 
@@ -100,7 +99,7 @@ def ratios_of(rows: Sequence[dict[str, Any]], *, together: bool = True) -> list[
 
 
 def _middle(rows: Sequence[Sequence[float]]) -> float:
-    return statistics.median(real / seconds for seconds, real in rows)
+    return statistics.median(real / seconds for seconds, real, _ in rows)
 
 
 def resampled(ratios: Sequence[float], effect: float, trials: int, seed: int) -> list[tuple[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from trainer.data.counts import Counts
 from trainer.errors import TrainerError
 from trainer.measure import turns
-from trainer.measure.measurement import TURNS_AFTER, Stopwatch
+from trainer.measure.measurement import TURNS_AFTER, Measurement, Stopwatch
+from trainer.measure.protocol import Protocol
 from trainer.measure.turns import Turns, from_environment
 
 
@@ -25,11 +28,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_windows_alternate_and_never_overlap(folder: Path) -> None:
     seen: list[str] = []
+    told: list[tuple[int, int] | None] = []
     working: set[int] = set()
 
     def side(number: int, windows: int) -> None:
         mine = Turns(folder, number)
-        mine.warm()
+        told.append(mine.start())
+        mine.warm(7, 2)
         for window in range(windows):
             assert not working, "the other one computes"
             working.add(number)
@@ -40,12 +45,11 @@ def test_windows_alternate_and_never_overlap(folder: Path) -> None:
         mine.end()
 
     sides = [threading.Thread(target=side, args=(number, 5)) for number in (0, 1)]
-    sides[0].start()
-    while not (folder / "warm").exists():
-        pass
-    sides[1].start()
+    for one in sides:
+        one.start()
     for one in sides:
         one.join(20)
+    assert told == [None, (7, 2)], "the second one's steps are the first one's"
     assert seen == [f"{number}{window}" for window in range(5) for number in (0, 1)]
 
 
@@ -54,7 +58,8 @@ def test_who_ends_early_does_not_keep_the_other(folder: Path) -> None:
 
     def side(number: int, windows: int) -> None:
         mine = Turns(folder, number)
-        mine.warm()
+        mine.start()
+        mine.warm(1, 1)
         for _ in range(windows - 1):
             mine.next()
         mine.end()
@@ -72,14 +77,48 @@ def test_a_stop_is_heard_while_waiting(folder: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(turns, "LOOK", 0.01)
     (folder / "stop").touch()
     with pytest.raises(TrainerError, match="took turns"):
-        Turns(folder, 0).warm()
+        Turns(folder, 0).warm(1, 1)
 
 
 def test_nobody_waits_for_ever(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "LOOK", 0.01)
     monkeypatch.setattr(turns, "PATIENCE", 0.05)
     with pytest.raises(TrainerError, match="took turns"):
-        Turns(folder, 1).warm()
+        Turns(folder, 1).start()
+
+
+def test_a_first_one_that_ended_before_it_was_warm_leaves_the_second_its_own_warm_up(folder: Path) -> None:
+    second = Turns(folder, 1)
+    os.write(second._own, b"e")
+    assert second.start() is None
+    second.warm(3, 1)
+    second.next()
+    second.end()
+
+
+def test_the_second_one_warms_up_for_as_many_steps_as_the_first(folder: Path) -> None:
+    """Whatever their own times say: they would hold other batches against each other."""
+    found: dict[int, Measurement] = {}
+
+    def side(number: int, pauses: list[float]) -> None:
+        watch = Stopwatch(torch.device("cpu"))
+        protocol = Protocol(windows=2, window_seconds=0.01, max_warmup_seconds=0.1, warmup_tolerance=0.0)
+        found[number] = measurement = Measurement(protocol, watch, turns=Turns(folder, number))
+        measurement.start()
+        for place in itertools.count():
+            time.sleep(pauses[place % len(pauses)])
+            if measurement.after_step(Counts(trained=1, real=1, slots=1)):
+                break
+
+    sides = [threading.Thread(target=side, args=it) for it in ((0, [0.012, 0.02]), (1, [0.001]))]
+    for one in sides:
+        one.start()
+    for one in sides:
+        one.join(60)
+    first, second = found[0].warmup, found[1].warmup
+    assert first is not None and second is not None
+    assert second.steps == first.steps >= 3
+    assert [window.steps for window in found[1].windows] == [window.steps for window in found[0].windows]
 
 
 def test_the_variable_says_which_side(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +138,8 @@ def test_a_part_of_a_step_is_a_turn_and_waiting_for_the_other_one_is_in_no_part(
 
     def side(number: int, seconds: float) -> None:
         mine, watch = Turns(folder, number), Stopwatch(torch.device("cpu"))
-        mine.warm()
+        mine.start()
+        mine.warm(1, 1)
         watch.take_turns(mine)
         for _ in range(4):
             for part in ("data", *TURNS_AFTER):
