@@ -116,7 +116,8 @@ def test_the_second_one_warms_up_for_as_many_steps_as_the_first(folder: Path) ->
     for one in sides:
         one.join(60)
     first, second = found[0].warmup, found[1].warmup
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     assert second.steps == first.steps >= 3
     assert [window.steps for window in found[1].windows] == [window.steps for window in found[0].windows]
 
