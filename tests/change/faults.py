@@ -202,14 +202,17 @@ class Arena:
     ) -> Ending:
         """Run with ``what`` ("signal=SIGKILL", "error=ENOSPC") at one call, before it is carried out.
 
-        ``together``: envdoctor is killed as soon as the child has failed. ``extra`` are further words for strace.
+        ``together``: envdoctor is killed as soon as the child has failed. ``extra`` are further words for strace, which
+        injects into traced calls alone: those that it names are traced too.
         """
         name, number = point
-        rule: tuple[str, ...] = ("strace", "-qq", "-o", str(self.folder / "seen"), "-e", f"trace={name}")
+        traced = ",".join([name, *(word.split(":")[0].removeprefix("inject=") for word in extra if "inject=" in word)])
+        rule: tuple[str, ...] = ("strace", "-qq", "-o", str(self.folder / "seen"), "-e", f"trace={traced}")
         rule += ("-e", f"inject={name}:{what}:when={number}", *extra)
         if part == "envdoctor":
             ending = self.forked(words, trace=rule)
-            ending.hit = ending.code < 0 or "(INJECTED)" in (self.folder / "seen").read_text(errors="replace")
+            calls = (self.folder / "seen").read_text(errors="replace").splitlines()
+            ending.hit = ending.code < 0 or any("(INJECTED)" in call for call in calls if call.startswith(f"{name}("))
             return ending
         hit = self.folder / "hit"
         ended = f"touch '{hit}'" + ("; kill -9 $PPID" if together else "")
