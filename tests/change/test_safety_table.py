@@ -8,6 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
+SHORT = {
+    "killed at a system call": "SIGKILL at a system call of `fix` where folders cannot be exchanged",
+    "damaged cache": "a package from a warm cache",
+    "full disk": "a disk that is full at some point",
+    "hostile wheel": "a wheel of the locked hash with hostile contents",
+    "mutated report": "a report mutated, or made into a ramp",
+}
+"""Rows of README's table, and how the rows of SAFETY.md begin that they are taken from."""
 
 
 def test_each_recorded_line_is_the_sum_of_its_series() -> None:
@@ -30,3 +38,18 @@ def test_each_recorded_line_is_the_sum_of_its_series() -> None:
         for name, cell in (("pip", pip), ("uv", uv)):
             count = told[f"{name}, trials"]
             assert cell.strip() == (f"{told[name]} ({count})" if count else ""), (series, name)
+
+
+def test_readme_says_what_the_table_says() -> None:
+    """Every number of a row of README's stands in the row that it is taken from."""
+    (block,) = re.findall(
+        r"^\| situation \|.*\n\|[-|]+\n((?:\|.*\n)+)", (TESTS.parent / "README.md").read_text(), re.MULTILINE
+    )
+    rows = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in block.splitlines()]
+    assert [situation for situation, *_ in rows] == list(SHORT)
+    full = (TESTS / "SAFETY.md").read_text("utf-8").splitlines()
+    for situation, *cells in rows:
+        (row,) = (line for line in full if line.startswith(f"| {SHORT[situation]}"))
+        numbers = re.findall(r"\d[\d,]*", row)
+        for cell in cells:
+            assert set(re.findall(r"\d[\d,]*", cell)) <= set(numbers), (situation, cell)
