@@ -66,6 +66,7 @@ class Distribution:
     requires: tuple[str, ...] = ()  # Requires-Dist, unparsed
     requires_python: str | None = None
     tags: tuple[str, ...] = ()  # Tag lines of WHEEL
+    variant: tuple[str, ...] = ()  # properties of variant.json: "nvidia :: sm_arch :: 90_real"
     build: str | None = None  # what a reporting tool said of the build ("py311_cu121", "cuda 12.1, torch 2.1")
     files: int | None = None  # entries of RECORD
 

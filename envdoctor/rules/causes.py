@@ -87,6 +87,7 @@ CAUSES: tuple[str, ...] = (
     "package-damaged:packages/damaged",
     "interpreter:variables/python-path",  # another Python's packages: seen as wheels with foreign tags
     "extension-abi-mismatch:packages/wheel-tags",
+    "extension-abi-mismatch:packages/wheel-variant",
     "interpreter:interpreter/shadowed-modules",
     "cuda-libraries-mixed:variables/library-path",  # how foreign libraries come in, before which ones did
     "cudnn-mismatch:variables/library-path",

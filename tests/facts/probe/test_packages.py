@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from envdoctor import process
 from envdoctor.facts import wire
-from envdoctor.facts.model import Extension, Packages
+from envdoctor.facts.model import Distribution, Extension, Packages
 from envdoctor.facts.probe.environment import packages
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv, sha256
@@ -151,8 +151,8 @@ def test_a_note_in_another_form_is_left_out(venv: Venv, ask: Ask, text: str) -> 
     assert found["version"] == "0.0.99"
 
 
-def wheel(folder: Path, name: str) -> Path:
-    """A wheel with a module, a data script and an entry point."""
+def wheel(folder: Path, name: str, **extra: str) -> Path:
+    """A wheel with a module, a data script and an entry point. ``extra``: more files of its metadata, by stem."""
     info = f"{name}-1.0.dist-info"
     files = {
         f"{name}/__init__.py": "def main() -> None: print('hi')\n",
@@ -160,6 +160,7 @@ def wheel(folder: Path, name: str) -> Path:
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
+        **{f"{info}/{stem}.json": text for stem, text in extra.items()},
     }
     lines = [f"{path},{sha256(text.encode())},{len(text)}" for path, text in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*lines, f"{info}/RECORD,,"]) + "\n"
@@ -187,11 +188,53 @@ def test_what_installers_make_is_sound(venv: Venv, tmp_path: Path, ask: Ask, ins
     assert sections["damage"]["problems"] == []
 
 
-@pytest.mark.parametrize("name", ["METADATA", "RECORD", "WHEEL", "INSTALLER", "direct_url.json"])
+VARIANT = {
+    "$schema": "https://variants-schema.wheelnext.dev/peps/825/v0.1.1.json",
+    "default-priorities": {"namespace": ["nvidia", "x86_64"]},
+    "variants": {
+        "cu129": {"x86_64": {"level": ["v3"]}, "nvidia": {"sm_arch": ["80_real", "90_real"], "lower bound": ["12.9"]}}
+    },
+}
+
+
+def test_which_variant_was_picked_is_read_from_its_metadata(venv: Venv, tmp_path: Path, ask: Ask) -> None:
+    """As uv leaves it; a property in another form than the specification's is nobody's."""
+    import sys
+
+    path = wheel(tmp_path, "sample", variant=json.dumps(VARIANT))
+    argv = [sys.executable, "-m", "uv", "pip", "install", "--python", str(venv.python), "--no-index", str(path)]
+    outcome = process.run(argv, deadline=60)
+    assert outcome.ok, outcome.err
+    (found,) = ask(venv.python)["packages"]["distributions"]
+    assert found["variant"] == ["nvidia :: sm_arch :: 80_real", "nvidia :: sm_arch :: 90_real", "x86_64 :: level :: v3"]
+    assert wire.from_json(Distribution, found).variant == tuple(found["variant"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"variants": []}',
+        '{"variants": {}}',
+        '{"variants": {"a": {"b": 1}}}',
+        '{"variants": {"a": 0, "b": 0}}',
+        '{"variants": {"a": {"b": {"c": 3}}}}',
+        "[" * 100_000,
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ],
+)
+def test_a_variant_in_another_form_has_no_properties(venv: Venv, tmp_path: Path, ask: Ask, text: str) -> None:
+    venv.package("sample", extra={"variant.json": text})
+    (found,) = ask(venv.python)["packages"]["distributions"]
+    assert found.get("variant", []) == []
+
+
+@pytest.mark.parametrize("name", ["METADATA", "RECORD", "WHEEL", "INSTALLER", "direct_url.json", "variant.json"])
 @pytest.mark.parametrize("kind", ["pipe", "endless"])
 def test_what_is_no_file_is_not_read(venv: Venv, ask: Ask, name: str, kind: str) -> None:
     """A pipe that nobody writes to would hold the probe until its end, /dev/zero would take all memory."""
-    info = venv.package("mine")
+    info = venv.package("mine", extra={"variant.json": "{}"})
     (info / name).unlink(missing_ok=True)
     os.mkfifo(info / name) if kind == "pipe" else (info / name).symlink_to("/dev/zero")
     sections = ask(venv.python)

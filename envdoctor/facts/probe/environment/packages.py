@@ -157,6 +157,8 @@ def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) 
         "tags": re.findall(r"(?m)^Tag:\s*(\S+)", text.get("WHEEL", "")),
     }
     record, looked = (None, False) if kind == "egg-info" else _record(reading, path, key)
+    if record is not None and b".dist-info/variant.json" in record:
+        value["variant"] = _variant(os.path.join(path, "variant.json"))
     found = Found(directory, folder, value, record, looked, direct[2])
     twin = here.setdefault(key, found)
     if twin is not found:
@@ -247,6 +249,24 @@ def _direct_url(text: str) -> Tuple[Optional[str], bool, str]:
         return "archive", False, url
     details = data.get("dir_info")
     return "file", isinstance(details, dict) and details.get("editable") is True, url
+
+
+def _variant(path: str) -> List[str]:
+    """The properties of the one variant that a variant.json describes (PEP 825), as that writes them in a line; none of
+    a file in another form, whose properties are not what an installer went by."""
+    try:
+        with open(path, "rb", opener=regular) as stream:
+            variants = json.loads(stream.read(65536).decode("utf-8"))["variants"]
+        (namespaces,) = variants.values()
+        lines = [
+            "%s :: %s :: %s" % (namespace, feature, value)
+            for namespace, features in sorted(namespaces.items())
+            for feature, values in sorted(features.items())
+            for value in values
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    return [line for line in lines if re.match(r"[a-z0-9_]+ :: [a-z0-9_]+ :: [a-z0-9_.]+\Z", line)]
 
 
 def _record(reading: Reading, path: str, name: str) -> Tuple[Optional[bytes], bool]:
