@@ -42,7 +42,10 @@ class Watch:
             torch.cuda.reset_peak_memory_stats(device)  # the probes' gigabytes are not the training's
         steady = device.type == "cpu" and protocol.probes
         pace = meter(device, dtype) if steady else None
-        self.measurement = Measurement(protocol, stopwatch, pace, turns.from_environment())
+        taken = turns.from_environment()
+        if taken is not None and torch.get_num_threads() == 1:
+            taken.share_core()
+        self.measurement = Measurement(protocol, stopwatch, pace, taken)
         self.begun = time.perf_counter()
         self.measurement.start()
 

@@ -122,6 +122,24 @@ def test_the_second_one_warms_up_for_as_many_steps_as_the_first(folder: Path) ->
     assert [window.steps for window in found[1].windows] == [window.steps for window in found[0].windows]
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no affinity here")
+def test_runs_of_one_thread_are_on_one_core_and_their_other_threads_are_not(folder: Path) -> None:
+    allowed = os.sched_getaffinity(0)
+    found: list[set[int]] = []
+
+    def side(number: int) -> None:
+        Turns(folder, number).share_core()
+        found.append(os.sched_getaffinity(0))
+
+    sides = [threading.Thread(target=side, args=(number,)) for number in (0, 1)]
+    for one in sides:
+        one.start()
+    for one in sides:
+        one.join(20)
+    assert found == [{max(allowed)}] * 2
+    assert os.sched_getaffinity(0) == allowed
+
+
 def test_the_variable_says_which_side(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(turns.VARIABLE, raising=False)
     assert from_environment() is None
