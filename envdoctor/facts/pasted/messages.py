@@ -43,7 +43,7 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
-    r"|no 'device' argument|Symbol not found|detected 0 ",
+    r"|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -66,7 +66,8 @@ _CODE = Pattern(
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
     r"|.*[(\[]#\d{1,6}[)\]]\S{0,120}"
 )
-"""Source, or a changelog: what a program would say. A frame's own line was run; the lines around it, and quoted code, need not be."""
+"""Source, or a changelog: what a program would say. A frame's own line was run; the lines around it, and quoted code,
+need not be."""
 _SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
 _REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
 _REASON = Pattern(
@@ -95,6 +96,11 @@ _USED = Pattern(
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
+_SOURCE_OF = Pattern(
+    r"[/\\](?P<name>flash-attention|xformers|vllm|sageattention|causal-conv1d|mamba|gsplat|spconv|mmcv|natten)"
+    r"[/\\]\S{0,200}\.(?:cu|cuh|h|hpp|cpp)\b"
+)
+"""The file of an extension that a CUDA error names."""
 _MODEL = Pattern(
     r"\b(?:wan ?2\.\d|hunyuan\w{0,20}|qwen[\d.]{0,4}-?(?:vl|omni)\w{0,20}|cosmos\w{0,20}|conv3d|vae|video)\b",
     re.IGNORECASE,
@@ -206,7 +212,9 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
-        if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
+        if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
+            text = f"{text} [raised in {source['name'].replace('flash-attention', 'flash_attn').replace('-', '_')}]"
+        elif _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
             text = f"{text} [raised in {raised}]"

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 from envdoctor.rules import remedies
 from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
 _NOT_BUILT = Pattern(r"wasn'?t buil[dt]", re.IGNORECASE)
@@ -14,7 +14,7 @@ _SMALL = Pattern(r"smallk|triton|ck", re.IGNORECASE)
 
 
 @rule(ERROR, subject="xformers", expected="an attention kernel for these inputs")
-def operators_refused(facts: Facts, target: Target) -> Findings:
+def operators_refused(facts: Facts) -> Findings:
     """xFormers has no attention kernel for what it was given.
 
     Why: it lists, operator by operator, every reason why it was not that one. The cause is a reason that all of them

@@ -9,7 +9,11 @@ _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our 
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
     Pattern(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
-    Pattern(r"killed by signal:? (?:9|killed)|exit(?:ed with)?(?: code)?:? ?(?:-9|137)\b", re.IGNORECASE),
+    Pattern(
+        r"killed by signal:? (?:9|killed)|(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b",
+        re.IGNORECASE,
+    ),
+    Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
     Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
 )
 

@@ -34,8 +34,8 @@ _DEMAND = Pattern(
     re.IGNORECASE,
 )
 _FAILED = Pattern(
-    r"error|fail|ignored|cannot|can't|could not|not (?:in|a|been|support|satisf|compatible|available)|different|unsatisf"
-    r"|conflict|no (?:matching|wheels?|version|solution)|n't support",
+    r"error|fail|ignored|cannot|can't|could not|not (?:in|a|been|support|satisf|compatible|available)|different"
+    r"|unsatisf|conflict|no (?:matching|wheels?|version|solution)|n't support",
     re.IGNORECASE,
 )
 """That something was refused: a page that says what a package asks for is no error of this machine."""
