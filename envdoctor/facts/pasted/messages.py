@@ -178,6 +178,7 @@ def read(page: Page, draft: Draft) -> None:
     mentions: list[str] = []
     trouble = ""
     shown = listing = -2
+    told_of = ""
     operators: list[str] = []
     for number, line in page.left():
         text = line if line.isascii() else _APART.sub(" ", line)
@@ -213,7 +214,8 @@ def read(page: Page, draft: Draft) -> None:
         ):
             trouble = trouble or text
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
-            text = f"{text} [raised in {source['name'].replace('flash-attention', 'flash_attn').replace('-', '_')}]"
+            told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
+            text = f"{text} [raised in {told_of}]"
         elif _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
@@ -255,8 +257,8 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark("attention operators", "; ".join(operators))
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
-    if kernel_of and len(page.lines) - since <= 8:
-        _attribute(draft, kernel_of)
+    if told_of or (kernel_of and len(page.lines) - since <= 8):
+        _attribute(draft, told_of or kernel_of)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):

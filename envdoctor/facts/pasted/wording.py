@@ -157,7 +157,8 @@ _ALONE = (
         r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
         r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
-        r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu",
+        r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu"
+        r"|\b(?:do|does|did)(?:n'?t| not) use (?:the |my |any )?gpu\b",
         "torch.cuda.is_available() is False",
     ),
     _row(

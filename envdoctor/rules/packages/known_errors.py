@@ -75,7 +75,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         plain = distribution_of(asked) or plain
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
-    words["name"] = plain or words["name"]
+    module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
+    words["name"] = (asked if module else plain) or words["name"]
 
     def filled(text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda hole: words.get(hole[1], ""), text)
