@@ -17,6 +17,9 @@ SCHEMA = 1
 
 Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-reported"]
 
+AS_TOLD = "as told: "
+"""Goes before a person's own line that was taken for what a program says: no error may rest on it alone."""
+
 
 @frozen
 class Unavailable:

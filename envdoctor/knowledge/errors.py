@@ -32,7 +32,7 @@ class KnownError:
     severity: Literal["error", "warning"] = "error"
     weak: bool = False  # whatever is more specific explains it
     last: bool = False  # said of any such failure: only where no other row speaks
-    alone: bool = False  # the program's own advice: only where no row at all speaks, not even a last one
+    alone: bool = False  # told by its form alone: only where no row at all speaks, not even a last one, and no error
 
     @cached_property
     def pattern(self) -> Pattern:

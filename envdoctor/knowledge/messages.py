@@ -43,6 +43,17 @@ def line(facts: Facts, *phrases: str) -> str | None:
     return None
 
 
+_WARNED = Pattern(
+    r"^[^A-Za-z0-9]{0,4}(?:\d{4}[-/]\d\d[-/]\d\d[ T][\d:.,]{5,20}[^A-Za-z0-9]{1,4})?"
+    r"(?:WARN(?:ING)?|INFO|DEBUG)\b(?!\[XFORMERS\])"
+)
+
+
+def is_log_line(text: str) -> bool:
+    """Does a program log it as a warning or less? Then it went on after it, and no failure rests on it alone."""
+    return _WARNED.search(text) is not None
+
+
 _ERROR = Pattern(
     r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
     r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"

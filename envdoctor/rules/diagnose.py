@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import AS_TOLD, Facts
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.locks.target import Target
 from envdoctor.rules.causes import KINDS, rank
@@ -99,6 +99,9 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     kind = finding.kind or rule.kind
     if kind not in KINDS:
         raise ValueError(f"{rule.name} yields the unknown kind {kind!r}")
+    severity = finding.severity or rule.severity
+    if severity is Severity.ERROR and f"[{AS_TOLD}" in finding.message + finding.actual:
+        severity = Severity.WARNING
     return replace(
         finding,
         rule=rule.name,
@@ -106,7 +109,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         subject=finding.subject or rule.subject,
         expected=finding.expected or rule.expected,
         who=finding.who or rule.who,
-        severity=finding.severity or rule.severity,
+        severity=severity,
         source=finding.source or rule.sections.get("Source", ""),
         remedy=_aim_at_environment(finding.remedy, facts),
     )

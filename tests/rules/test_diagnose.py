@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.causes import KINDS
 from envdoctor.rules.diagnose import diagnose
@@ -70,3 +72,11 @@ def test_every_bundled_rule_documents_itself() -> None:
 
 def test_kinds_are_kebab_case() -> None:
     assert all(kind == kind.lower() and " " not in kind for kind in KINDS)
+
+
+def test_no_error_rests_on_a_persons_own_words_alone() -> None:
+    told = diagnose(read("pip can't find torch 9.9.9 anywhere, torch does not see my GPU\n"), no_target(), load_rules())
+    assert told.findings
+    assert told.at_least(Severity.ERROR) == ()
+    said = diagnose(read("ERROR: No matching distribution found for torch==1.0.0\n"), no_target(), load_rules())
+    assert said.at_least(Severity.ERROR)

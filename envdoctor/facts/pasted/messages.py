@@ -43,7 +43,7 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
-    r"|no 'device' argument|Symbol not found|detected 0 ",
+    r"|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -57,6 +57,26 @@ _FRAME = Pattern(
     r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
     r"|The above exception was the direct cause.*)"
 )
+_CODE = Pattern(
+    r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
+    r"|(?:logger|log|logging|warnings)\.\w+\(.*"
+    r"|[furbFURB]{0,2}(?P<quote>['\"]).{0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
+    r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
+    r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
+    r"|.*[(\[]#\d{1,6}[)\]]\S{0,120}"
+)
+"""Source, or a changelog: what a program would say. A frame's own line was run; the lines around it, and quoted code,
+need not be."""
+_SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
+_REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
+_REASON = Pattern(
+    r"(?:min|max|query|key|value|attn_bias|requires device|requires A100|dtype|device)\b.{0,20}[ =.(!<>\[].*"
+    r"|operator wasn'?t built\b.*|xFormers wasn'?t build? .*|triton is not available.*|(?:only )?head-?dim .*"
+    r"|unsupported embed .*|HINT: .*|bf16 is only supported .*|has custom scale.*|.* attention bias .*",
+    re.IGNORECASE,
+)
+"""xFormers tells of every operator why it was not that one: reasons, of which most are not the cause."""
 _KEY = Pattern(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
 _SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
@@ -76,6 +96,11 @@ _USED = Pattern(
     r"|mmcv|torch_scatter|exllama\w{0,10}|gptq\w{0,10}|natten|transformer_engine)\w{0,30}[./\\(]\w"
     r"|in _(?P<own>flash_attn)\w+"
 )
+_SOURCE_OF = Pattern(
+    r"[/\\](?P<name>flash-attention|xformers|vllm|sageattention|causal-conv1d|mamba|gsplat|spconv|mmcv|natten)"
+    r"[/\\]\S{0,200}\.(?:cu|cuh|h|hpp|cpp)\b"
+)
+"""The file of an extension that a CUDA error names."""
 _MODEL = Pattern(
     r"\b(?:wan ?2\.\d|hunyuan\w{0,20}|qwen[\d.]{0,4}-?(?:vl|omni)\w{0,20}|cosmos\w{0,20}|conv3d|vae|video)\b",
     re.IGNORECASE,
@@ -152,14 +177,28 @@ def read(page: Page, draft: Draft) -> None:
     stopped = False
     mentions: list[str] = []
     trouble = ""
+    shown = listing = -2
+    told_of = ""
+    operators: list[str] = []
     for number, line in page.left():
         text = line if line.isascii() else _APART.sub(" ", line)
+        if refused := _REFUSED.search(text):
+            operators.append(refused[0])
+            listing, text = number, text[: refused.start()].rstrip()
+        elif listing == number - 1 and _REASON.fullmatch(text):
+            operators.append(text)
+            listing, text = number, ""
+        if not text:
+            continue
         raised = _raised_in(text, raised)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
             kernel_of, since = used["name"] or used["own"], number
         stopped = stopped or text.startswith("Traceback (most recent call last)")
         if _FRAME.fullmatch(text):
+            shown = number if _SHOWN.search(text) else shown
+            continue
+        if shown != number - 1 and _CODE.fullmatch(text):
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
             draft.message(retold["said"])
@@ -174,7 +213,10 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
-        if _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
+        if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
+            told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
+            text = f"{text} [raised in {told_of}]"
+        elif _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
         elif raised and _EXCEPTION.match(text):
             text = f"{text} [raised in {raised}]"
@@ -211,10 +253,12 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
+    if operators:
+        draft.remark("attention operators", "; ".join(operators))
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
-    if kernel_of and len(page.lines) - since <= 8:
-        _attribute(draft, kernel_of)
+    if told_of or (kernel_of and len(page.lines) - since <= 8):
+        _attribute(draft, told_of or kernel_of)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
@@ -228,7 +272,7 @@ def _sentences(page: Page) -> Iterator[str]:
     left = {number for number, _ in page.left()}
     for number, line in enumerate(page.lines):
         text = line.strip()
-        if number not in left and not _PROSE.match(text):
+        if (number not in left and not _PROSE.match(text)) or _CODE.fullmatch(text):
             continue
         if "?" in text and (_OWN_WORDS.match(text) or text.startswith("#") or _ASKS.match(text)):
             yield from (part for part in re.split(r"(?<=[.!?]) ", text) if not part.endswith("?"))

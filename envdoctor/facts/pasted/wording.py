@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.model import AS_TOLD
 from envdoctor.values.pattern import Pattern
 
 
@@ -156,7 +157,8 @@ _ALONE = (
         r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
         r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
-        r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu",
+        r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu"
+        r"|\b(?:do|does|did)(?:n'?t| not) use (?:the |my |any )?gpu\b",
         "torch.cuda.is_available() is False",
     ),
     _row(
@@ -197,8 +199,8 @@ _ALONE = (
         r"Failed building wheel for \1",
     ),
     _row(
-        r"(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}|xformers|deepspeed"
-        r"|mamba[-_]ssm|apex"
+        r"(?<!after )(?<!when )(?:install|build|building|compiling|compile)\w*\b.{0,12}\b(flash[-_ ]?att\w{1,8}"
+        r"|xformers|deepspeed|mamba[-_]ssm|apex"
         r"|causal[-_]conv1d|detectron2|sageattention|vllm)\b.{0,60}\b(?:fail|error|stuck|hang|(?:takes?"
         r"|took) (?:hours|forever))",
         r"Failed building wheel for \1",
@@ -235,8 +237,9 @@ def in_the_tools_words(line: str, *, alone: bool) -> Iterator[str]:
 
     ``alone``: no program says anything in this report.
     """
-    for pattern, words in (*_ROWS, *_ALONE) if alone else _ROWS:
-        if found := pattern.search(line):
-            said = re.sub(r"flash[-_ ]?att\w*$", "flash-attn", found.expand(words), flags=re.IGNORECASE)
-            if said.lower() not in line.lower():
-                yield f"{said} [{line}]"
+    for rows, told in ((_ROWS, ""), (_ALONE if alone else (), AS_TOLD)):
+        for pattern, words in rows:
+            if found := pattern.search(line):
+                said = re.sub(r"flash[-_ ]?att\w*$", "flash-attn", found.expand(words), flags=re.IGNORECASE)
+                if said.lower() not in line.lower():
+                    yield f"{said} [{told}{line}]"

@@ -9,7 +9,9 @@ _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our 
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
     Pattern(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
-    Pattern(r"killed by signal:? (?:9|killed)|exit(?:ed with)?(?: code)?:? ?(?:-9|137)\b", re.IGNORECASE),
+    Pattern(r"killed by signal:? (?:9|killed)", re.IGNORECASE),
+    Pattern(r"(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b", re.IGNORECASE),
+    Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
     Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
 )
 
@@ -27,7 +29,7 @@ def memory(facts: Facts) -> Findings:
     """
     host, gpus = known(facts.host), known(facts.gpus)
     said = messages.in_report(facts, *_SAYS)
-    if said is not None:
+    if said is not None and not messages.is_log_line(said.string):
         yield _finding(said.string, "more memory", f"The process was killed for lack of memory: {said.string}.", ERROR)
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []

@@ -1,6 +1,8 @@
+import re
+
 from envdoctor.knowledge import messages
 from envdoctor.knowledge.host import mebibytes
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -20,6 +22,9 @@ _SAYS = (
 )
 
 
+_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", re.IGNORECASE)
+
+
 @rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
 def shared_memory(facts: Facts) -> Findings:
     """/dev/shm is too small for loader workers and NCCL.
@@ -34,6 +39,8 @@ def shared_memory(facts: Facts) -> Findings:
     host = known(facts.host)
     size = host.shm if host else None
     said = messages.line(facts, *_SAYS)
+    if said is None and (found := messages.in_report(facts, _FULL)):
+        said = found.string
     if said is not None and "too many open files" in said.lower():
         said = None  # the limit of open files stops it first: `host/open-files`
     if size is None and said is None:

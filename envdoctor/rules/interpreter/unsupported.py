@@ -13,7 +13,7 @@ _SAYS = (
     Pattern(r"not in '?[<>=!~][\d.<>=, ]+'?"),
     Pattern(r"Requires-Python [<>=!~]"),
     Pattern(r"does not satisfy [<>=!~]=?\s*\d"),
-    Pattern(r"python .* (?:is )?not supported", re.IGNORECASE),
+    Pattern(r"\bpython (?:version )?v?[\d.x]{0,10} ?(?:is |are )?not supported", re.IGNORECASE),
     Pattern(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
     Pattern(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
     Pattern(r"requires?[- ]python\s*(?:[:=]\s*)?(?:[<>!~]|==)", re.IGNORECASE),
@@ -28,6 +28,17 @@ _SINCE = (
     (Pattern(r"'(?:type|ABCMeta)' object is not subscriptable"), "<3.9"),
 )
 """Errors that mean this Python is too new or too old for the code, on the Pythons for which they mean it."""
+_DEMAND = Pattern(
+    r"python[ :='\"]{0,6}(?P<wanted>(?:[<>=!~]=?|≥)[ \d.<>=!~*,]{1,60})"
+    r"|python (?P<least>\d\.\d{1,2})(?:\.\d{1,3})?(?:\+| (?:or|and) (?:later|newer|higher|above|up))",
+    re.IGNORECASE,
+)
+_FAILED = Pattern(
+    r"error|fail|ignored|cannot|can't|could not|not (?:in|a|been|support|satisf|compatible|available)|different"
+    r"|unsatisf|conflict|no (?:matching|wheels?|version|solution)|n't support",
+    re.IGNORECASE,
+)
+"""That something was refused: a page that says what a package asks for is no error of this machine."""
 _TELLING = frozenset({">=3.12"})
 """Errors of this row are of no other Python, so that it need not be known."""
 _NOT_FOUND = Pattern(
@@ -55,6 +66,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     said = messages.in_report(facts, *_SAYS)
+    if said is not None and not _judges(said.string, known(facts.interpreter)):
+        said = None
     missing = messages.in_report(facts, _NOT_FOUND)
     told = said is not None and re.search(r"python", said.string, re.IGNORECASE) is not None
     telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
@@ -101,6 +114,20 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         )
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
+
+
+def _judges(said: str, own: Interpreter | None) -> bool:
+    """Is it said of this Python? What a package asks for (pip show, a page of its documentation) is no error of a
+    Python that has it, or that nobody named."""
+    if own is None:
+        return _FAILED.search(said) is not None
+    demand = _DEMAND.search(said)
+    if demand is None:
+        return True
+    wanted = (demand["wanted"] or f">={demand['least']}").replace("≥", ">=").replace(" ", "").strip(",.")
+    if _FAILED.search(said):
+        return True
+    return versions.within(own.version, wanted) is not True
 
 
 def _nothing_built(missing: re.Match[str]) -> bool:

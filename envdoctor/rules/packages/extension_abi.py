@@ -131,6 +131,7 @@ def _finding(
             "packages/known-errors a compiled package",
             f"packages/conflicts {name} torch",
             "attention/flash-unavailable",
+            "attention/operators-refused",
         ),
         certain=proven or weak,
         repair=locked,

@@ -195,14 +195,16 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         )
     else:
         text = f"Bring the code and {name} to the same time: look up in which release {name} has {what}."
+    if version and not new:
+        text += f" If {name} {version} has it, files of two releases are mixed, or Python was not started anew."
     again = (caller, name) if caller else (name,)
     return finding(
         subject=name,
         actual=version or "of unknown version",
         expected=f"a release that has {what}",
-        message=(f"{name} {version}" if version else f"What is imported as {name}")
-        + f" has no {what}, which {caller or 'its caller'} expects: "
-        f"{CALLER.sub('', line)}.",
+        message=f"What is imported as {name} has no {what}, which {caller or 'its caller'} expects"
+        + (f" ({name} {version} is listed): " if version else ": ")
+        + f"{CALLER.sub('', line)}.",
         fix=remedies.choose(target, locked, text, *first, remedies.upgrade(*again) if caller or new else ""),
         certain=False,  # whatever is more specific explains it
         repair=locked,

@@ -3,9 +3,10 @@ from collections.abc import Iterable
 from typing import cast
 
 from envdoctor.knowledge.errors import ERRORS, KnownError
-from envdoctor.knowledge.installed_torch import torch_cuda
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.messages import is_log_line
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.symptoms import names_the_called
@@ -58,15 +59,24 @@ def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> 
     return None if unless is not None and any(unless.search(line) for line in everything) else found
 
 
+def _cuda(facts: Facts) -> str:
+    """torch's CUDA line; where only its version is known, which other indexes have for other lines, that is said."""
+    line = torch_cuda(facts)
+    if not line:
+        return "the line that torch is built for"
+    return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
+
+
 def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
     names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
     asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
     plain = normal(asked) if re.fullmatch(r"[\w.-]+", asked) else ""
     if row.kind == "package-missing" and "No module named" in found[0]:
         plain = distribution_of(asked) or plain
-    words = {"name": plain or "the package", "cuda": torch_cuda(facts) or "the line that torch is built for", **names}
+    words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
-    words["name"] = plain or words["name"]
+    module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
+    words["name"] = (asked if module else plain) or words["name"]
 
     def filled(text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda hole: words.get(hole[1], ""), text)
@@ -85,7 +95,10 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         message=f"{filled(row.meaning)}: {CALLER.sub('', found.string)}",
         fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
         who=row.who,
-        severity=Severity[row.severity.upper()],
+        severity=min(
+            Severity[row.severity.upper()],
+            Severity.WARNING if row.alone or is_log_line(found.string) else Severity.ERROR,
+        ),
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         certain=not row.weak,
         source=row.source,

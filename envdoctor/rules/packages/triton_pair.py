@@ -25,6 +25,7 @@ _SAYS = (
 )
 _TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE)
 _UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", re.IGNORECASE)
+_GONE = Pattern(r"cannot import name|has no (?:attribute|name)", re.IGNORECASE)
 _MISSING = Pattern(r"No module named '?triton\b", re.IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
@@ -112,7 +113,11 @@ def _finding(
     whole = () if name == "triton-windows" else ("torch",)  # PyPI's torch for Windows has no CUDA
     command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade(*whole, name)
     advice = "Install the triton that torch requires."
-    if _TOO_OLD.search(text):
+    if _GONE.search(text) and not wanted:
+        # which of the two is the older one is not known: upgrading triton alone would part them further
+        command = "" if name == "triton-windows" else remedies.again("torch", "")
+        advice = "Install the triton that torch requires: torch again with its own, or triton-windows of torch's line."
+    elif _TOO_OLD.search(text):
         command = "export TORCHDYNAMO_DISABLE=1"
         advice = "No Triton of today compiles for this GPU: run without torch.compile and without kernels in Triton."
     elif _UNKNOWN_GPU.search(text):

@@ -100,7 +100,7 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
     by_hand: tuple[str, ...]
-    extension = _raiser(facts) if number is None else None
+    extension = _raiser(facts) if number is None or not kernels else None
     if extension:
         text = (
             f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
@@ -125,7 +125,7 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
         actual=", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
         message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start."
-        if number is not None
+        if number is not None and extension is None
         else _unspecific(extension, version),
         fix=remedies.choose(target, locked, text, *by_hand),
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),

@@ -197,3 +197,26 @@ def test_cuda_beside_a_driver_is_the_drivers() -> None:
     text = "NVIDIA Driver: 525.105.17\nCUDA: 12.0\n"
     assert driver(text).cuda == "12.0"
     assert getattr(read(text).torch, "cuda", None) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'raise ImportError("Missing dependencies for serving. Install with pip install thing[serving]")',
+        "except RepositoryNotFoundError:",
+        '"GPUs sharing the same CPU memory, which risks CPU OOM. We "',
+        'return f"Weights only load failed. {message}"',
+        '   30         "To use `datasets`, the module `pyarrow>=3.0.0` is required"',
+        "Raise a neater RuntimeError when the correct async deps are not installed. (#826)",
+        "from .errors import EntryNotFoundError",
+    ],
+)
+def test_quoted_code_and_changelogs_say_nothing_of_this_run(line: str) -> None:
+    assert read(f"torch 2.9.0\n\n{line}\n").messages == ()
+
+
+def test_the_line_of_a_frame_was_run() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "a.py", line 3, in run\n    raise ImportError("no CUDA binary")\n'
+    )
+    assert any("no CUDA binary" in line for line in read(text).messages)

@@ -90,3 +90,11 @@ def test_other_refusals_of_pip_are_not_the_python_s(line: str) -> None:
 def test_the_python_that_is_prescribed_has_what_is_missing(line: str, version: str) -> None:
     (finding,) = findings(unsupported, python("3.13.7", messages=(line,)))
     assert finding.remedy.commands[0] == f"uv venv --python {version} .venv"
+
+
+@pytest.mark.parametrize("line", ["Requires-Python: >=3.10", "shelf requires Python 3.10 or later and needs a GPU."])
+def test_what_a_package_asks_for_is_no_error_of_a_python_that_has_it(line: str) -> None:
+    assert silent(unsupported, python("3.12.4", messages=(line,), packages=installed()))
+    assert skipped(unsupported, Facts(messages=(line,)))
+    (finding,) = findings(unsupported, python("3.9.2", messages=(line,), packages=installed()))
+    assert finding.severity is Severity.ERROR

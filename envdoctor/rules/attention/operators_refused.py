@@ -1,0 +1,83 @@
+import re
+from collections.abc import Mapping
+
+from envdoctor.rules import remedies
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
+
+_OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
+_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", re.IGNORECASE)
+_ON_CPU = Pattern(r"device=(?:cpu|<class 'cpu'>)")
+_CAPABILITY = Pattern(r"(?:requires device with capability|requires A100|your GPU has capability|too (?:new|old)\))")
+_SMALL = Pattern(r"smallk|triton|ck", re.IGNORECASE)
+"""Operators for special cases: that they refuse tells little."""
+
+
+@rule(ERROR, subject="xformers", expected="an attention kernel for these inputs")
+def operators_refused(facts: Facts) -> Findings:
+    """xFormers has no attention kernel for what it was given.
+
+    Why: it lists, operator by operator, every reason why it was not that one. The cause is a reason that all of them
+    share; where they share none, it is what the general operator (cutlass) says.
+    Fix: depends on the reason.
+    Source: https://github.com/facebookresearch/xformers/blob/main/xformers/ops/fmha/dispatch.py
+    """
+    listed = facts.remarks.get("attention operators")
+    if listed is None:
+        raise Skip("no list of refused operators is reported")
+    refused = _reasons(listed)
+    general = {name: why for name, why in refused.items() if not _SMALL.match(name)} or refused
+    if all(_ON_CPU.search(why) for why in general.values()):
+        yield _told(
+            "gpu-not-visible",
+            "the tensors lie on the CPU, and all of its kernels are for GPUs",
+            "See that torch sees the GPU and that the model is moved to it; to run on the CPU, turn xFormers off.",
+            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
+        )
+    elif all(_NOT_BUILT.search(why) for why in general.values()):
+        yield _told(
+            "extension-binary-missing",
+            "its compiled part is not there: it was built for another torch, or without CUDA",
+            "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
+            "itself.",
+            "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch",
+            remedies.uninstall("xformers"),
+        )
+    elif all(_CAPABILITY.search(why) or _NOT_BUILT.search(why) for why in general.values()):
+        yield _told(
+            "no-kernels-for-gpu",
+            "it holds no kernel for this GPU's compute capability",
+            "Install an xformers and a torch that are made for this GPU, or uninstall xformers: attention then runs in "
+            "torch itself.",
+            remedies.uninstall("xformers"),
+        )
+    else:
+        name = min(general, key=lambda text: ("cutlass" not in text, len(general[text])))
+        why = "; ".join(dict.fromkeys(part.strip() for part in general[name].split(";")))
+        yield _told(
+            "script-wrong",
+            f"{name} says: {why[:200]}",
+            "Change the inputs as that operator asks (alignment, shape, type), or turn xFormers off: torch's "
+            "scaled_dot_product_attention takes them.",
+        )
+
+
+def _reasons(listed: str) -> Mapping[str, str]:
+    """Operator -> why it was not that one."""
+    heads = list(_OPERATOR.finditer(listed))
+    ends = [head.start() for head in heads[1:]] + [len(listed)]
+    return {
+        head["name"]: listed[head.end() : end].strip("; ") or "no reason is reported"
+        for head, end in zip(heads, ends, strict=True)
+    }
+
+
+def _told(kind: str, why: str, fix: str, *commands: str) -> Finding:
+    return finding(
+        kind=kind,  # type: ignore[arg-type]
+        actual=why,
+        message=f"xFormers has no attention kernel for what it was given: {why}.",
+        fix=fix,
+        run=tuple(filter(None, commands)),
+        explains=("attention/flash-unavailable",),
+    )
