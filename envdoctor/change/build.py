@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -48,14 +48,20 @@ class Task:
 class BuiltClone:
     """A finished clone. ``kept`` are the packages that no pin asked for, "name version" each."""
 
+    task: Task  # as it was confirmed
     kept: tuple[str, ...]
     done: Cloned
     going: Going
     left_out: frozenset[str]  # entries of the environment that are not its own
 
 
-def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool) -> BuiltClone:
-    """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind."""
+def changed_clone(
+    task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool, confirm: Callable[[], Change] | None = None
+) -> BuiltClone:
+    """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind.
+
+    ``confirm`` is asked for the whole change when its packages are there.
+    """
     change = task.change
     task.progress(f"cloning {task.where.environment}")
     installed = scan(layout.libraries)
@@ -78,11 +84,11 @@ def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: 
         with contextlib.suppress(OSError):  # something else is in it
             (task.slot / folder).rmdir()
     inside = ask(task.slot)
-    _install(task, change.install, inside)
+    task = _install(task, change.install, inside, confirm)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return BuiltClone(kept=kept, done=done, going=replaced, left_out=foreign)
+    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign)
 
 
 def new_clone(task: Task) -> None:
@@ -92,7 +98,7 @@ def new_clone(task: Task) -> None:
     _install(task, task.change.wanted, ask(task.slot))
 
 
-def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
+def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Change] | None = None) -> Task:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
     known = inodes(task.slot) if pins else frozenset()
@@ -105,6 +111,9 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
             remedy="Do not install that wheel; ask whoever wrote the lock.",
             exit_code=3,
         )
+    if confirm is not None:
+        change = confirm()
+        task = replace(task, change=change, incoming=replace(task.incoming, summary=summary(change)))
     _write_hook(task, inside)
     libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
     paths.correct(task.slot, task.where.environment, libraries)
@@ -115,6 +124,7 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
             remedy="Clear its cache (uv cache clean) and try again.",
             exit_code=3,
         )
+    return task
 
 
 def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: frozenset[int]) -> None:
@@ -195,13 +205,13 @@ def _same_version(one: str, other: str) -> bool:
 
 
 def _incomplete(one: Installed) -> list[str]:
-    rows = one.record()
+    rows, library = one.record(), one.library
     problems = [] if rows else [f"{one.name} {one.version} has no RECORD"]
     for row in rows:
         if len(row) < 3 or not row[2]:
             continue
         try:
-            size = os.stat(f"{one.library}/{row[0]}").st_size
+            size = os.stat(f"{library}/{row[0]}").st_size
         except OSError as error:
             problems.append(f"{row[0]} of {one.name} {one.version}: {error.strerror}")
             continue
