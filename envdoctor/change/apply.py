@@ -91,6 +91,8 @@ def apply(change: Change, *, verify: Verify, progress: Progress, confirm: Confir
             )
             task = built.task
             look = _FirstLook(task, built, watch) if strategy.kind != "file-by-file" else None
+            if look is None:
+                built.require_complete()
             with look or contextlib.nullcontext():
                 _check(task, verify)
             if not change.force:
@@ -175,16 +177,17 @@ class _FirstLook:
     def __enter__(self) -> None:
         self._thread.start()
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        """Wait for it. Raises what it met, unless something else has gone wrong already."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait for it. Raises what it met, also where the verification has stumbled over the same."""
         self._thread.join()
-        if self._error is not None and kind is None:
+        if self._error is not None and (kind is None or issubclass(kind, Trouble)):
             raise self._error
 
     def _run(self) -> None:
         task, built, watch = self._task, self._built, self._watch
         leave_signals()
         try:
+            built.require_complete()
             watch.settle(task.slot, built.going, built.done)
             done = inventory.since(task.where, task.journal.current.number, watch.seen)
             self.only_here = done is not None and bool(inventory.only_here(done, watch.seen, task.slot))

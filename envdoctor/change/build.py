@@ -53,6 +53,11 @@ class BuiltClone:
     done: Cloned
     going: Going
     left_out: frozenset[str]  # entries of the environment that are not its own
+    inside: Layout
+
+    def require_complete(self) -> None:
+        """Raises `Trouble` where the installer reported success, and what it was asked for is not there."""
+        _require_complete(self.task, self.task.change.install, self.inside)
 
 
 def changed_clone(
@@ -88,14 +93,16 @@ def changed_clone(
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign)
+    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign, inside=inside)
 
 
 def new_clone(task: Task) -> None:
     """Build a new environment of all wanted pins in the slot."""
     task.progress(f"making {task.where.environment}")
     new_environment(task.installer, task.slot, task.change.python, task.where.real.name)
-    _install(task, task.change.wanted, ask(task.slot))
+    inside = ask(task.slot)
+    _install(task, task.change.wanted, inside)
+    _require_complete(task, task.change.wanted, inside)
 
 
 def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Change] | None = None) -> Task:
@@ -115,16 +122,22 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callab
         change = confirm()
         task = replace(task, change=change, incoming=replace(task.incoming, summary=summary(change)))
     _write_hook(task, inside)
-    libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
-    paths.correct(task.slot, task.where.environment, libraries)
-    for problem in differences(pins, libraries):
+    paths.correct(task.slot, task.where.environment, _libraries(inside))
+    return task
+
+
+def _libraries(inside: Layout) -> tuple[Path, ...]:
+    return (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
+
+
+def _require_complete(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
+    for problem in differences(pins, _libraries(inside)):
         raise Trouble(
             f"the installer reported success, but {problem}; nothing was changed",
             file=task.where.environment,
             remedy="Clear its cache (uv cache clean) and try again.",
             exit_code=3,
         )
-    return task
 
 
 def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: frozenset[int]) -> None:

@@ -112,7 +112,9 @@ class Going:
     def __contains__(self, path: object) -> bool:
         if path in self.folders or path in self.files:
             return True
-        folder, compiled, name = str(path).rpartition("__pycache__/")
+        if "__pycache__/" not in (text := str(path)):
+            return False
+        folder, compiled, name = text.rpartition("__pycache__/")
         return bool(compiled) and f"{folder}{name.partition('.')[0]}.py" in self.files
 
     def covers(self, path: str) -> bool:
