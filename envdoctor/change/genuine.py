@@ -46,14 +46,23 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
     found: dict[str, str] = {}
     archives = tuple(folders)
     names = {pin.name: pin for pin in pins}
-    for one in scan(libraries):
-        if one.name not in names:
-            continue
-        library, record = one.library, [row for row in one.record() if len(row) == 3 and row[1]]
-        for path, _ in hashes.differing_files([(f"{library}/{row[0]}", row[1], None) for row in record]):
-            found.setdefault(one.name, f"{os.path.relpath(path, library)} is not what RECORD says")
+    entries: dict[str, tuple[str, str, int | None]] = {}
+    owners: dict[str, Installed] = {}
+    fresh = [one for one in scan(libraries) if one.name in names]
+    for one in fresh:
+        library = one.library
+        for row in one.record():
+            if len(row) == 3 and row[1]:
+                path = f"{library}/{row[0]}"
+                entries[path] = (path, row[1], int(row[2]) if row[2].isdecimal() else None)
+                owners[path] = one
+    # All at once: the threads wait for each other at the end only.
+    for path, _ in hashes.differing_files(list(entries.values())):
+        one = owners[path]
+        found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
+    for one in fresh:
         stated = _rows_of_wheel(names[one.name], archives)
-        installed = {row[0]: row[1] for row in record}
+        installed = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]} if stated else {}
         for path, digest in stated.items():
             if installed.get(path, "") != digest:
                 found.setdefault(one.name, f"its RECORD has another {path} than the wheel")

@@ -21,8 +21,12 @@ ALGORITHMS = tuple(_NEW)  # what the wheel format allows in RECORD
 
 def differing_files(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[Tuple[str, str]]:
     """Paths of entries (path, hash, size) whose file hashes otherwise, with its hash, or the error of reading it."""
-    stated = [(path, stated) for path, stated, _ in entries if stated.partition("=")[0] in ALGORITHMS]
-    some = [stated[at : at + AT_ONCE] for at in range(0, len(stated), AT_ONCE)]
+    known = [entry for entry in entries if entry[1].partition("=")[0] in ALGORITHMS]
+    # The largest first, each by itself: else the last thread would still hash one when the others have ended.
+    large = sorted((entry for entry in known if (entry[2] or 0) > BLOCK), key=lambda entry: -(entry[2] or 0))
+    small = [entry[:2] for entry in known if (entry[2] or 0) <= BLOCK]
+    some = [[entry[:2]] for entry in large]
+    some += [small[at : at + AT_ONCE] for at in range(0, len(small), AT_ONCE)]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         for hashed in pool.map(_hash_all, some):
             for path, expected, found in hashed:
