@@ -176,7 +176,7 @@ def begin(
             isolation = ["-E", *writing, "-X", "faulthandler", *(["-s"] if os.environ.get("PYTHONNOUSERSITE") else [])]
             start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], limit)
         request = folder / "request.json"
-        request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")
+        request.write_text(json.dumps(_request(environment, deep=deep, beside=torch)), encoding="utf-8")
         bare = ["-I", "-S", str(PROBES / "__main__.py")]
         limit = HASHING if deep else QUICK
         start("environment", [environment.python, *bare, "environment", request, folder / "environment.json"], limit)
@@ -229,7 +229,7 @@ def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
+def _request(environment: Environment, *, deep: bool, beside: bool) -> dict[str, Any]:
     paths = os.environ.get("PYTHONPATH", "")
     try:
         cwd = os.getcwd()
@@ -238,6 +238,7 @@ def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
     return {
         "cwd": cwd,
         "deep": deep,
+        "beside": beside,  # torch is being imported meanwhile, which takes longest: it keeps a core to itself
         "prefix": str(environment.path),
         "python_path": [path for path in paths.split(os.pathsep) if path],
         "no_user_site": bool(os.environ.get("PYTHONNOUSERSITE")),
