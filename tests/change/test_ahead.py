@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import threading
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from envdoctor import doctor
-from envdoctor.change import exchange
 from envdoctor.change.proposal import ChangeOptions, Proposal
-from envdoctor.change.signals import hold_signals
 from envdoctor.doctor import Repaired
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import locate
 from envdoctor.rules.checkup import CheckOptions, Checkup
-from tests.change.conftest import World, leftovers, snapshot, write_target
-from tests.change.test_nothing_lost import SITE
+from tests.change.conftest import World, install, leftovers, snapshot, write_target
+from tests.change.test_genuine import SITE, edit_in_place
 
 SLOW_TORCH = """
 import os, time
+__version__ = "2.0"
 with open(os.environ["SLOW_TORCH"], "a") as file:
     file.write("begun\\n")
 time.sleep(1)
@@ -122,24 +119,60 @@ def test_an_interrupted_change_is_cleared_away_before_anything_begins(
     assert doctor.begun(environment, options) is None
 
 
-def test_a_signal_waits_while_a_thread_flushes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The kernel gives a signal to any thread that takes it, and Python then stops the main one."""
-    flushing = threading.Event()
+@pytest.mark.parametrize("loads", [False, True], ids=["not loaded", "loaded"])
+def test_a_cache_that_was_edited_is_passed_by_and_nothing_of_it_runs(
+    world: World, options: CheckOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loads: bool
+) -> None:
+    """What torch loads is held against its hashes before it is imported, the rest meanwhile."""
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    doctor.fix(locate(world.environment), options, ChangeOptions(), Watching(tmp_path / "torch"), agreed=True)
+    edit_in_place(world.environment / SITE / "alpha" / "__init__.py", "2.0", "6.6")
+    install(world.environment, world.wheels, *world.old)
+    (tmp_path / "torch").unlink()
+    if loads:
+        with (world.environment / SITE / "torch" / "__init__.py").open("a") as file:
+            file.write("import alpha\nwith open(os.environ['SLOW_TORCH'], 'a') as file: file.write(alpha.version)\n")
+    dialogue = Watching(tmp_path / "torch")
+    repaired = doctor.fix(locate(world.environment), options, ChangeOptions(), dialogue, agreed=True)
+    assert repaired.applied is not None
+    assert (world.version("alpha"), world.version("beta")) == ("2.0", "2.0")
+    assert "uv's" in dialogue.said
+    assert (
+        dialogue.said.index("uv's") < dialogue.said.index("checking") if loads else dialogue.said.count("checking") > 2
+    )
+    told = (tmp_path / "torch").read_text()
+    assert "6.6" not in told
+    assert ("1.0" in told and "2.0" in told) == loads
 
-    def slow(_: Path) -> None:
-        flushing.set()
-        time.sleep(0.5)
 
-    monkeypatch.setattr(exchange, "flush_file_system", slow)
-    taken: list[int] = []
-    before = signal.signal(signal.SIGTERM, lambda number, _: taken.append(number))
-    try:
-        exchange.begin_flush(tmp_path)
-        assert flushing.wait(5)
-        with hold_signals():
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(0.2)
-            assert taken == []
-        assert taken == [signal.SIGTERM]
-    finally:
-        signal.signal(signal.SIGTERM, before)
+SIGNAL = """
+import os, signal, threading, time
+from pathlib import Path
+from envdoctor.change import exchange
+from envdoctor.change.signals import hold_signals
+
+flushing = threading.Event()
+
+def slow(_):
+    flushing.set()
+    time.sleep(0.5)
+
+exchange.flush_file_system = slow
+taken = []
+signal.signal(signal.SIGTERM, lambda number, _: taken.append(number))
+exchange.begin_flush(Path())
+assert flushing.wait(5)
+with hold_signals():
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.2)
+    assert taken == [], taken
+assert taken == [signal.SIGTERM], taken
+"""
+
+
+def test_a_signal_waits_while_a_thread_flushes() -> None:
+    """The kernel gives a signal to any thread that takes it, and Python then stops the main one. In a process of its
+    own: the runner of these tests has threads that take any."""
+    root = Path(doctor.__file__).resolve().parents[1]
+    done = subprocess.run([sys.executable, "-c", SIGNAL], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
