@@ -32,6 +32,9 @@ VENV_SECONDS = 300.0
 # What is worth showing while it runs; an error may be that of a first attempt, and a last one is shown by itself.
 _PROGRESS = re.compile(r"(Resolved|Prepared|Installed|Downloading|Downloaded|Collecting|Installing|Successfully)\b")
 
+# uv says so before it touches the environment, when its cache does not hold all.
+_NO_NETWORK = re.compile(r"network was disabled|network connectivity is disabled|--offline|in the cache", re.IGNORECASE)
+
 Name = Literal["uv", "pip"]
 
 
@@ -106,8 +109,16 @@ def _install(
         # What its cache holds needs no index: each package's page was asked for anew, 0.3 s even where all answer at
         # once. The hashes are the same ones.
         requirements.write_text("".join(_requirement(pin) for pin in pins))
-        if _run(installer, (*_words(installer, python, requirements, turns[0]), "--offline"), turns[0].variables).ok:
+        words = (*_words(installer, python, requirements, turns[0]), "--offline")
+        outcome = _run(installer, words, turns[0].variables)
+        if outcome.ok:
             return
+        if not _NO_NETWORK.search(outcome.err):  # it failed in the middle: half of a package may be there
+            failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), tuple(pins))
+            if failure.cause not in ("wrong-file", "not-found"):
+                raise trouble(
+                    failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path)
+                )
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)
