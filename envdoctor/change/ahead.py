@@ -35,11 +35,8 @@ class Plan:
         self._examination, self._how, self._agree = examination, how, agree
         self._checkup: Checkup | None = None
 
-    def settle(self, begun: Change, strategy: Strategy) -> tuple[Proposal, frozenset[str] | None]:
-        """The proposal that was begun, as it is with torch's facts. Raises `Outdated` where it is another one now.
-
-        And the modules that torch's import loads.
-        """
+    def settle(self, begun: Change, strategy: Strategy) -> Proposal:
+        """The proposal that was begun, as it is with torch's facts. Raises `Outdated` where it is another one now."""
         if not self._same(begun):
             raise Outdated
         require_comparison(self._examination.environment, self.checkup)
@@ -49,7 +46,7 @@ class Plan:
         if not self._agree(proposal):
             raise Outdated
         self.settled = proposal
-        return proposal, self._examination.loaded
+        return proposal
 
     def still(self, early: Proposal) -> bool:
         """After a failure: whether what was begun is what would be done, so that it would fail again.

@@ -28,14 +28,14 @@ from envdoctor.change.strategy import decide, foreign_entries, outline, preview
 from envdoctor.change.swap import overwrite, record_finished, swap
 from envdoctor.change.tree import abbreviate, difference, walk
 from envdoctor.change.users import refuse_users, refuse_writers
-from envdoctor.change.values import Applied, Change, Confirmed, Strategy
+from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.process import stoppable
 from envdoctor.sources import sources
 
 Verify = Callable[[Path], str | None]
 Progress = Callable[[str], None]
-Confirm = Callable[[Change, Strategy], Confirmed]
+Confirm = Callable[[Change, Strategy], Change]
 
 
 class Outdated(Exception):
@@ -95,11 +95,6 @@ def apply(change: Change, *, verify: Verify, progress: Progress, confirm: Confir
                 built.require_complete()
             with look or contextlib.nullcontext():
                 _check(task, verify)
-            if look is not None and look.altered:
-                built.install_again(look.altered)
-                built, look = replace(built, unread=()), _FirstLook(task, replace(built, unread=()), watch)
-                with look:
-                    _check(task, verify)
             if not change.force:
                 refuse_users(where)
             progress("putting the new state into place")
@@ -174,7 +169,6 @@ class _FirstLook:
     is verified, which mostly waits. What they write until the exchange itself is left for the last look."""
 
     def __init__(self, task: build.Task, built: build.BuiltClone, watch: Watch) -> None:
-        self.altered: dict[str, str] = {}  # packages that uv's cache does not hold as they came
         self.only_here = False  # the environment holds what others did to it and the clone has not
         self._task, self._built, self._watch = task, built, watch
         self._error: Exception | None = None
@@ -193,9 +187,6 @@ class _FirstLook:
         task, built, watch = self._task, self._built, self._watch
         leave_signals()
         try:
-            self.altered = built.altered()
-            if self.altered:
-                return
             built.require_complete()
             watch.settle(task.slot, built.going, built.done)
             done = inventory.since(task.where, task.journal.current.number, watch.seen)

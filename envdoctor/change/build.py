@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from envdoctor.change.layout import Layout, ask
 from envdoctor.change.log import Log
 from envdoctor.change.places import KEPT_PREFIX, Places
 from envdoctor.change.tree import hide, inodes
-from envdoctor.change.values import Change, Confirmed
+from envdoctor.change.values import Change
 from envdoctor.errors import Trouble
 from envdoctor.launch import hook
 from envdoctor.locks.stack import Locked
@@ -54,16 +54,6 @@ class BuiltClone:
     going: Going
     left_out: frozenset[str]  # entries of the environment that are not its own
     inside: Layout
-    unread: tuple[Locked, ...] = ()  # packages that are to be held against their hashes still
-
-    def altered(self) -> dict[str, str]:
-        """What of the rest is not what its hashes stand for: a package's name -> why."""
-        return genuine.altered_packages(self.unread, self.inside.libraries, local_folders(self.task.installer))
-
-    def install_again(self, altered: Mapping[str, str]) -> None:
-        """Install past uv's cache what it does not hold as it came."""
-        _install_again(self.task, self.unread, self.inside, altered, ())
-        paths.correct(self.task.slot, self.task.where.environment, _libraries(self.inside))
 
     def require_complete(self) -> None:
         """Raises `Trouble` where the installer reported success, and what it was asked for is not there."""
@@ -71,7 +61,7 @@ class BuiltClone:
 
 
 def changed_clone(
-    task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool, confirm: Callable[[], Confirmed] | None = None
+    task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool, confirm: Callable[[], Change] | None = None
 ) -> BuiltClone:
     """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind.
 
@@ -99,11 +89,11 @@ def changed_clone(
         with contextlib.suppress(OSError):  # something else is in it
             (task.slot / folder).rmdir()
     inside = ask(task.slot)
-    task, unread = _install(task, change.install, inside, confirm)
+    task = _install(task, change.install, inside, confirm)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign, inside=inside, unread=unread)
+    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign, inside=inside)
 
 
 def new_clone(task: Task) -> None:
@@ -115,25 +105,12 @@ def new_clone(task: Task) -> None:
     _require_complete(task, task.change.wanted, inside)
 
 
-def _install(
-    task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Confirmed] | None = None
-) -> tuple[Task, tuple[Locked, ...]]:
-    """Answers the task as it was confirmed, and the packages that are still to be held against their hashes.
-
-    Nothing runs that was not: what the import of torch does not load can be read while it is being imported.
-    """
+def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Change] | None = None) -> Task:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
     known = inodes(task.slot) if pins else frozenset()
-    install(task.installer, pins, inside.python, task.where.control)
-    later: tuple[Locked, ...] = ()
-    if confirm is not None:
-        confirmed = confirm()
-        change = confirmed.change
-        task = replace(task, change=change, incoming=replace(task.incoming, summary=summary(change)))
-        if confirmed.loaded is not None and not change.imports and task.installer.name == "uv":
-            later = genuine.not_loaded(pins, inside, confirmed.loaded)
-    _require_genuine(task, pins, inside, known, [pin for pin in pins if pin not in later])
+    install(task.installer, pins, inside.python, task.where.control, untouched=lambda: _only_locked(task.slot, known))
+    _require_genuine(task, pins, inside, known)
     if (why := genuine.foreign_path(pins, inside)) is not None:
         raise Trouble(
             f"{why}; nothing was changed",
@@ -141,9 +118,21 @@ def _install(
             remedy="Do not install that wheel; ask whoever wrote the lock.",
             exit_code=3,
         )
+    if confirm is not None:
+        change = confirm()
+        task = replace(task, change=change, incoming=replace(task.incoming, summary=summary(change)))
     _write_hook(task, inside)
     paths.correct(task.slot, task.where.environment, _libraries(inside))
-    return task, later
+    return task
+
+
+def _only_locked(slot: Path, known: frozenset[int]) -> bool:
+    """Whether everything in the clone is as it was, but for uv's own lock."""
+    try:
+        lock = {(slot / ".lock").lstat().st_ino}
+    except FileNotFoundError:
+        lock = set()
+    return inodes(slot) ^ known <= lock
 
 
 def _libraries(inside: Layout) -> tuple[Path, ...]:
@@ -160,29 +149,19 @@ def _require_complete(task: Task, pins: Sequence[Locked], inside: Layout) -> Non
         )
 
 
-def _require_genuine(
-    task: Task, pins: Sequence[Locked], inside: Layout, known: frozenset[int], now: Sequence[Locked]
-) -> None:
-    """Install past uv's cache what it does not hold as it came. pip unpacks each time what it has just hashed.
-
-    ``now``: those of ``pins`` that are held against their hashes; nothing may lie beside any of them.
-    """
+def _require_genuine(task: Task, pins: Sequence[Locked], inside: Layout, known: frozenset[int]) -> None:
+    """Install past uv's cache what it does not hold as it came. pip unpacks each time what it has just hashed."""
     if task.installer.name != "uv" or not pins:
         return
-    altered = genuine.altered_packages(now, inside.libraries, local_folders(task.installer))
+    altered = genuine.altered_packages(pins, inside.libraries, local_folders(task.installer))
     planted = genuine.strangers(pins, inside, known)
-    if altered or planted:
-        _install_again(task, pins, inside, altered, planted)
-
-
-def _install_again(
-    task: Task, pins: Sequence[Locked], inside: Layout, altered: Mapping[str, str], planted: Sequence[Path]
-) -> None:
     for name, why in altered.items():
         task.log.line(f"from the cache of uv: {name}: {why}")
     for path in planted:
         task.log.line(f"from the cache of uv, and in no RECORD: {path}")
         path.unlink()
+    if not altered and not planted:
+        return
     names = ", ".join(altered) or ", ".join(sorted({path.name for path in planted}))
     task.progress(f"uv's cache is not as it came ({names}): installing again past it; see uv cache clean")
     again = [pin for pin in pins if pin.name in altered] or pins

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envdoctor import bundle
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 class Examination:
     """Probes of an environment on their way; leaving the ``with`` block before `checkup` ends them."""
 
-    def __init__(
-        self, environment: Environment, options: CheckOptions, *, flags_table: Path | None, compiling: bool = False
-    ) -> None:
-        """``flags_table`` reads torch's switches; ``compiling``: the environment is new, torch's bytecode may stay."""
+    def __init__(self, environment: Environment, options: CheckOptions, *, compiling: bool = False) -> None:
+        """``compiling``: the environment is new, and the bytecode of torch may stay in it."""
         self.environment, self.options = environment, options
         self._started = time.monotonic()
         self._whole: Checkup | None = None
@@ -36,7 +34,7 @@ class Examination:
             environment,
             torch=options.torch,
             deep=options.deep,
-            flags_table=flags_table,
+            flags_table=bundle.flags_table(),
             scripts=options.scripts,
             torch_deadline=options.torch_deadline,
             compiling=compiling,
@@ -58,11 +56,6 @@ class Examination:
         if self._whole is None:
             self._whole = self._judge(self.options, self._collection.finish)
         return self._whole
-
-    @property
-    def loaded(self) -> frozenset[str] | None:
-        """Top names of the modules that the import of torch loads; None before `checkup`, and where it failed."""
-        return self._collection.loaded
 
     def _judge(self, options: CheckOptions, facts: Callable[[], Facts]) -> Checkup:
         from envdoctor.locks import library

@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from envdoctor.change.distributions import Installed, join, scan
@@ -67,29 +67,6 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
             if installed.get(path, "") != digest:
                 found.setdefault(one.name, f"its RECORD has another {path} than the wheel")
     return found
-
-
-def not_loaded(pins: Sequence[Locked], inside: Layout, loaded: Collection[str]) -> tuple[Locked, ...]:
-    """Those of ``pins`` of which a start of Python and the import of torch load nothing: no module of these names, no
-    line of a ``.pth``, and no extension that torch would look up."""
-    names = {pin.name: pin for pin in pins}
-    found = []
-    for one in scan(inside.libraries):
-        rows = [row[0] for row in one.record() if row] if one.name in names else []
-        tops = {row.partition("/")[0] for row in rows}
-        modules = {top.partition(".")[0] for top in tops}
-        hooks = any(top.endswith(".pth") for top in tops) or _extends_torch(one)
-        if rows and modules.isdisjoint(loaded) and not modules & {"sitecustomize", "usercustomize"} and not hooks:
-            found.append(names[one.name])
-    return tuple(found)
-
-
-def _extends_torch(one: Installed) -> bool:
-    """Whether it names an extension that torch looks up when it is imported (entry points of ``torch.backends``)."""
-    try:
-        return b"torch" in (one.info / "entry_points.txt").read_bytes()
-    except FileNotFoundError:
-        return False
 
 
 def strangers(pins: Sequence[Locked], inside: Layout, known: Iterable[int]) -> tuple[Path, ...]:

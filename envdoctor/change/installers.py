@@ -32,9 +32,6 @@ VENV_SECONDS = 300.0
 # What is worth showing while it runs; an error may be that of a first attempt, and a last one is shown by itself.
 _PROGRESS = re.compile(r"(Resolved|Prepared|Installed|Downloading|Downloaded|Collecting|Installing|Successfully)\b")
 
-# uv says so before it touches the environment, when its cache does not hold all.
-_NO_NETWORK = re.compile(r"network was disabled|network connectivity is disabled|--offline|in the cache", re.IGNORECASE)
-
 Name = Literal["uv", "pip"]
 
 
@@ -81,11 +78,18 @@ def choose(
 
 
 def install(
-    installer: Installer, pins: Sequence[Locked], python: Path, folder: Path, *, past_the_cache: bool = False
+    installer: Installer,
+    pins: Sequence[Locked],
+    python: Path,
+    folder: Path,
+    *,
+    past_the_cache: bool = False,
+    untouched: Callable[[], bool] = lambda: False,
 ) -> None:
     """Install ``pins`` for the interpreter ``python``; ``folder`` takes the requirement file.
 
-    ``past_the_cache``: uv installs them again, from files that it fetches and hashes now.
+    ``past_the_cache``: uv installs them again, from files that it fetches and hashes now. ``untouched``: whether the
+    environment is still what it was, so that what failed without a network may be tried with one.
 
     uv takes a version from the first index that has it, even when only another index has the locked file; such a
     package is asked for at each index alone, and a torch build that no index has through uv's torch backends.
@@ -96,13 +100,18 @@ def install(
     requirements = folder / "requirements.txt"
     try:
         again = ("--reinstall", "--no-cache", "--link-mode", "copy") if past_the_cache else ()
-        _install(installer, pins, python, requirements, again)
+        _install(installer, pins, python, requirements, again, untouched)
     finally:
         requirements.unlink(missing_ok=True)
 
 
 def _install(
-    installer: Installer, pins: Sequence[Locked], python: Path, requirements: Path, more: tuple[str, ...]
+    installer: Installer,
+    pins: Sequence[Locked],
+    python: Path,
+    requirements: Path,
+    more: tuple[str, ...],
+    untouched: Callable[[], bool],
 ) -> None:
     turns = _turns(installer)
     if installer.name == "uv" and not more and not turns[0].variables.get("UV_OFFLINE"):
@@ -113,12 +122,9 @@ def _install(
         outcome = _run(installer, words, turns[0].variables)
         if outcome.ok:
             return
-        if not _NO_NETWORK.search(outcome.err):  # it failed in the middle: half of a package may be there
+        if not untouched():  # it failed in the middle: half of a package may be there
             failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), tuple(pins))
-            if failure.cause not in ("wrong-file", "not-found"):
-                raise trouble(
-                    failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path)
-                )
+            raise trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)

@@ -11,7 +11,7 @@ from typing import Protocol
 from envdoctor import process
 from envdoctor.change.apply import apply, create
 from envdoctor.change.proposal import Proposal
-from envdoctor.change.values import Applied, Change, Confirmed, Strategy
+from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.facts import scrub
 from envdoctor.facts.environment import Environment, locate
@@ -33,25 +33,23 @@ def carry_out(
     examine: Examine,
     *,
     progress: Callable[[str], None],
-    settle: Callable[[Change, Strategy], tuple[Proposal, frozenset[str] | None]] | None = None,
+    settle: Callable[[Change, Strategy], Proposal] | None = None,
 ) -> tuple[Applied, Checkup]:
     """Make the change and return it with the checkup of the result, which ``examine`` makes of the clone.
 
     Where torch is new, ``examine`` is asked to leave its bytecode there: what the clone has is the old state's, by hard
     link, and installers that do not compile would leave seconds of it to each start.
-    ``settle`` is asked before anything but packages lies in the clone: what was begun becomes what it answers. Beside
-    it answers which modules the import of torch loads, where that is known.
+    ``settle`` is asked before anything but packages lies in the clone: what was begun becomes what it answers.
     Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
     """
     environment = proposal.environment
     last: list[tuple[Path, Checkup]] = []
 
-    def confirm(begun: Change, strategy: Strategy) -> Confirmed:
+    def confirm(begun: Change, strategy: Strategy) -> Change:
         nonlocal proposal
-        loaded = None
         if settle is not None:
-            proposal, loaded = settle(begun, strategy)
-        return Confirmed(change=proposal.change, loaded=loaded)
+            proposal = settle(begun, strategy)
+        return proposal.change
 
     def verify(clone: Path) -> str | None:
         change = proposal.change

@@ -35,15 +35,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confirmed:
-    """What a change that has begun is to be. ``loaded``: top names of the modules that the import of torch loads from
-    the environment as it was; None where that is not known."""
-
-    change: Change
-    loaded: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
     """How a change would be made, as found out by trying on the file system itself. Sizes are bytes."""
 

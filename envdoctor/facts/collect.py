@@ -63,7 +63,6 @@ class Collection:
         self._again = again
         self._seen = _directory_mark(environment.path)
         self._quick: Facts | None = None
-        self.loaded: frozenset[str] | None = None  # top names of the modules that the import of torch loads; once known
 
     def __enter__(self) -> Collection:
         return self
@@ -121,9 +120,9 @@ class Collection:
             facts = self._without_torch()  # put together while torch is still being imported
             torch = self._children.get("torch")
             outcome = torch.wait() if torch is not None else None
-            told = answers.read(self._folder / "torch.json")
-            self.loaded = next((frozenset(map(str, line["loaded"])) for line in told if "loaded" in line), None)
-            return torch_section.add_torch(facts, outcome, told, self._extra_variables)
+            return torch_section.add_torch(
+                facts, outcome, answers.read(self._folder / "torch.json"), self._extra_variables
+            )
         finally:
             self.abandon()
 

@@ -123,7 +123,7 @@ def test_an_interrupted_change_is_cleared_away_before_anything_begins(
 def test_a_cache_that_was_edited_is_passed_by_and_nothing_of_it_runs(
     world: World, options: CheckOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loads: bool
 ) -> None:
-    """What torch loads is held against its hashes before it is imported, the rest meanwhile."""
+    """All of it is held against its hashes before anything of the clone runs, loaded by torch or not."""
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     doctor.fix(locate(world.environment), options, ChangeOptions(), Watching(tmp_path / "torch"), agreed=True)
     edit_in_place(world.environment / SITE / "alpha" / "__init__.py", "2.0", "6.6")
@@ -136,10 +136,7 @@ def test_a_cache_that_was_edited_is_passed_by_and_nothing_of_it_runs(
     repaired = doctor.fix(locate(world.environment), options, ChangeOptions(), dialogue, agreed=True)
     assert repaired.applied is not None
     assert (world.version("alpha"), world.version("beta")) == ("2.0", "2.0")
-    assert "uv's" in dialogue.said
-    assert (
-        dialogue.said.index("uv's") < dialogue.said.index("checking") if loads else dialogue.said.count("checking") > 2
-    )
+    assert dialogue.said.index("uv's") < dialogue.said.index("checking")
     told = (tmp_path / "torch").read_text()
     assert "6.6" not in told
     assert ("1.0" in told and "2.0" in told) == loads

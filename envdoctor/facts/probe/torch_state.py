@@ -54,7 +54,6 @@ def main(answer_path: str, table_path: str, device: bool) -> None:
             return
         seconds = time.perf_counter() - started
         tell(fields={"version": str(torch.__version__), "import_seconds": round(seconds, 4), "hook": _hook()})
-        tell(loaded=sorted({name.partition(".")[0] for name in sys.modules}))
         tell(stage="reading torch's build")
         tell(fields=_read_fields(_BUILD, torch))
         tell(stage="reading torch's flags")
