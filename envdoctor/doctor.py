@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from envdoctor import bundle
+from envdoctor.change.examination import Examination, case, checkup_of
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment, locate
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from envdoctor.change.proposal import ChangeOptions, Proposal
     from envdoctor.change.values import Applied
     from envdoctor.facts.model import Facts
-    from envdoctor.locks.target import Target
     from envdoctor.rules.checkup import Case, CheckOptions, Checkup
-    from envdoctor.rules.rule import Rule
     from envdoctor.speed.ablation.against import Other, Pairs
     from envdoctor.speed.ablation.suspect_ablation import Suspects
     from envdoctor.speed.ablation.suspects import SuspectAblation
@@ -88,22 +86,8 @@ class Preflight:
 
 def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
     """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
-    started = time.monotonic()
-    with collect.begin(
-        environment,
-        torch=options.torch,
-        deep=options.deep,
-        flags_table=bundle.flags_table(),
-        scripts=options.scripts,
-        torch_deadline=options.torch_deadline,
-        compiling=compiling,
-    ) as collection:
-        from envdoctor.locks import library
-        from envdoctor.rules.selection import select_rules
-
-        rules, targets = select_rules(options), library.targets_with(options.target)
-        facts = _with_history(collection.finish(), environment)
-    return _checkup(case(facts, options, targets), rules, started)
+    with Examination(environment, options, compiling=compiling) as examination:
+        return examination.checkup()
 
 
 def examine_images(options: CheckOptions, machine: Facts | None = None) -> Checkup:
@@ -117,7 +101,7 @@ def examine_images(options: CheckOptions, machine: Facts | None = None) -> Check
         machine = collect.begin(locate(Path(sys.executable)), torch=False).finish()
     facts = facts_of(images, machine, options.driver)
     facts = on_target(facts, case(facts, options).target)
-    return _checkup(case(facts, options), select_rules(options), started)
+    return checkup_of(case(facts, options), select_rules(options), started)
 
 
 def judge(facts: Facts, options: CheckOptions) -> Checkup:
@@ -125,7 +109,7 @@ def judge(facts: Facts, options: CheckOptions) -> Checkup:
     from envdoctor.rules.selection import select_rules
 
     started = time.monotonic()
-    return _checkup(case(facts, options), select_rules(options), started)
+    return checkup_of(case(facts, options), select_rules(options), started)
 
 
 def target_for(environment: Environment, options: CheckOptions) -> Case:
@@ -133,22 +117,12 @@ def target_for(environment: Environment, options: CheckOptions) -> Case:
     return case(collect.begin(environment, torch=False).finish(), options)
 
 
-def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | None = None) -> Case:
-    """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
-    from envdoctor.knowledge.interpreter import interpreter_of
-    from envdoctor.locks import library
-    from envdoctor.locks.choice import choose_stack, choose_target
-    from envdoctor.locks.target import no_target
-    from envdoctor.rules.checkup import Case
+def begun(environment: Environment, options: CheckOptions) -> Examination | None:
+    """An examination for `fix`, begun before the rest of the program is loaded; None where that cannot be yet: what
+    an interrupted change has left is to be cleared away first, or there is no environment."""
+    from envdoctor.change.earlier import is_settled
 
-    if options.target == "none":
-        wanted, reason = no_target(), "judged by general knowledge alone"
-    else:
-        wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
-    stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
-    target = choose_stack(wanted, stacks, facts, options.stack, options.extras)
-    asked = options.stack is not None or options.target not in (*library.FOUND, "none")
-    return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
+    return Examination(environment, options) if environment.exists and is_settled(environment.path) else None
 
 
 def fix(
@@ -159,27 +133,37 @@ def fix(
     *,
     python: str | None = None,
     before: Checkup | None = None,
+    examination: Examination | None = None,
+    agreed: bool = False,
     extend: Callable[[Environment, Checkup], Checkup] | None = None,
 ) -> Repaired:
     """Repair an environment, or create it: examine, propose, ask, change, examine again.
 
-    ``before``: its checkup where it was just made; ``extend`` adds to its plan. Raises `Trouble` where nothing could be
-    compared, where it is refused, and (exit code 3) where the result would be no healthier: nothing has changed then.
+    ``before``: its checkup where it was just made, ``examination``: one that has begun; ``extend`` adds to its plan.
+    ``agreed``: to whatever the plan will be, so that the change may begin while torch is still being imported.
+    Raises `Trouble` where nothing could be compared, where it is refused, and (exit code 3) where the result would be
+    no healthier: nothing has changed then.
     """
-    from envdoctor.change.creation import base_for
-    from envdoctor.change.proposal import propose, require_comparison
-    from envdoctor.change.repair import carry_out
-
     started = time.monotonic()
     if environment.exists:
-        settle(environment, dialogue)
+        if examination is None:
+            settle(environment, dialogue)
         dialogue.step("examining the environment")
-        before = before or examine(environment, options)
+        if before is None:
+            with examination or Examination(environment, options) as found:
+                if agreed and extend is None and (begun := _fix_ahead(found, how, dialogue, started)) is not None:
+                    return begun
+                before = found.checkup()
         if how.keep_newer:
             before = replace(before, plan=before.plan.keeping_newer())
     else:
+        from envdoctor.change.creation import base_for
+
         environment, base = base_for(environment, lambda place: target_for(place, options), python)
-        before = _checkup(base, (), started)
+        before = checkup_of(base, (), started)
+    from envdoctor.change.proposal import propose, require_comparison
+    from envdoctor.change.repair import carry_out
+
     require_comparison(environment, before)
     if extend is not None:
         dialogue.step("looking for releases that fit")
@@ -197,6 +181,30 @@ def fix(
         applied, after = carry_out(proposal, look, progress=dialogue.step)
     seconds = worked + time.monotonic() - started
     return Repaired(checkup=after, proposal=proposal, applied=applied, seconds=seconds)
+
+
+def _fix_ahead(examination: Examination, how: ChangeOptions, dialogue: Dialogue, started: float) -> Repaired | None:
+    """`fix` where a yes was said beforehand: what has to be installed is known long before torch has been imported, so
+    the new state is begun beside that. None where nothing can be begun, or torch told that something else is needed:
+    then nothing has changed.
+    """
+    from envdoctor.change.ahead import Outdated, Plan, begin
+    from envdoctor.change.repair import carry_out
+
+    plan = Plan(examination, how, agree=dialogue.agree)
+    if (early := begin(examination, how)) is None:
+        return None
+    look = functools.partial(examine, options=replace(examination.options, deep=False))
+    try:
+        with dialogue.stopping("stopping: clearing away what was begun"):
+            applied, after = carry_out(early, look, progress=dialogue.step, settle=plan.settle)
+    except Outdated:
+        return None
+    except Trouble:
+        if plan.settled is None and not plan.still(early):
+            return None
+        raise
+    return Repaired(checkup=after, proposal=plan.settled, applied=applied, seconds=time.monotonic() - started)
 
 
 def verify(
@@ -371,30 +379,3 @@ def settle(environment: Environment, dialogue: Dialogue) -> None:
     dialogue.step("looking for what an interrupted run left behind")
     for left in recover(environment.path).actions:
         dialogue.tell(f"cleaned up after an interrupted run: {left}")
-
-
-def _with_history(facts: Facts, environment: Environment) -> Facts:
-    """Facts that know too whether `undo` has an earlier state to go back to."""
-    from envdoctor.change.earlier import can_go_back
-    from envdoctor.facts.model import Unavailable
-
-    if isinstance(facts.interpreter, Unavailable):
-        return facts
-    return replace(facts, interpreter=replace(facts.interpreter, can_go_back=can_go_back(environment.path)))
-
-
-def _checkup(found: Case, rules: tuple[Rule, ...], started: float) -> Checkup:
-    from envdoctor.rules.checkup import Checkup
-    from envdoctor.rules.diagnose import diagnose
-    from envdoctor.rules.plan import plan
-
-    diagnosis = diagnose(found.facts, found.target, rules)
-    return Checkup(
-        facts=found.facts,
-        target=found.target,
-        target_reason=found.target_reason,
-        diagnosis=diagnosis,
-        plan=plan(found.facts, found.target, diagnosis),
-        rules=rules,
-        seconds=time.monotonic() - started,
-    )

@@ -105,7 +105,9 @@ def fix(
 
     dialogue = _Silent(yes=yes, progress=progress)
     how = ChangeOptions(strict=exact, force=force)
-    repaired = doctor.fix(_environment(env), _options(target=target, stack=stack), how, dialogue, python=python)
+    repaired = doctor.fix(
+        _environment(env), _options(target=target, stack=stack), how, dialogue, python=python, agreed=yes
+    )
     found = document(repaired.proposal, repaired.applied, repaired.seconds, dry_run=not yes)
     return notebook.change(found, env)
 

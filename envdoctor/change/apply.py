@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,10 +23,10 @@ from envdoctor.change.meanwhile import Watch
 from envdoctor.change.overwrite import compare, keep
 from envdoctor.change.places import Places, places
 from envdoctor.change.recover import clear, is_anything, prune, recover, recover_locked
-from envdoctor.change.signals import hold_signals
+from envdoctor.change.signals import hold_signals, leave_signals
 from envdoctor.change.strategy import decide, foreign_entries, outline, preview
 from envdoctor.change.swap import overwrite, record_finished, swap
-from envdoctor.change.tree import abbreviate, walk
+from envdoctor.change.tree import abbreviate, difference, walk
 from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
@@ -33,11 +35,18 @@ from envdoctor.sources import sources
 
 Verify = Callable[[Path], str | None]
 Progress = Callable[[str], None]
+Confirm = Callable[[Change, Strategy], Change]
 
 
-def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
+class Outdated(Exception):
+    """What was begun is not what is wanted, or cannot be made beside an examination: nothing was changed."""
+
+
+def apply(change: Change, *, verify: Verify, progress: Progress, confirm: Confirm | None = None) -> Applied:
     """Change an environment, or make it if it does not exist: the old state or the new one, at every instant.
 
+    ``confirm`` says what the change is to be, once its packages lie in the clone and before anything else does; it
+    raises `Outdated` where they are the wrong ones. Without it everything is known from the beginning.
     ``verify`` gets the path of the finished clone and answers None, or why it is not healthy: then nothing is changed.
     Raises `Trouble` for everything that stands in the way; the environment is as it was.
     """
@@ -47,10 +56,14 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
     where = places(change.environment)
     # Only an environment of its own is ever locked: a base Python gets nothing written beside it.
     if (outlined := outline(change, where)) is not None:
+        if confirm is not None:
+            raise Outdated
         _refuse(outlined)
         return create(change, verify=verify, progress=progress)
     layout = ask(where.environment)
     if layout.untouchable:
+        if confirm is not None:
+            raise Outdated
         strategy = decide(change, where, layout)
         _refuse(strategy)
         return _beside(change, strategy, verify, progress)
@@ -60,6 +73,8 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         if not change.force:
             refuse_users(where)
         strategy = decide(change, where, layout, count=False)
+        if confirm is not None and strategy.kind == "file-by-file":
+            raise Outdated
         _refuse(strategy)
         if not change.force and strategy.kind != "file-by-file":
             refuse_writers(where)
@@ -67,12 +82,26 @@ def apply(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         foreign = frozenset(foreign_entries(where, layout))
         with _all_or_nothing(task):
             watch = Watch(where.real, foreign)
-            built = build.changed_clone(task, layout, foreign, copy=strategy.copies)
-            _check(task, verify)
+            built = build.changed_clone(
+                task,
+                layout,
+                foreign,
+                copy=strategy.copies,
+                confirm=None if confirm is None else functools.partial(confirm, change, strategy),
+            )
+            task = built.task
+            look = _FirstLook(task, built, watch) if strategy.kind != "file-by-file" else None
+            if look is None:
+                built.require_complete()
+            with look or contextlib.nullcontext():
+                _check(task, verify)
             if not change.force:
                 refuse_users(where)
             progress("putting the new state into place")
-            journal = _put_in_place(task, strategy, built, watch)
+            if look is not None:
+                journal = _exchange(task, built, watch, look)
+            else:
+                journal = _file_by_file(task, built, watch)
         journal, missed = _late(task, watch, journal)
         try:
             prune(where, journal)
@@ -135,24 +164,64 @@ def create(change: Change, *, verify: Verify, progress: Progress) -> Applied:
         return Applied(strategy=strategy, seconds=time.monotonic() - started, kept=(), previous=None, log=task.log.path)
 
 
-def _put_in_place(task: build.Task, strategy: Strategy, built: build.BuiltClone, watch: Watch) -> Journal:
+class _FirstLook:
+    """What others wrote into the environment until now is brought into the clone, and both are listed, while the clone
+    is verified, which mostly waits. What they write until the exchange itself is left for the last look."""
+
+    def __init__(self, task: build.Task, built: build.BuiltClone, watch: Watch) -> None:
+        self.only_here = False  # the environment holds what others did to it and the clone has not
+        self._task, self._built, self._watch = task, built, watch
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="look", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait for it. Raises what it met, also where the verification has stumbled over the same."""
+        self._thread.join()
+        if self._error is not None and (kind is None or issubclass(kind, Trouble)):
+            raise self._error
+
+    def _run(self) -> None:
+        task, built, watch = self._task, self._built, self._watch
+        leave_signals()
+        try:
+            built.require_complete()
+            watch.settle(task.slot, built.going, built.done)
+            done = inventory.since(task.where, task.journal.current.number, watch.seen)
+            self.only_here = done is not None and bool(inventory.only_here(done, watch.seen, task.slot))
+            inventory.record(task.where, task.incoming.number, walk(task.slot))
+            flush_file_system(task.slot)
+        except Exception as error:  # noqa: BLE001 - it is raised where the thread is waited for
+            self._error = error
+
+
+def _exchange(task: build.Task, built: build.BuiltClone, watch: Watch, look: _FirstLook) -> Journal:
+    """Write down what is in the state that will be left, and exchange it for the clone. It is kept for good where it
+    alone holds others' work."""
+    where, current = task.where, task.journal.current
+    if look.only_here:
+        current = replace(current, changed=True)
+    inventory.record(where, current.number, watch.seen)
+
+    def last_look() -> None:
+        if watch.settle(task.slot, built.going, built.done):
+            inventory.record(where, task.incoming.number, walk(task.slot))
+            flush_file_system(task.slot)
+            watch.settle(task.slot, built.going, built.done)
+
+    flush_file_system(task.slot)
+    return swap(where, replace(task.journal, current=current), task.number, task.incoming, last_look=last_look)
+
+
+def _file_by_file(task: build.Task, built: build.BuiltClone, watch: Watch) -> Journal:
     where = task.where
-    if strategy.kind != "file-by-file":
-        watch.settle(task.slot, built.going, built.done)
-        journal = _write_journal(task, watch)
-        flush_file_system(task.slot)
-        return swap(
-            where,
-            journal,
-            task.number,
-            task.incoming,
-            last_look=lambda: watch.settle(task.slot, built.going, built.done),
-        )
     others = watch.altered(task.slot, built.going, built.done)
-    difference = compare(where.real, task.slot, built.done, built.left_out, others)
+    different = compare(where.real, task.slot, built.done, built.left_out, others)
     kept = where.free_slot(task.journal.slots())
-    keep(where.real, task.slot, where.kept(kept), difference)
-    changed = difference.old.keys() | difference.new.keys()
+    keep(where.real, task.slot, where.kept(kept), different)
+    changed = different.old.keys() | different.new.keys()
     clash = watch.altered(task.slot, built.going, built.done, linked=True) & changed
     if clash:
         raise Trouble(
@@ -166,25 +235,16 @@ def _put_in_place(task: build.Task, strategy: Strategy, built: build.BuiltClone,
     return clear(where, journal)
 
 
-def _write_journal(task: build.Task, watch: Watch) -> Journal:
-    """Write down what is in both states; the one that is left is kept for good where it alone holds others' work."""
-    where, current = task.where, task.journal.current
-    done = inventory.since(where, current.number, watch.seen)
-    if done is not None and inventory.only_here(done, watch.seen, task.slot):
-        current = replace(current, changed=True)
-    inventory.record(where, current.number, watch.seen)
-    inventory.record(where, task.incoming.number, walk(task.slot))
-    return replace(task.journal, current=current)
-
-
 def _late(task: build.Task, watch: Watch, journal: Journal) -> tuple[Journal, tuple[str, ...]]:
     """Take over what was written between the last look and the exchange; what cannot be is told, and kept for good."""
     left = next((one for one in journal.states if one.slot == task.number and one.side is None), None)
     if left is None:
         return journal, ()
     try:
+        before = watch.seen
         missed = watch.late(task.slot, task.where.real)
-        inventory.record(task.where, left.number, watch.seen)
+        if difference(before, watch.seen).paths:
+            inventory.record(task.where, left.number, watch.seen)
         if missed:
             states = tuple(replace(one, changed=True) if one is left else one for one in journal.states)
             journal = replace(journal, states=states)

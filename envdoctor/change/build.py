@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -48,14 +48,25 @@ class Task:
 class BuiltClone:
     """A finished clone. ``kept`` are the packages that no pin asked for, "name version" each."""
 
+    task: Task  # as it was confirmed
     kept: tuple[str, ...]
     done: Cloned
     going: Going
     left_out: frozenset[str]  # entries of the environment that are not its own
+    inside: Layout
+
+    def require_complete(self) -> None:
+        """Raises `Trouble` where the installer reported success, and what it was asked for is not there."""
+        _require_complete(self.task, self.task.change.install, self.inside)
 
 
-def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool) -> BuiltClone:
-    """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind."""
+def changed_clone(
+    task: Task, layout: Layout, foreign: frozenset[str], *, copy: bool, confirm: Callable[[], Change] | None = None
+) -> BuiltClone:
+    """Build the changed environment in the slot; ``copy`` makes no hard links, ``foreign`` entries stay behind.
+
+    ``confirm`` is asked for the whole change when its packages are there.
+    """
     change = task.change
     task.progress(f"cloning {task.where.environment}")
     installed = scan(layout.libraries)
@@ -78,25 +89,27 @@ def changed_clone(task: Task, layout: Layout, foreign: frozenset[str], *, copy: 
         with contextlib.suppress(OSError):  # something else is in it
             (task.slot / folder).rmdir()
     inside = ask(task.slot)
-    _install(task, change.install, inside)
+    task = _install(task, change.install, inside, confirm)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
-    return BuiltClone(kept=kept, done=done, going=replaced, left_out=foreign)
+    return BuiltClone(task=task, kept=kept, done=done, going=replaced, left_out=foreign, inside=inside)
 
 
 def new_clone(task: Task) -> None:
     """Build a new environment of all wanted pins in the slot."""
     task.progress(f"making {task.where.environment}")
     new_environment(task.installer, task.slot, task.change.python, task.where.real.name)
-    _install(task, task.change.wanted, ask(task.slot))
+    inside = ask(task.slot)
+    _install(task, task.change.wanted, inside)
+    _require_complete(task, task.change.wanted, inside)
 
 
-def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
+def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Change] | None = None) -> Task:
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
     known = inodes(task.slot) if pins else frozenset()
-    install(task.installer, pins, inside.python, task.where.control)
+    install(task.installer, pins, inside.python, task.where.control, untouched=lambda: _only_locked(task.slot, known))
     _require_genuine(task, pins, inside, known)
     if (why := genuine.foreign_path(pins, inside)) is not None:
         raise Trouble(
@@ -105,10 +118,29 @@ def _install(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
             remedy="Do not install that wheel; ask whoever wrote the lock.",
             exit_code=3,
         )
+    if confirm is not None:
+        change = confirm()
+        task = replace(task, change=change, incoming=replace(task.incoming, summary=summary(change)))
     _write_hook(task, inside)
-    libraries = (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
-    paths.correct(task.slot, task.where.environment, libraries)
-    for problem in differences(pins, libraries):
+    paths.correct(task.slot, task.where.environment, _libraries(inside))
+    return task
+
+
+def _only_locked(slot: Path, known: frozenset[int]) -> bool:
+    """Whether everything in the clone is as it was, but for uv's own lock."""
+    try:
+        lock = {(slot / ".lock").lstat().st_ino}
+    except FileNotFoundError:
+        lock = set()
+    return inodes(slot) ^ known <= lock
+
+
+def _libraries(inside: Layout) -> tuple[Path, ...]:
+    return (inside.purelib, *(path for path in inside.libraries if path != inside.purelib))
+
+
+def _require_complete(task: Task, pins: Sequence[Locked], inside: Layout) -> None:
+    for problem in differences(pins, _libraries(inside)):
         raise Trouble(
             f"the installer reported success, but {problem}; nothing was changed",
             file=task.where.environment,
@@ -195,13 +227,13 @@ def _same_version(one: str, other: str) -> bool:
 
 
 def _incomplete(one: Installed) -> list[str]:
-    rows = one.record()
+    rows, library = one.record(), one.library
     problems = [] if rows else [f"{one.name} {one.version} has no RECORD"]
     for row in rows:
         if len(row) < 3 or not row[2]:
             continue
         try:
-            size = os.stat(f"{one.library}/{row[0]}").st_size
+            size = os.stat(f"{library}/{row[0]}").st_size
         except OSError as error:
             problems.append(f"{row[0]} of {one.name} {one.version}: {error.strerror}")
             continue

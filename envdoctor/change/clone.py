@@ -65,22 +65,22 @@ def clone(
 def _directory(source: str, target: str, where: str, run: _Run, leave_out: Callable[[str], bool]) -> None:
     os.mkdir(target, 0o700)
     run.done.directories += 1
+    beginning = f"{where}/" if where else ""
     with os.scandir(source) as entries:
         for entry in entries:
-            path = f"{where}/{entry.name}" if where else entry.name
+            path = beginning + entry.name
             if leave_out(path):
                 continue
             new = f"{target}/{entry.name}"
-            if entry.is_symlink():
-                _link(entry.path, new, path, run)
-            elif entry.is_dir():
-                _directory(entry.path, new, path, run, leave_out)
-            elif entry.is_file():
+            if entry.is_file(follow_symlinks=False):  # nearly all
                 _file(entry, new, path, run)
+            elif entry.is_dir(follow_symlinks=False):
+                _directory(entry.path, new, path, run, leave_out)
+            elif entry.is_symlink():
+                _link(entry.path, new, path, run)
             else:
                 run.done.left_out.append(path)
-    _own(source, target)
-    shutil.copystat(source, target, follow_symlinks=False)
+    _like(source, target)
 
 
 def _link(old: str, new: str, path: str, run: _Run) -> None:
@@ -141,6 +141,20 @@ def copy_file(old: str | Path, new: str | Path) -> None:
             shutil.copyfileobj(reader, writer, 1 << 20)
     _own(old, new)
     shutil.copystat(old, new, follow_symlinks=False)
+
+
+def _like(source: str, target: str) -> None:
+    """Owner, mode, times and extended attributes of a folder: what `shutil.copystat` does in twice as many calls."""
+    status = os.stat(source, follow_symlinks=False)
+    if (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
+        with contextlib.suppress(PermissionError):  # only root may give files away
+            os.chown(target, status.st_uid, status.st_gid, follow_symlinks=False)
+    with contextlib.suppress(OSError):
+        if os.listxattr(source, follow_symlinks=False):
+            shutil.copystat(source, target, follow_symlinks=False)
+            return
+    os.chmod(target, stat.S_IMODE(status.st_mode))
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _own(old: str | Path, new: str | Path) -> None:

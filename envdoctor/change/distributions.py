@@ -38,16 +38,25 @@ class Installed:
         else:
             rows = [row[0] for row in self.record() if row]
             base = self.library
-        paths = tuple(join(base, row) for row in rows if row and "\0" not in row)
-        return paths or None
+        return tuple(join(base, row) for row in rows if row and "\0" not in row) or None
 
-    def record(self) -> list[list[str]]:
-        """The rows of RECORD; none when it cannot be read."""
+    def record(self) -> Sequence[Sequence[str]]:
+        """The rows of RECORD; none when it cannot be read.
+
+        One change reads it of the environment and again, under another name, of the clone: it is taken apart once.
+        """
         try:
             with open(self.info / "RECORD", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                return list(csv.reader(file))
+                status = os.fstat(file.fileno())
+                key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+                if key not in _READ:
+                    _READ[key] = tuple(csv.reader(file))
+                return _READ[key]
         except (OSError, csv.Error):
-            return []
+            return ()
+
+
+_READ: dict[tuple[int, int, int, int], tuple[list[str], ...]] = {}
 
 
 def join(base: str, row: str) -> str:
@@ -103,7 +112,9 @@ class Going:
     def __contains__(self, path: object) -> bool:
         if path in self.folders or path in self.files:
             return True
-        folder, compiled, name = str(path).rpartition("__pycache__/")
+        if "__pycache__/" not in (text := str(path)):
+            return False
+        folder, compiled, name = text.rpartition("__pycache__/")
         return bool(compiled) and f"{folder}{name.partition('.')[0]}.py" in self.files
 
     def covers(self, path: str) -> bool:
@@ -164,15 +175,24 @@ class _Inside:
 
     def __init__(self, root: str) -> None:
         self._root = root + "/"
-        self._real = os.path.realpath(root)
-        self._known: dict[str, bool] = {}
+        self._real = os.path.realpath(root) + "/"
+        self._known: dict[str, str | None] = {root: self._real}  # folder -> its real path, None outside of the root
 
     def __contains__(self, file: str) -> bool:
-        folder = os.path.dirname(file)
+        return self._place(file.rpartition("/")[0]) is not None
+
+    def _place(self, folder: str) -> str | None:
         if folder not in self._known:
-            real = os.path.realpath(folder)
-            self._known[folder] = (folder + "/").startswith(self._root) and (real + "/").startswith(self._real + "/")
+            self._known[folder] = self._look(folder) if folder.startswith(self._root) else None
         return self._known[folder]
+
+    def _look(self, folder: str) -> str | None:
+        above, _, name = folder.rpartition("/")
+        place = self._place(above)
+        if place is not None and not os.path.islink(folder):  # most: no other step of the way is looked at again
+            return f"{place}{name}/"
+        real = os.path.realpath(folder) + "/"
+        return real if real.startswith(self._real) else None
 
 
 def _guess(one: Installed) -> Iterator[str]:
@@ -188,8 +208,8 @@ def _folders(files: Iterable[str]) -> set[str]:
     """Every folder above these files."""
     found: set[str] = set()
     for file in files:
-        folder = os.path.dirname(file)
-        while folder not in found and folder != "/":
+        folder = file.rpartition("/")[0]
+        while folder and folder not in found:
             found.add(folder)
-            folder = os.path.dirname(folder)
+            folder = folder.rpartition("/")[0]
     return found

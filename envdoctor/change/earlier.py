@@ -48,3 +48,14 @@ def can_go_back(environment: Path) -> bool | None:
         return earlier(read(where)) is not None
     except (Trouble, OSError):
         return None
+
+
+def is_settled(environment: Path) -> bool:
+    """Whether no interrupted change has left anything to clear away. Raises `Trouble` for an unreadable journal."""
+    where = places(environment)
+    if not (where.control / "journal.json").exists():
+        return True
+    from envdoctor.change.journal import read
+
+    journal = read(where)
+    return journal.pending is None and not journal.doomed

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from envdoctor.change.signals import leave_signals
+
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
@@ -67,6 +69,7 @@ def begin_flush(path: Path) -> None:
     """
 
     def flush() -> None:
+        leave_signals()
         with contextlib.suppress(OSError):  # which the one that is waited for raises again
             flush_file_system(path)
 

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from envdoctor.change.distributions import join, scan
+from envdoctor.change.distributions import Installed, join, scan
 from envdoctor.change.layout import Layout
 from envdoctor.facts.probe.environment import hashes
 from envdoctor.launch import hook
@@ -46,14 +46,23 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
     found: dict[str, str] = {}
     archives = tuple(folders)
     names = {pin.name: pin for pin in pins}
-    for one in scan(libraries):
-        if one.name not in names:
-            continue
-        library, record = one.library, [row for row in one.record() if len(row) == 3 and row[1]]
-        for path, _ in hashes.differing_files([(f"{library}/{row[0]}", row[1], None) for row in record]):
-            found.setdefault(one.name, f"{os.path.relpath(path, library)} is not what RECORD says")
+    entries: dict[str, tuple[str, str, int | None]] = {}
+    owners: dict[str, Installed] = {}
+    fresh = [one for one in scan(libraries) if one.name in names]
+    for one in fresh:
+        library = one.library
+        for row in one.record():
+            if len(row) == 3 and row[1]:
+                path = f"{library}/{row[0]}"
+                entries[path] = (path, row[1], int(row[2]) if row[2].isdecimal() else None)
+                owners[path] = one
+    # All at once: the threads wait for each other at the end only.
+    for path, _ in hashes.differing_files(list(entries.values())):
+        one = owners[path]
+        found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
+    for one in fresh:
         stated = _rows_of_wheel(names[one.name], archives)
-        installed = {row[0]: row[1] for row in record}
+        installed = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]} if stated else {}
         for path, digest in stated.items():
             if installed.get(path, "") != digest:
                 found.setdefault(one.name, f"its RECORD has another {path} than the wheel")
@@ -93,20 +102,30 @@ def _files(library: Path, tops: set[str]) -> Iterator[str]:
 def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     """Why a fresh package may not stay: it puts a file where the environment or another package has its own."""
     names = {pin.name for pin in pins}
-    rows: dict[str, dict[str, str]] = {}
-    for one in scan(inside.libraries):
-        library, stated = one.library, {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]}
-        for path, digest in stated.items():
-            file = join(library, path)
-            rows.setdefault(file, {})[one.name] = digest
-            if one.name in names and (why := _is_reserved(file, inside)):
+    installed = scan(inside.libraries)
+    fresh: dict[str, tuple[str, str]] = {}  # file -> package, hash
+    for one in (one for one in installed if one.name in names):
+        for file, digest in _stated(one):
+            if why := _is_reserved(file, inside):
                 return f"{one.name} {one.version} would put its own {why} into the environment"
-    for file, owners in rows.items():
-        fresh = sorted(names & owners.keys())
-        if fresh and len(set(owners.values())) > 1 and _is_importable(file, inside):
-            other = next(name for name in sorted(owners) if name != fresh[0])
-            return f"{fresh[0]} would overwrite {os.path.relpath(file, inside.prefix)} of {other} with other contents"
+            name, known = fresh.setdefault(file, (one.name, digest))
+            if known != digest and name != one.name and _is_importable(file, inside):
+                return _overwritten(min(name, one.name), max(name, one.name), file, inside)
+    for one in (one for one in installed if one.name not in names):
+        for file, digest in _stated(one):
+            if file in fresh and fresh[file][1] != digest and _is_importable(file, inside):
+                return _overwritten(fresh[file][0], one.name, file, inside)
     return None
+
+
+def _overwritten(one: str, other: str, file: str, inside: Layout) -> str:
+    return f"{one} would overwrite {os.path.relpath(file, inside.prefix)} of {other} with other contents"
+
+
+def _stated(one: Installed) -> Iterator[tuple[str, str]]:
+    """Files with the hash that RECORD states."""
+    library = one.library
+    return ((join(library, row[0]), row[1]) for row in one.record() if len(row) == 3 and row[1])
 
 
 def _is_reserved(file: str, inside: Layout) -> str | None:

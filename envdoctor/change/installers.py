@@ -78,11 +78,18 @@ def choose(
 
 
 def install(
-    installer: Installer, pins: Sequence[Locked], python: Path, folder: Path, *, past_the_cache: bool = False
+    installer: Installer,
+    pins: Sequence[Locked],
+    python: Path,
+    folder: Path,
+    *,
+    past_the_cache: bool = False,
+    untouched: Callable[[], bool] = lambda: False,
 ) -> None:
     """Install ``pins`` for the interpreter ``python``; ``folder`` takes the requirement file.
 
-    ``past_the_cache``: uv installs them again, from files that it fetches and hashes now.
+    ``past_the_cache``: uv installs them again, from files that it fetches and hashes now. ``untouched``: whether the
+    environment is still what it was, so that what failed without a network may be tried with one.
 
     uv takes a version from the first index that has it, even when only another index has the locked file; such a
     package is asked for at each index alone, and a torch build that no index has through uv's torch backends.
@@ -93,15 +100,31 @@ def install(
     requirements = folder / "requirements.txt"
     try:
         again = ("--reinstall", "--no-cache", "--link-mode", "copy") if past_the_cache else ()
-        _install(installer, pins, python, requirements, again)
+        _install(installer, pins, python, requirements, again, untouched)
     finally:
         requirements.unlink(missing_ok=True)
 
 
 def _install(
-    installer: Installer, pins: Sequence[Locked], python: Path, requirements: Path, more: tuple[str, ...]
+    installer: Installer,
+    pins: Sequence[Locked],
+    python: Path,
+    requirements: Path,
+    more: tuple[str, ...],
+    untouched: Callable[[], bool],
 ) -> None:
     turns = _turns(installer)
+    if installer.name == "uv" and not more and not turns[0].variables.get("UV_OFFLINE"):
+        # What its cache holds needs no index: each package's page was asked for anew, 0.3 s even where all answer at
+        # once. The hashes are the same ones.
+        requirements.write_text("".join(_requirement(pin) for pin in pins))
+        words = (*_words(installer, python, requirements, turns[0]), "--offline")
+        outcome = _run(installer, words, turns[0].variables)
+        if outcome.ok:
+            return
+        if not untouched():  # it failed in the middle: half of a package may be there
+            failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), tuple(pins))
+            raise trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)

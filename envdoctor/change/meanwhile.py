@@ -34,8 +34,11 @@ class Watch:
         self.seen: Tree = walk(root, leave_out)
         self._carried: dict[str, tuple[int, int]] = {}  # path -> inode and change time of the clone's copy
 
-    def settle(self, slot: Path, going: Going, done: Cloned) -> None:
-        """Bring the clone up to date. Raises `Trouble` naming what cannot be carried over; nothing has changed then."""
+    def settle(self, slot: Path, going: Going, done: Cloned) -> bool:
+        """Bring the clone up to date; whether there was anything to bring.
+
+        Raises `Trouble` naming what cannot be carried over; nothing has changed then.
+        """
         todo: list[str] = []
         for look in range(_LOOKS):
             now, found, todo = self._look(slot, done)
@@ -49,7 +52,7 @@ class Watch:
                 self._carry(slot, path, now[path])
             self.seen = now
             if not todo:
-                return
+                return look > 0
         raise Trouble(
             f"is written to without a pause: {abbreviate(tuple(todo))}",
             file=self._root,

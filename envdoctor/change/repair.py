@@ -11,7 +11,7 @@ from typing import Protocol
 from envdoctor import process
 from envdoctor.change.apply import apply, create
 from envdoctor.change.proposal import Proposal
-from envdoctor.change.values import Applied
+from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.facts import scrub
 from envdoctor.facts.environment import Environment, locate
@@ -28,17 +28,31 @@ class Examine(Protocol):
     def __call__(self, environment: Environment, *, compiling: bool) -> Checkup: ...
 
 
-def carry_out(proposal: Proposal, examine: Examine, *, progress: Callable[[str], None]) -> tuple[Applied, Checkup]:
+def carry_out(
+    proposal: Proposal,
+    examine: Examine,
+    *,
+    progress: Callable[[str], None],
+    settle: Callable[[Change, Strategy], Proposal] | None = None,
+) -> tuple[Applied, Checkup]:
     """Make the change and return it with the checkup of the result, which ``examine`` makes of the clone.
 
     Where torch is new, ``examine`` is asked to leave its bytecode there: what the clone has is the old state's, by hard
     link, and installers that do not compile would leave seconds of it to each start.
+    ``settle`` is asked before anything but packages lies in the clone: what was begun becomes what it answers.
     Raises `Trouble` (exit code 3) when the clone is not healthier: nothing has been swapped then.
     """
-    environment, change = proposal.environment, proposal.change
+    environment = proposal.environment
     last: list[tuple[Path, Checkup]] = []
 
+    def confirm(begun: Change, strategy: Strategy) -> Change:
+        nonlocal proposal
+        if settle is not None:
+            proposal = settle(begun, strategy)
+        return proposal.change
+
     def verify(clone: Path) -> str | None:
+        change = proposal.change
         for module in change.imports:
             progress(f"importing {module} in the new environment")
             if (why := _not_importable(module, locate(clone))) is not None:
@@ -49,8 +63,10 @@ def carry_out(proposal: Proposal, examine: Examine, *, progress: Callable[[str],
         last.append((clone, after))
         return not_healthier(proposal.checkup.diagnosis if environment.exists else None, after.diagnosis)
 
-    make = apply if environment.exists else create
-    applied = make(change, verify=verify, progress=progress)
+    if environment.exists:
+        applied = apply(proposal.change, verify=verify, progress=progress, confirm=confirm if settle else None)
+    else:
+        applied = create(proposal.change, verify=verify, progress=progress)
     if not last:
         raise Trouble("the change was made without being verified", file=environment.path, exit_code=3)
     return applied, _in_place(*last[-1], applied.strategy.environment)

@@ -6,7 +6,7 @@ edit that keeps the size and sets the old time again is not seen in a file of se
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import os
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
@@ -16,6 +16,9 @@ from envdoctor.change.journal import MARK
 from envdoctor.change.places import KEPT_PREFIX
 
 Kind = Literal["file", "link", "dir"]
+
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # it has gone, or has become something else
 
 # In a state that lies beside its environment, so that git does not take it for somebody's sources. A state's own
 # .gitignore is never replaced.
@@ -62,29 +65,43 @@ class TreeDifference(NamedTuple):
 def walk(root: Path, leave_out: Set[str] = frozenset()) -> dict[str, Seen]:
     """Every entry below ``root`` but those named ``leave_out`` at its top. What goes meanwhile is not there.
 
-    40,000 files take 0.3 s. Raises OSError for a folder that cannot be read.
+    40,000 files take 0.2 s, most of it in the kernel: a folder is opened once, and its files are asked for beside it,
+    without the way to it. Raises OSError for a folder that cannot be read.
     """
     found: dict[str, Seen] = {}
     stack = [""]
+    folder, make = Seen("dir", 0, 0), tuple.__new__
     while stack:
         where = stack.pop()
         try:
-            entries = os.scandir(f"{root}/{where}")
-        except (FileNotFoundError, NotADirectoryError):
+            descriptor = os.open(f"{root}/{where}", _FOLDER | (os.O_NOFOLLOW if where else 0))
+        except OSError as error:
+            if error.errno not in _NO_FOLDER:
+                raise
             continue
-        with entries:
-            for entry in entries:
-                if entry.name == "__pycache__":
-                    continue
-                if not where and (entry.name in leave_out or _ours(entry)):
-                    continue
-                path = f"{where}/{entry.name}" if where else entry.name
-                with contextlib.suppress(FileNotFoundError):
-                    seen = _look(entry)
-                    if seen is not None:
-                        found[path] = seen
-                        if seen.kind == "dir":
-                            stack.append(path)
+        beginning = f"{where}/" if where else ""
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name == "__pycache__" or (not where and (name in leave_out or _ours(root, name))):
+                        continue
+                    try:
+                        if entry.is_file(follow_symlinks=False):
+                            status = entry.stat(follow_symlinks=False)
+                            found[beginning + name] = make(
+                                Seen,
+                                ("file", status.st_size, status.st_mtime_ns, "", status.st_ino, status.st_ctime_ns),
+                            )
+                        elif entry.is_dir(follow_symlinks=False):
+                            found[beginning + name] = folder
+                            stack.append(beginning + name)
+                        elif entry.is_symlink():  # sockets, pipes and devices are never cloned
+                            found[beginning + name] = Seen("link", 0, 0, os.readlink(name, dir_fd=descriptor))
+                    except FileNotFoundError:
+                        continue
+        finally:
+            os.close(descriptor)
     return found
 
 
@@ -102,23 +119,14 @@ def inodes(root: Path) -> frozenset[int]:
     return frozenset(found)
 
 
-def _look(entry: os.DirEntry[str]) -> Seen | None:
-    """One entry of a folder; None for sockets, pipes and devices, which are never cloned."""
-    if entry.is_symlink():
-        return Seen("link", 0, 0, os.readlink(entry.path))
-    if entry.is_dir():
-        return Seen("dir", 0, 0)
-    if not entry.is_file():
-        return None
-    status = entry.stat(follow_symlinks=False)
-    return Seen("file", status.st_size, status.st_mtime_ns, "", status.st_ino, status.st_ctime_ns)
-
-
 def difference(before: Tree, after: Tree) -> TreeDifference:
     """What was done between two looks."""
+    if before == after:
+        return TreeDifference((), (), ())
+    both = ((path, before[path], seen) for path, seen in after.items() if path in before)
     return TreeDifference(
         new=tuple(sorted(after.keys() - before.keys())),
-        altered=tuple(sorted(path for path in before.keys() & after.keys() if not before[path].agrees(after[path]))),
+        altered=tuple(sorted(path for path, old, new in both if old != new and not old.agrees(new))),
         gone=tuple(sorted(before.keys() - after.keys())),
     )
 
@@ -138,8 +146,8 @@ def _outermost(paths: tuple[str, ...]) -> Iterator[str]:
             last = path
 
 
-def _ours(entry: os.DirEntry[str]) -> bool:
-    return entry.name == MARK or entry.name.startswith(KEPT_PREFIX) or (entry.name == ".gitignore" and is_hidden(entry))
+def _ours(root: Path, name: str) -> bool:
+    return name == MARK or name.startswith(KEPT_PREFIX) or (name == ".gitignore" and is_hidden(root / name))
 
 
 def is_hidden(path: os.PathLike[str]) -> bool:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from envdoctor import doctor
-from envdoctor.change.proposal import ChangeOptions
-from envdoctor.change.tree import abbreviate
-from envdoctor.change.values import Applied
 from envdoctor.commands import _options
-from envdoctor.commands._dialogue import TerminalDialogue
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._extensions import plan_with
-from envdoctor.commands._output import count_noun, paste, print_json, quoted, say, stderr
-from envdoctor.commands.check import exit_code
-from envdoctor.doctor import Repaired
-from envdoctor.knowledge.with_extensions import find_extensions
-from envdoctor.render.change import document
-from envdoctor.rules.checkup import CheckOptions, Checkup
-from envdoctor.rules.plan import unlike
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.options import CheckOptions
+
+if TYPE_CHECKING:
+    from envdoctor.change.proposal import ChangeOptions
+    from envdoctor.change.values import Applied
+    from envdoctor.doctor import Repaired
+    from envdoctor.facts.environment import Environment
+    from envdoctor.rules.checkup import Checkup
 
 
 @click.command("fix")
@@ -80,25 +76,56 @@ def command(
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
+    from envdoctor.knowledge.with_extensions import find_extensions
+
     wanted = find_extensions(extensions)
     extras = tuple(one.name for one in wanted)
     options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
-    how = ChangeOptions(installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=wanted)
-    with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
-        extend = plan_with(how.extensions)
-        repaired = doctor.fix(environment_of(env), options, how, dialogue, python=python, extend=extend)
+    environment = environment_of(env)
+    with doctor.begun(environment, options) or contextlib.nullcontext() as examination:  # what follows loads beside it
+        from envdoctor.change.proposal import ChangeOptions
+        from envdoctor.commands._dialogue import TerminalDialogue
+
+        how = ChangeOptions(installer=installer, strict=exact, force=force, keep_newer=keep_newer, extensions=wanted)
+        with TerminalDialogue(yes=yes, dry_run=dry_run, plan=plan).shown() as dialogue:
+            repaired = doctor.fix(
+                environment,
+                options,
+                how,
+                dialogue,
+                python=python,
+                examination=examination,
+                agreed=yes and not dry_run and plan is None,
+                extend=_extend(how),
+            )
     show_repaired(repaired)
     if not dry_run:
         _show_remaining(repaired.checkup)
     if format_ == "json":
+        from envdoctor.commands._output import print_json
+        from envdoctor.render.change import document
+
         print_json(
             {"schema": 1, "change": document(repaired.proposal, repaired.applied, repaired.seconds, dry_run=dry_run)}
         )
+    from envdoctor.commands.check import exit_code
+
     return exit_code(repaired.checkup, fail_on) if not dry_run else 0
+
+
+def _extend(how: ChangeOptions) -> Callable[[Environment, Checkup], Checkup] | None:
+    """What adds extensions to a checkup's plan; None for none. The sources that it asks are loaded for it alone."""
+    if not how.extensions:
+        return None
+    from envdoctor.commands._extensions import plan_with
+
+    return plan_with(how.extensions)
 
 
 def show_repaired(repaired: Repaired) -> None:
     """What became of it, and what to type next."""
+    from envdoctor.commands._output import say, stderr
+
     if repaired.proposal is None:
         say(stderr(), f"Nothing to change: {_agreement(repaired.checkup)}.")
     elif repaired.applied is not None:
@@ -107,6 +134,9 @@ def show_repaired(repaired: Repaired) -> None:
 
 def _agreement(checkup: Checkup) -> str:
     """What may be said when there is nothing to change: only what was compared."""
+    from envdoctor.commands._output import count_noun
+    from envdoctor.rules.plan import unlike
+
     if checkup.target.choice is None:
         return f"target {checkup.target.name} locks no packages, and its settings are in force"
     others = unlike(checkup.facts, checkup.target.choice)
@@ -117,6 +147,9 @@ def _agreement(checkup: Checkup) -> str:
 
 def _show_ending(applied: Applied, seconds: float) -> None:
     """What became of it, and what to type next."""
+    from envdoctor.change.tree import abbreviate
+    from envdoctor.commands._output import paste, quoted, say, stderr
+
     console, strategy = stderr(), applied.strategy
     created = strategy.kind in ("create", "beside")
     say(
@@ -136,6 +169,11 @@ def _show_ending(applied: Applied, seconds: float) -> None:
 
 def _show_remaining(checkup: Checkup) -> None:
     """Findings that no change of the environment mends: why the exit code is not 0."""
+    from collections import Counter
+
+    from envdoctor.commands._output import count_noun, paste, quoted, say, stderr
+    from envdoctor.rules.rule import Severity
+
     counts = Counter(found.severity for found in checkup.diagnosis.findings)
     found = [count_noun(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]
     if found:

@@ -62,6 +62,7 @@ class Collection:
         self._extra_variables = extra_variables
         self._again = again
         self._seen = _directory_mark(environment.path)
+        self._quick: Facts | None = None
 
     def __enter__(self) -> Collection:
         return self
@@ -87,27 +88,37 @@ class Collection:
                 return collection.finish()
         return dataclasses.replace(facts, packages=Unavailable(reason="the environment is being changed all the time"))
 
+    def quick(self) -> Facts:
+        """What is read from files, while torch may still be on its way: all facts but torch's own."""
+        from envdoctor.facts import torch_section
+
+        return torch_section.add_torch(self._without_torch(), None, ())
+
+    def _without_torch(self) -> Facts:
+        if self._quick is not None:
+            return self._quick
+        from envdoctor.facts import assembly
+
+        torch = self._children.pop("torch", None)
+        try:
+            outcomes = {name: child.wait() for name, child in self._children.items()}
+        finally:
+            if torch is not None:
+                self._children["torch"] = torch
+        told = {name: answers.read(self._folder / f"{name}.json") for name in outcomes}
+        if any("error" in line for line in told.get("gpu", ())):
+            outcomes.update(_smi())
+        self._quick = assembly.quick(
+            self.environment, outcomes, told, scripts=self._scripts, extra_variables=self._extra_variables
+        )
+        return self._quick
+
     def _finish(self) -> Facts:
-        from envdoctor.facts import assembly, torch_section
+        from envdoctor.facts import torch_section
 
         try:
-            # What is read from files is put together while torch is still being imported.
-            torch = self._children.pop("torch", None)
-            try:
-                outcomes = {name: child.wait() for name, child in self._children.items()}
-                told = {name: answers.read(self._folder / f"{name}.json") for name in outcomes}
-                if any("error" in line for line in told.get("gpu", ())):
-                    outcomes.update(_smi())
-                facts = assembly.quick(
-                    self.environment,
-                    outcomes,
-                    told,
-                    scripts=self._scripts,
-                    extra_variables=self._extra_variables,
-                )
-            finally:
-                if torch is not None:
-                    self._children["torch"] = torch
+            facts = self._without_torch()  # put together while torch is still being imported
+            torch = self._children.get("torch")
             outcome = torch.wait() if torch is not None else None
             return torch_section.add_torch(
                 facts, outcome, answers.read(self._folder / "torch.json"), self._extra_variables
@@ -165,7 +176,7 @@ def begin(
             isolation = ["-E", *writing, "-X", "faulthandler", *(["-s"] if os.environ.get("PYTHONNOUSERSITE") else [])]
             start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], limit)
         request = folder / "request.json"
-        request.write_text(json.dumps(_request(environment, deep=deep)), encoding="utf-8")
+        request.write_text(json.dumps(_request(environment, deep=deep, beside=torch)), encoding="utf-8")
         bare = ["-I", "-S", str(PROBES / "__main__.py")]
         limit = HASHING if deep else QUICK
         start("environment", [environment.python, *bare, "environment", request, folder / "environment.json"], limit)
@@ -218,7 +229,7 @@ def child_variables(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
+def _request(environment: Environment, *, deep: bool, beside: bool) -> dict[str, Any]:
     paths = os.environ.get("PYTHONPATH", "")
     try:
         cwd = os.getcwd()
@@ -227,6 +238,7 @@ def _request(environment: Environment, *, deep: bool) -> dict[str, Any]:
     return {
         "cwd": cwd,
         "deep": deep,
+        "beside": beside,  # torch is being imported meanwhile, which takes longest: it keeps a core to itself
         "prefix": str(environment.path),
         "python_path": [path for path in paths.split(os.pathsep) if path],
         "no_user_site": bool(os.environ.get("PYTHONNOUSERSITE")),

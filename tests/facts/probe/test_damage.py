@@ -382,6 +382,13 @@ def test_shares_are_about_equal_and_hold_everything() -> None:
     assert damage._shares(found, alone=True) == (found, [])
 
 
+def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 700_000)]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    assert damage._shares(found, alone=False) == (found[:1], found[1:])
+    assert damage._shares(found, alone=False, cores=3) == (found, [])
+
+
 def test_packages_of_conda_and_debian_are_left_to_their_managers(venv: Venv, ask: Ask) -> None:
     info = venv.package("rewritten")
     (info / "INSTALLER").write_text("conda")

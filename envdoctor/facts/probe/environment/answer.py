@@ -18,12 +18,12 @@ def main(request_path: str, answer_path: str) -> None:
     with open(request_path, encoding="utf-8") as stream:
         request = json.load(stream)
     places = EnvironmentPlaces(request)
-    found = packages.read(places)
+    found, deep = packages.read(places), bool(request.get("deep"))
     sections: Dict[str, Callable[[], Any]] = {
         "interpreter": lambda: interpreter.read(places, request),
         "packages": lambda: packages.section(places, found),
         "extensions": lambda: extensions.read(found),
-        "damage": lambda: damage.read(places, found, deep=bool(request.get("deep"))),
+        "damage": lambda: damage.read(places, found, deep=deep, beside=bool(request.get("beside"))),
     }
     with open(answer_path, "w", encoding="ascii") as answer:
         for name, read in sections.items():

@@ -29,13 +29,16 @@ NOT_IMPORTED = ("tests", "test", "docs", "doc", "examples", "benchmarks", "scrip
 CODE = (".py", ".so", ".pyd", ".dll", ".dylib")
 
 
-def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool) -> Dict[str, Any]:
-    """All damage. Changes the working directory: short relative paths halve the cost of each look."""
+def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool, beside: bool = False) -> Dict[str, Any]:
+    """All damage; ``beside``: another process of ours has a core to itself meanwhile.
+
+    Changes the working directory: short relative paths halve the cost of each look.
+    """
     problems = list(reading.problems)
     odd: List[Tuple[Found, Problem]] = []
     files: List[Dict[str, Any]] = []
     records: List[Record] = []
-    mine, others = _shares(reading.found, alone=deep)
+    mine, others = _shares(reading.found, alone=deep, cores=3 if beside else 2)
     fetch = _begin_elsewhere(others, places) if others else None
     _look(mine, places, problems, odd, files, records)
     well = fetch() if fetch is not None else None
@@ -80,10 +83,11 @@ def _look(
             odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
 
 
-def _shares(found: List[Found], *, alone: bool) -> Tuple[List[Found], List[Found]]:
-    """For two processes, about the same number of bytes of RECORD for each; all for one where there is little to do."""
+def _shares(found: List[Found], *, alone: bool, cores: int = 2) -> Tuple[List[Found], List[Found]]:
+    """For two processes, about the same number of bytes of RECORD for each; all for one where there is little to do, or
+    fewer than so many ``cores`` to do it on."""
     sizes = [len(each.record or b"") for each in found]
-    if alone or sum(sizes) < PARALLEL or not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2:
+    if alone or sum(sizes) < PARALLEL or not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < cores:
         return found, []
     half, at = sum(sizes) // 2, 0
     while half > 0:

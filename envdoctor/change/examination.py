@@ -1,0 +1,112 @@
+"""An examination in parts: its probes run beside whatever is done meanwhile, and what is read from files is known long
+before torch has been imported.
+
+Every check begins here, so little is imported before the probes run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from envdoctor import bundle
+from envdoctor.facts import collect
+from envdoctor.facts.environment import Environment
+
+if TYPE_CHECKING:
+    from envdoctor.facts.model import Facts
+    from envdoctor.locks.target import Target
+    from envdoctor.rules.checkup import Case, CheckOptions, Checkup
+    from envdoctor.rules.rule import Rule
+
+
+class Examination:
+    """Probes of an environment on their way; leaving the ``with`` block before `checkup` ends them."""
+
+    def __init__(self, environment: Environment, options: CheckOptions, *, compiling: bool = False) -> None:
+        """``compiling``: the environment is new, and the bytecode of torch may stay in it."""
+        self.environment, self.options = environment, options
+        self._started = time.monotonic()
+        self._whole: Checkup | None = None
+        self._collection = collect.begin(
+            environment,
+            torch=options.torch,
+            deep=options.deep,
+            flags_table=bundle.flags_table(),
+            scripts=options.scripts,
+            torch_deadline=options.torch_deadline,
+            compiling=compiling,
+        )
+
+    def __enter__(self) -> Examination:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._collection.abandon()
+
+    def early(self) -> Checkup:
+        """What is found without torch, which may still be on its way."""
+        options = replace(self.options, torch=False)
+        return self._judge(options, self._collection.quick)
+
+    def checkup(self) -> Checkup:
+        """What is found in all. Waits for the slowest probe, once."""
+        if self._whole is None:
+            self._whole = self._judge(self.options, self._collection.finish)
+        return self._whole
+
+    def _judge(self, options: CheckOptions, facts: Callable[[], Facts]) -> Checkup:
+        from envdoctor.locks import library
+        from envdoctor.rules.selection import select_rules
+
+        rules, targets = select_rules(options), library.targets_with(options.target)
+        found = _with_history(facts(), self.environment)
+        return checkup_of(case(found, options, targets), rules, self._started)
+
+
+def case(facts: Facts, options: CheckOptions, targets: Mapping[str, Target] | None = None) -> Case:
+    """Facts and the target that they are held against. Raises `Trouble` for a target or stack that is not there."""
+    from envdoctor.knowledge.interpreter import interpreter_of
+    from envdoctor.locks import library
+    from envdoctor.locks.choice import choose_stack, choose_target
+    from envdoctor.locks.target import no_target
+    from envdoctor.rules.checkup import Case
+
+    if options.target == "none":
+        wanted, reason = no_target(), "judged by general knowledge alone"
+    else:
+        wanted, reason = choose_target(options.target, facts, targets or library.load_targets())
+    stacks = library.load_stacks(wanted, options.stack, interpreter_of(facts))
+    target = choose_stack(wanted, stacks, facts, options.stack, options.extras)
+    asked = options.stack is not None or options.target not in (*library.FOUND, "none")
+    return Case(facts=facts, target=replace(target, asked=asked), target_reason=reason)
+
+
+def checkup_of(found: Case, rules: tuple[Rule, ...], started: float) -> Checkup:
+    """Judge a case by ``rules``, and plan what mends it. ``started``: when the examination began (time.monotonic)."""
+    from envdoctor.rules.checkup import Checkup
+    from envdoctor.rules.diagnose import diagnose
+    from envdoctor.rules.plan import plan
+
+    diagnosis = diagnose(found.facts, found.target, rules)
+    return Checkup(
+        facts=found.facts,
+        target=found.target,
+        target_reason=found.target_reason,
+        diagnosis=diagnosis,
+        plan=plan(found.facts, found.target, diagnosis),
+        rules=rules,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _with_history(facts: Facts, environment: Environment) -> Facts:
+    """Facts that know too whether `undo` has an earlier state to go back to."""
+    from envdoctor.change.earlier import can_go_back
+    from envdoctor.facts.model import Unavailable
+
+    if isinstance(facts.interpreter, Unavailable):
+        return facts
+    return replace(facts, interpreter=replace(facts.interpreter, can_go_back=can_go_back(environment.path)))
