@@ -16,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,18 @@ def _middle(rows: Sequence[Sequence[float]]) -> float:
     return statistics.median(real / seconds for seconds, real, _ in rows)
 
 
+def trials_of(rows: Sequence[dict[str, Any]]) -> list[tuple[float, str, int, float]]:
+    """Of each recorded trial that came to its end: what one arm was slowed by, the word, pairs and seconds."""
+    found = []
+    for label in dict.fromkeys(row["trial"] for row in rows):
+        own = [row for row in rows if row["trial"] == label]
+        ratios = [ratio - math.log1p(row["slow"]) for ratio, row in zip(ratios_of(own), own, strict=True)]
+        decision = decide_pairs(ratios, at=side_by_side.LOOKS)
+        if decision is not None and decision.word is not None:
+            found.append((own[0]["slow"], decision.word, len(own), own[-1]["seconds"]))
+    return found
+
+
 def resampled(ratios: Sequence[float], effect: float, trials: int, seed: int) -> list[tuple[str, int]]:
     """Word and number of pairs of trials whose pairs are drawn from recorded ones, around ``effect``."""
     rng, found = random.Random(seed), []
@@ -126,11 +139,19 @@ def told(rows: Sequence[dict[str, Any]]) -> str:
         f"spread of a pair: {statistics.stdev(ratios):.3f} (log) window by window, {statistics.stdev(apart):.3f} by "
         f"medians; bias {statistics.fmean(ratios):+.4f}",
     ]
+    for name, slowed_ones in (("equal", False), ("0.9x", True)):
+        ended = [trial for trial in trials_of(rows) if (trial[0] > 0) == slowed_ones]
+        if ended:
+            words = ", ".join(f"{count} {word}" for word, count in sorted(Counter(t[1] for t in ended).items()))
+            pairs = statistics.median(trial[2] for trial in ended)
+            seconds = [trial[3] for trial in ended]
+            taken = f"{pairs:.0f} pairs, {statistics.median(seconds):.0f} s in the middle, {max(seconds):.0f} s at most"
+            lines.append(f"{name}, {len(ended)} real trials: {words}; {taken}")
     for name, effect in (("equal", 0.0), ("0.9x", math.log(0.9))):
-        words = resampled(ratios, effect, 600, 3)
-        slower = [pairs for word, pairs in words if word == "slower"]
+        drawn = resampled(ratios, effect, 600, 3)
+        slower = [count for word, count in drawn if word == "slower"]
         middle = f", after {statistics.median(slower):.0f} pairs in the middle" if slower else ""
-        lines.append(f"{name}: slower in {len(slower) / len(words):.1%} of 600 trials drawn from them{middle}")
+        lines.append(f"{name}: slower in {len(slower) / len(drawn):.1%} of 600 trials drawn from them{middle}")
     return "\n".join(lines)
 
 
