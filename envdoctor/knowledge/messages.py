@@ -61,7 +61,8 @@ _ERROR = Pattern(
     r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"
     r"|\berror (?:LNK|C)\d{4}\b|\b(?:nvcc|ptxas|cicc|LINK)(?:\.exe)?\s{0,3}:? ?(?:fatal|error)\b|: error: "
     r"|TIME LIMIT|terminate called"
-    r"|[Ff]ailed to (?:build|import)|fatal exception:|Watchdog caught|operations have failed or timed out"
+    r"|[Ff]ailed to (?:build|import)|exited unexpectedly"
+    r"|fatal exception:|Watchdog caught|operations have failed or timed out"
 )
 _NO_ERROR = Pattern(
     r"\b(?:no|without|any|0) (?:\w+ )?errors?\b|Warning: |WARN(?:ING)?\b|\bw/o error|error[_ -]rate"

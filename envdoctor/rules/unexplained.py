@@ -10,6 +10,12 @@ from envdoctor.knowledge.messages import errors
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
 from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+_BAR = Pattern(r"^.{0,200}?\d{1,3}%\|.{0,200}\[[\d:]{1,12}<[^\]]{1,60}(?:it/s|s/it)[^\]]{0,60}\]")
+_BARE = Pattern(r"Traceback \(most recent call last\):?")
+_RULED = Pattern(r"(?P<error>[A-Za-z_]\w{0,60})\s+Traceback \(most recent call last\):?")
+"""How a notebook heads a traceback: the class of the error on the left, these words on the right."""
 
 
 @frozen
@@ -44,7 +50,7 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
-    line = _telling(said)
+    line = _quoted(_telling(said))
     return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
 
 
@@ -54,6 +60,15 @@ def _telling(said: Sequence[str]) -> str:
         return said[-1] if said else ""
     hinted = (text for text in reversed(said) for row in HINTS if row.pattern.search(text))
     return next(hinted, said[-1])
+
+
+def _quoted(line: str) -> str:
+    """Without the bar of a progress that stands before the error on the same line, and without a notebook's ruler."""
+    line = _BAR.sub("", line).strip() or line
+    if _BARE.fullmatch(line):
+        return "Traceback (most recent call last): its last line is not in the report"
+    ruled = _RULED.fullmatch(line)
+    return f"{ruled['error']}, in a traceback whose last line is not in the report" if ruled else line
 
 
 def _explains(found: Finding) -> bool:
@@ -67,7 +82,7 @@ def _help(facts: Facts, said: str) -> str:
     if hint is not None:
         return hint
     wanted = []
-    if "Traceback" in said:
+    if "Traceback" in said or "traceback" in said:
         wanted.append("the last lines of the traceback")
     elif not any("Traceback" in text or "File " in text for text in facts.messages):
         wanted.append("the whole traceback")

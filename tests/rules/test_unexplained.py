@@ -120,3 +120,26 @@ def test_of_a_traceback_without_its_end_the_line_before_it_is_told() -> None:
     assert found is not None
     assert found.line == waited
     assert "NCCL_DEBUG" in found.help
+
+
+BAR = "  1%|▏         | 24/1752 [01:08<1:22:56,  2.88s/it]"
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        (f"{BAR}[rank5]: FrobError: the frob is broken\n", "[rank5]: FrobError: the frob is broken"),
+        (
+            "  0%|          | 0/35325 [00:00<?, ?it/s]Traceback (most recent call last):\n",
+            "Traceback (most recent call last): its last line is not in the report",
+        ),
+        (
+            "IndexError                                Traceback (most recent call last)\n",
+            "IndexError, in a traceback whose last line is not in the report",
+        ),
+    ],
+)
+def test_the_error_is_quoted_and_not_what_stands_around_it(text: str, quoted: str) -> None:
+    found = judged(text).unexplained
+    assert found is not None
+    assert found.line == quoted

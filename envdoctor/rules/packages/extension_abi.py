@@ -10,6 +10,7 @@ from envdoctor.values import shell
 _SAYS = (
     Pattern(r"undefined symbol:?\s*(?:_Z\w*(?:3c10|5torch|2at|6caffe2)\w*|THP[A-Z]\w+)"),
     Pattern(r"undefined symbol:?\s*aoti_torch\w*"),
+    Pattern(r"ImportError: (?:flash_attn\w*_cuda|xformers\S{0,40}|dropout_layer_norm) undefined symbol"),
     Pattern(r"xFormers was built for", re.IGNORECASE),
     Pattern(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
     Pattern(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),

@@ -74,10 +74,11 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         row = _row(line, module, what, version)
         if name in _ELSEWHERE or (row is not None and row.package in _ELSEWHERE):
             continue
-        if row is not None:
-            yield _known_side(facts, target, row, line, version)
-        elif caller_of(line) == name and "has no attribute" not in line:
+        own = caller_of(line) == name and "has no attribute" not in line
+        if own and (row is None or "cannot import name" in line):  # a release asks itself for nothing that it lacks
             yield _incomplete_package(target, packages, name, version, what, line)
+        elif row is not None:
+            yield _known_side(facts, target, row, line, version)
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):

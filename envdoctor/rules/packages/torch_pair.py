@@ -14,6 +14,14 @@ _SAYS = (
     Pattern(r"compiled with different CUDA major versions"),
     Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"),
     Pattern(r"Failed to load image Python extension"),
+    Pattern(r"register a meta kernel directly to the operator '(?:torchvision|torchaudio)::"),
+    Pattern(
+        r"\b(?:torchvision|torchaudio)(?: v?\d[\w.+]*)? (?:version )?(?:is |was )?(?:not compatible|incompatible"
+        r"|mismatche[sd]|does not (?:match|fit)|doesn't match) (?:with )?"
+        r"(?:the |my |your |this |installed |current ){0,2}"
+        r"(?:version of )?(?:py)?torch\b",
+        re.IGNORECASE,
+    ),
 )
 _RELEASE_LABEL = Pattern(r"cpu|cu\d+")
 

@@ -17,6 +17,8 @@ _SAYS = (
     Pattern(r"API call is not supported in the installed CUDA driver", re.IGNORECASE),
     Pattern(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
 )
+_ALSO_WITHOUT = Pattern(r"driver version is insufficient", re.IGNORECASE)
+"""CUDA's error 35, which the runtime gives where there is no driver at all as well."""
 
 
 @rule(ERROR, kind="driver-too-old", subject="driver")
@@ -62,6 +64,7 @@ def _finding(
 ) -> Finding:
     needed = cuda or _next_major(offered)
     minimum = minimum_driver(needed, windows=_windows(facts)) if needed else None
+    unseen = said is not None and driver is None and offered is None and _ALSO_WITHOUT.search(said[0]) is not None
     have = f"driver {driver}" if driver else "this driver"
     if offered:
         have += f" (CUDA {offered})"
@@ -71,18 +74,25 @@ def _finding(
     owner = driver_owner(facts)
     renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
     update = f"a driver of at least {minimum}" if minimum else "a newer driver"
+    if unseen:
+        message = f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
+        fix = (
+            f"See what nvidia-smi says. If it lists a driver: get {update}, or a torch build for an earlier CUDA. "
+            f"Without an NVIDIA GPU no CUDA build can run: train on the CPU.{renting}"
+        )
+        command = "nvidia-smi"
+    else:
+        message = f"{built}, which {have} cannot run" + (
+            f": it needs {minimum} or later." if minimum else "; torch says so itself."
+        )
+        message += "" if said is None or cuda else f' ("{said[0]}")'
+        fix = f"Take a torch build that this driver runs; or get {update}.{renting}"
+        command = _by_hand(facts, version)
     return finding(
-        actual=have.removeprefix("driver "),
+        actual="unknown" if unseen else have.removeprefix("driver "),
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
-        message=f"{built}, which {have} cannot run"
-        + (f": it needs {minimum} or later." if minimum else "; torch says so itself.")
-        + ("" if said is None or cuda else f' ("{said[0]}")'),
-        fix=remedies.choose(
-            target,
-            locked,
-            f"Take a torch build that this driver runs; or get {update}.{renting}",
-            _by_hand(facts, version),
-        ),
+        message=message,
+        fix=remedies.choose(target, locked, fix, command),
         who="you" if locked else owner,
         explains=(
             "torch/cuda-unavailable",

@@ -28,7 +28,7 @@ _SAYS = (
 
 @rule(ERROR, kind="no-kernels-for-gpu")
 def no_kernels(facts: Facts, target: Target) -> Findings:
-    """The torch build holds no code for this GPU.
+    """The torch build, or an extension, holds no code for this GPU.
 
     Why: every kernel launch fails ("no kernel image is available for execution on the device"). A cubin runs on its
     own major version from its own minor upward: sm_86 code serves sm_89, sm_90 code does not serve sm_100. Builds for
@@ -51,10 +51,9 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
     bare = {number: name for number, name in devices.items() if kernels and not _serves(build, kernels, number)}
     for number, name in bare.items():
-        one = _finding(facts, target, name, number, kernels)
-        if said is None and line_is_guessed(facts) and _other_build_serves(build, number):
-            one = replace(one, severity=NOTE, explains=())
-        yield one
+        open_ = line_is_guessed(facts) and _other_build_serves(build, number) and not (said and _names_the_gpu(said))
+        one = _finding(facts, target, name, number, kernels, either=open_ and said is not None)
+        yield replace(one, severity=NOTE, explains=()) if open_ and said is None else one
     if not bare and said is not None and not _contradicts(said, devices, kernels):
         named, gpu = _name_device(said)
         if named is None and len(devices) == 1:  # a nightly: what it holds is in no table
@@ -80,7 +79,12 @@ def _other_build_serves(build: Build | None, number: str) -> bool:
 
 def _contradicts(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
     """An unspecific complaint proves nothing against a build that covers the GPU: an extension may have raised it."""
-    return not said.groupdict() and bool(devices and kernels)
+    return not _names_the_gpu(said) and bool(devices and kernels)
+
+
+def _names_the_gpu(said: re.Match[str]) -> bool:
+    """torch's own warning compares the GPU with its own list: it proves what it says, and of torch itself."""
+    return bool(said.groupdict())
 
 
 def _name_device(said: re.Match[str]) -> tuple[str | None, str]:
@@ -92,7 +96,10 @@ def _name_device(said: re.Match[str]) -> tuple[str | None, str]:
     return number, (groups.get("gpu") or "the GPU").strip()
 
 
-def _finding(facts: Facts, target: Target, name: str, number: str | None, kernels: tuple[str, ...]) -> Finding:
+def _finding(
+    facts: Facts, target: Target, name: str, number: str | None, kernels: tuple[str, ...], *, either: bool = False
+) -> Finding:
+    """``either``: whether torch holds code for the GPU depends on its CUDA line, which nobody told."""
     wanted = compiler_name(number) if number and capability(number) else "its architecture"
     version = torch_version(facts)
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
@@ -100,7 +107,7 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
     by_hand: tuple[str, ...]
-    extension = _raiser(facts) if number is None or not kernels else None
+    extension = _raiser(facts) if number is None or not kernels or either else None
     if extension:
         text = (
             f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
@@ -119,18 +126,33 @@ def _finding(facts: Facts, target: Target, name: str, number: str | None, kernel
         by_hand = ()
     else:
         text = f"Install a build that covers {wanted}."
+        if either:
+            text = (
+                f"See whether torch.cuda.get_arch_list() has {wanted}. If not, install a build that covers it; if so, "
+                "compile the extension that the traceback ends in anew, on this GPU."
+            )
         by_hand = (f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'",)
     return finding(
         subject=extension or name,
-        actual=", ".join(kernels) or "no code for this GPU",
+        actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
-        message=f"torch{f' {version}' if version else ''} holds no code for {name} ({wanted}): no kernel will start."
+        message=_message(version, name, wanted, either=either)
         if number is not None and extension is None
         else _unspecific(extension, version),
         fix=remedies.choose(target, locked, text, *by_hand),
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
         repair=locked,
     )
+
+
+def _message(version: str | None, name: str, wanted: str, *, either: bool) -> str:
+    torch = f"torch{f' {version}' if version else ''}"
+    if either:
+        return (
+            f"What was started holds no code for {name} ({wanted}): {torch}, whose CUDA line is not told and of which "
+            "PyPI's build has none while another has, or an extension that was built for other GPUs."
+        )
+    return f"{torch} holds no code for {name} ({wanted}): no kernel will start."
 
 
 def _on_jetson(facts: Facts) -> bool:

@@ -124,3 +124,9 @@ def test_an_extension_of_no_index_is_built_from_its_repository(symbol: str) -> N
     (finding,) = findings(extension_abi, Facts(messages=(line,), packages=installed(torch="1.8.0", detectron2="0.4")))
     assert finding.subject == "detectron2"
     assert "git+https://github.com/facebookresearch/detectron2" in finding.remedy.commands[0]
+
+
+def test_a_symbol_that_a_heading_leaves_out() -> None:
+    line = "ImportError: flash_attn_2_cuda undefined symbol on v0.12.2 (torch 2.6.0/cu124, flash-attn 2.8.2)"
+    (finding,) = findings(extension_abi, Facts(messages=(line,)))
+    assert finding.subject == "flash-attn"

@@ -74,3 +74,13 @@ def test_an_old_python_gets_no_later_release() -> None:
     (one,) = findings(import_mismatch, Facts(messages=(line,), interpreter=Interpreter(version="3.8.17")))
     assert one.remedy.commands[0].startswith("uv venv --python 3.12")
     assert "its latest releases are for 3.10 and later" in one.remedy.text
+
+
+def test_a_package_that_asks_itself_for_what_it_dropped_is_mixed() -> None:
+    line = (
+        "Failed to import transformers.trainer because of the following error (look up to see its traceback): "
+        "cannot import name 'add_model_info_to_custom_pipelines' from 'transformers.utils'"
+    )
+    (finding,) = findings(import_mismatch, Facts(messages=(line,)))
+    assert (finding.kind, finding.subject) == ("package-damaged", "transformers")
+    assert "dropped" not in finding.message

@@ -390,3 +390,33 @@ def test_a_warning_does_not_silence_what_is_said_of_any_failure() -> None:
     )
     subjects = {one.subject for one in judged(text).findings}
     assert subjects == {"the device", "what is unpacked"}
+
+
+def test_more_gpus_than_there_are_is_not_said_to_be_none() -> None:
+    line = "MisconfigurationException: You requested gpu: [0, 1, 2]\n But your machine only has: {}"
+    some, none = judged(line.format("[0, 1]").replace("\n", "")), judged(line.format("[]").replace("\n", ""))
+    assert [one.kind for one in some.findings if one.severity.word == "error"] == ["config-mismatch"]
+    assert {one.kind for one in none.findings if one.severity.word == "error"} == {"gpu-not-visible"}
+
+
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        ("ValueError: The value is odd. Please pass a `size` that is even.", None),
+        ("error: subprocess-exited-with-error", "a package built from source"),
+        ("ValueError: `packing` is not supported with `padding_free`", "what the message refuses"),
+    ],
+)
+def test_what_an_errors_form_alone_tells_is_a_warning_at_most(line: str, subject: str | None) -> None:
+    """Whatever the table says: the rows have the severity of an error, as those that name a cause."""
+    assert {row.severity for row in ERRORS if row.alone} == {"error"}
+    told = [one for one in judged(line).findings if one.rule == "packages/known-errors"]
+    assert [one.severity.word for one in told] == ["warning"]
+    assert subject in (None, told[0].subject)
+
+
+def test_a_worker_that_ended_is_read_without_its_exceptions_name() -> None:
+    root = judged("It reported:\nDataLoader worker (pid(s) 18056, 20540) exited unexpectedly\n").root_cause
+    assert root is not None
+    assert root.subject == "the loader's workers"
+    assert "could not start from this script" in root.message

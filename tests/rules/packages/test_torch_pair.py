@@ -120,3 +120,22 @@ def test_what_a_wheel_refuses_is_an_error(facts: Facts) -> None:
     assert finding.severity is Severity.ERROR
     assert "requires torch==" in finding.message
     assert "0.30" not in " ".join(finding.remedy.commands)  # there is no such release
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: We should not register a meta kernel directly to the operator 'torchvision::roi_align'",
+        "the torchvision version is not compatible with the installed torch",
+        "torchaudio 2.4.0 does not match torch",
+    ],
+)
+def test_a_pair_told_by_words_alone(line: str) -> None:
+    (finding,) = findings(torch_pair, Facts(messages=(line,)))
+    assert (finding.kind, finding.severity) == ("torch-pair-mismatch", Severity.ERROR)
+    assert finding.subject in line
+
+
+def test_other_words_about_torchvision_accuse_no_pair() -> None:
+    line = "torchvision is fine, flash-attn is not compatible with torch"
+    assert skipped(torch_pair, Facts(messages=(line,))) == "torch, or a mate of it, is not reported"

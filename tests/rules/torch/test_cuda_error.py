@@ -55,3 +55,45 @@ def test_a_broken_card_is_the_hosts() -> None:
 )
 def test_a_full_memory_says_how_full(line: str, amounts: str) -> None:
     assert amounts in only(cuda_error, pasted(line)).message
+
+
+WINDOWS = (
+    "CUDA out of memory. Tried to allocate 128.00 MiB (GPU 0; 44.99 GiB total capacity; 6.15 GiB already allocated; "
+    "37.32 GiB free; 6.15 GiB reserved in total by PyTorch)"
+)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        WINDOWS,
+        "OutOfMemoryError: Tried to allocate 90 MiB. GPU 0 has a total capacity of 23.55 GiB of which 9 GiB is free",
+    ],
+)
+def test_a_memory_that_is_not_full_is_not_called_full(line: str) -> None:
+    found = only(cuda_error, pasted(line))
+    assert "not full" in found.message
+    assert "do not fit" not in found.message
+    assert "smaller batches" not in found.remedy.text
+    assert "WSL" in found.remedy.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        WINDOWS.replace("37.32 GiB free", "770.62 MiB free"),
+        WINDOWS.replace("128.00 MiB", "1.69 GiB").replace("37.32 GiB free", "1.31 GiB free"),
+        WINDOWS.replace("37.32 GiB free", "0 bytes free"),
+        "OutOfMemoryError: Tried to allocate 1.70 GiB. GPU 0 has a total capacty of 6.00 GiB of which 0 bytes is free.",
+    ],
+)
+def test_a_full_memory_still_is(line: str) -> None:
+    found = only(cuda_error, pasted(line))
+    assert "the GPU's memory is full" in found.message
+    assert "do not fit into" in found.message
+
+
+def test_a_tensor_larger_than_the_gpu_is_no_matter_of_what_fills_it() -> None:
+    found = only(cuda_error, pasted(WINDOWS.replace("128.00 MiB", "130674.91 GiB")))
+    assert "larger than the whole GPU" in found.message
+    assert "shapes" in found.remedy.text

@@ -116,3 +116,20 @@ def test_a_guessed_build_accuses_nobody_where_another_of_its_release_would_do() 
     assert found("1.10.2", "NVIDIA RTX A6000") == ["note no-kernels-for-gpu NVIDIA RTX A6000"]
     assert found("1.10.2", "NVIDIA RTX A6000", "11.3") == []
     assert found("2.6.0", "NVIDIA GeForce RTX 5090") == ["error no-kernels-for-gpu NVIDIA GeForce RTX 5090"]
+
+
+NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+
+
+def test_the_error_proves_no_guessed_build_guilty() -> None:
+    """PyPI's wheel of 2.7 is for CUDA 12.6 and knows no RTX 50, that for 12.8 does: an extension may have said it."""
+    open_ = only(no_kernels, report("NVIDIA GeForce RTX 5090", "2.7.0", (), NO_IMAGE))
+    assert "torch 2.7.0, whose CUDA line is not told" in open_.message
+    assert "or an extension" in open_.message
+    assert "get_arch_list" in open_.remedy.text
+    for facts in (
+        report("NVIDIA GeForce RTX 5090", "2.7.0+cu126", (), NO_IMAGE),
+        report("NVIDIA GeForce RTX 5090", "2.6.0", (), NO_IMAGE),  # none of its builds would do
+        report("NVIDIA GeForce RTX 5090", "2.7.0", (), FIXED.format("NVIDIA GeForce RTX 5090", 120)),
+    ):
+        assert "holds no code for NVIDIA GeForce RTX 5090 (sm_120): no kernel" in only(no_kernels, facts).message
