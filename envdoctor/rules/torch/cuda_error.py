@@ -161,7 +161,8 @@ class _Asked(NamedTuple):
                 "the GPU's memory is not full by its own count, and was refused all the same",
                 "Something else limits it: under Windows and WSL the memory of the machine and its page file "
                 "(.wslconfig: memory=), a limit that the process was given (set_per_process_memory_fraction, "
-                "a vGPU, ulimit -v), or another process that filled the GPU for a moment. Look at nvidia-smi and free -h while it starts.",
+                "a vGPU, ulimit -v), or another process that filled the GPU for a moment. Look at nvidia-smi and "
+                "free -h while it starts.",
             )
         if _gib(self.wanted) > _gib(self.total):
             return (

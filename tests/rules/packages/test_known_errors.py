@@ -420,3 +420,14 @@ def test_a_worker_that_ended_is_read_without_its_exceptions_name() -> None:
     assert root is not None
     assert root.subject == "the loader's workers"
     assert "could not start from this script" in root.message
+
+
+def test_an_index_that_was_asked_is_not_said_to_be_missing() -> None:
+    line = "ERROR: Could not find a version that satisfies the requirement torch==1.13.1+cu116 (from versions: 2.0.0)\n"
+
+    def told(indexes: str) -> str:
+        (found,) = (one for one in judged(f"Looking in indexes: {indexes}\n{line}").findings if one.subject == "torch")
+        return found.message
+
+    assert "PyTorch's own index was asked" in told("https://x/simple, https://download.pytorch.org/whl/cu116/")
+    assert "are on PyTorch's own index" in told("https://x/simple")
