@@ -71,3 +71,31 @@ def test_nothing_is_left_running(tmp_path: Path, command: str, number: signal.Si
         assert not list(tmp_path.glob("envdoctor-*")), "temporary folders are removed"
     else:
         assert child.returncode in (128 + number, 1), errors
+
+
+SWALLOWED = """
+import os, signal, sys, time
+from envdoctor.process import stoppable
+
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), {number})
+
+with stoppable():
+    Freed()  # what the signal raises in here is lost
+    for _ in range(100):
+        time.sleep(0.05)
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -2)])
+def test_a_stop_that_a_destructor_swallowed_comes_again(number: signal.Signals, code: int) -> None:
+    argv = [sys.executable, "-c", SWALLOWED.format(number=int(number))]
+    done = subprocess.run(
+        argv, cwd=ROOT, capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in (number, signal.SIGHUP)] and None,
+    )  # fmt: skip
+    assert done.stdout == ""
+    assert done.returncode == code
+    assert "ignored" not in done.stderr
