@@ -17,7 +17,7 @@ import click
 
 from envdoctor import __version__, configuration
 from envdoctor.errors import Trouble, shortened
-from envdoctor.process import stoppable
+from envdoctor.stopping import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Every day": ("init", "check", "fix", "undo", "preflight", "run"),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from envdoctor import bundle
 from envdoctor.change.examination import Examination, case, checkup_of
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
@@ -86,7 +87,7 @@ class Preflight:
 
 def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
     """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
-    with Examination(environment, options, compiling=compiling) as examination:
+    with Examination(environment, options, flags_table=bundle.flags_table(), compiling=compiling) as examination:
         return examination.checkup()
 
 
@@ -122,7 +123,9 @@ def begun(environment: Environment, options: CheckOptions) -> Examination | None
     an interrupted change has left is to be cleared away first, or there is no environment."""
     from envdoctor.change.earlier import is_settled
 
-    return Examination(environment, options) if environment.exists and is_settled(environment.path) else None
+    if not environment.exists or not is_settled(environment.path):
+        return None
+    return Examination(environment, options, flags_table=bundle.flags_table())
 
 
 def fix(
@@ -150,7 +153,7 @@ def fix(
             settle(environment, dialogue)
         dialogue.step("examining the environment")
         if before is None:
-            with examination or Examination(environment, options) as found:
+            with examination or Examination(environment, options, flags_table=bundle.flags_table()) as found:
                 if agreed and extend is None and (begun := _fix_ahead(found, how, dialogue, started)) is not None:
                     return begun
                 before = found.checkup()

@@ -104,6 +104,7 @@ ALLOWED: dict[str, str] = {
     "process": "errors values",
     "temporary": "errors",
     "bundle": "errors",
+    "stopping": "",
     "configuration": "errors values",
     # What is there: looked at, and known of it.
     "facts": "errors values process temporary",
@@ -115,7 +116,7 @@ ALLOWED: dict[str, str] = {
     # What is wrong, and what is done about it.
     "rules": "errors values facts knowledge locks",
     "launch": "errors values process temporary bundle facts locks",
-    "change": "errors values process facts sources knowledge locks rules launch",
+    "change": "errors values process stopping facts sources knowledge locks rules launch",
     "locks.writing": "errors values process temporary facts sources knowledge locks change",
     # How fast it is.
     "speed": "errors values process temporary bundle facts knowledge locks launch",
@@ -127,7 +128,7 @@ ALLOWED: dict[str, str] = {
     "assistants": "errors values process temporary facts render",
     "commands": "errors values process temporary bundle configuration facts facts.pasted sources knowledge locks rules "
     "launch change locks.writing speed models render doctor ranks assistants",
-    "cli": "errors process configuration facts commands",
+    "cli": "errors process stopping configuration facts commands",
     # For programs.
     "api": "values facts change rules speed models render doctor",
 }

@@ -36,8 +36,6 @@ QUICK = {
     "envdoctor run --env ./env -- python train.py": (0,),
     "envdoctor run --measure --stop-after 200 -- python train.py": (0, 3),
     "envdoctor diagnose report.txt": (0, 1),
-    "envdoctor baseline limit --gpu H100 --weights 7.5e9 --tokens 8000 --claim 5": (1,),
-    "envdoctor ablate --claims": (0,),
     "envdoctor ci github --target h100": (0,),
 }
 """Command -> exit codes that are right for it in the place that the fixture makes."""

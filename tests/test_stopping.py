@@ -75,7 +75,7 @@ def test_nothing_is_left_running(tmp_path: Path, command: str, number: signal.Si
 
 SWALLOWED = """
 import os, signal, sys, time
-from envdoctor.process import stoppable
+from envdoctor.stopping import stoppable
 
 class Freed:
     def __del__(self):

@@ -30,8 +30,8 @@ from envdoctor.change.tree import abbreviate, difference, walk
 from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
-from envdoctor.process import stoppable
 from envdoctor.sources import sources
+from envdoctor.stopping import stoppable
 
 Verify = Callable[[Path], str | None]
 Progress = Callable[[str], None]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envdoctor import bundle
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 class Examination:
     """Probes of an environment on their way; leaving the ``with`` block before `checkup` ends them."""
 
-    def __init__(self, environment: Environment, options: CheckOptions, *, compiling: bool = False) -> None:
-        """``compiling``: the environment is new, and the bytecode of torch may stay in it."""
+    def __init__(
+        self, environment: Environment, options: CheckOptions, *, flags_table: Path | None, compiling: bool = False
+    ) -> None:
+        """``flags_table`` reads torch's switches; ``compiling``: the environment is new, torch's bytecode may stay."""
         self.environment, self.options = environment, options
         self._started = time.monotonic()
         self._whole: Checkup | None = None
@@ -34,7 +36,7 @@ class Examination:
             environment,
             torch=options.torch,
             deep=options.deep,
-            flags_table=bundle.flags_table(),
+            flags_table=flags_table,
             scripts=options.scripts,
             torch_deadline=options.torch_deadline,
             compiling=compiling,

@@ -55,8 +55,9 @@ def _features(properties: Sequence[str]) -> Mapping[tuple[str, str], list[str]]:
     """Values by namespace and feature: one of each has to fit."""
     found: dict[tuple[str, str], list[str]] = {}
     for line in properties:
-        namespace, feature, value = line.split(" :: ")
-        found.setdefault((namespace, feature), []).append(value)
+        match line.split(" :: "):
+            case [namespace, feature, value]:
+                found.setdefault((namespace, feature), []).append(value)
     return found
 
 

@@ -61,6 +61,7 @@ def test_the_variant_of_another_machine(facts: Facts, said: str) -> None:
         machine("x86_64 :: level :: v3", flags=()),  # nothing is known of the processor
         machine("x86_64 :: level :: v4", "x86_64 :: level :: v3", flags=AVX2),  # one value of a feature is enough
         machine("blas_lapack :: library :: mkl", "somebody :: own :: 1"),
+        machine("no property", "x86_64 :: level :: v4 :: more", flags=AVX2),  # as a hand may have written it
     ],
 )
 def test_fitting_and_unknown_variants(facts: Facts) -> None:
