@@ -11,6 +11,7 @@ import contextlib
 import csv
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,14 +50,21 @@ class Installed:
             with open(self.info / "RECORD", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 status = os.fstat(file.fileno())
                 key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-                if key not in _READ:
-                    _READ[key] = tuple(csv.reader(file))
-                return _READ[key]
+                rows = _READ.get(key)
+                if rows is None:
+                    rows = tuple(csv.reader(file))
+                    with _KEEPING:
+                        if len(_READ) >= _MOST:
+                            _READ.clear()  # those of changes that are over: a server makes many
+                        _READ[key] = rows
+                return rows
         except (OSError, csv.Error):
             return ()
 
 
 _READ: dict[tuple[int, int, int, int], tuple[list[str], ...]] = {}
+_KEEPING = threading.Lock()
+_MOST = 1_000  # of two states with 500 packages each
 
 
 def join(base: str, row: str) -> str:

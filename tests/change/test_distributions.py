@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envdoctor.change import distributions
 from envdoctor.change.clone import clone
 from envdoctor.change.distributions import files_of, scan
 
@@ -158,3 +159,15 @@ def test_whatever_is_shared_the_others_stay_whole(owned: dict[str, set[str]]) ->
         assert (root / "lib" / "ns" / "common.py").exists()
         assert not any(gone + ".py" in files for _, _, files in os.walk(root))
         assert {one.name for one in scan([root / "lib"])} == set(staying)
+
+
+def test_records_of_many_changes_are_not_kept_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributions, "_READ", {})
+    monkeypatch.setattr(distributions, "_MOST", 3)
+    for number in range(10):
+        info = tmp_path / f"mine{number}-1.0.dist-info"
+        info.mkdir()
+        (info / "RECORD").write_text(f"mine{number}.py,,\n")
+    found = {one.record()[0][0] for one in distributions.scan([tmp_path])}
+    assert found == {f"mine{number}.py" for number in range(10)}
+    assert 1 <= len(distributions._READ) <= 3
