@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envdoctor.change import build, inventory
+from envdoctor.change.distributions import forget_records
 from envdoctor.change.exchange import begin_flush, flush_file_system, rename_new
 from envdoctor.change.installers import choose
 from envdoctor.change.journal import Generation, Journal, Pending, location, new_mark, read, set_mark, write
@@ -50,6 +51,7 @@ def apply(change: Change, *, verify: Verify, progress: Progress, confirm: Confir
     ``verify`` gets the path of the finished clone and answers None, or why it is not healthy: then nothing is changed.
     Raises `Trouble` for everything that stands in the way; the environment is as it was.
     """
+    forget_records()
     for action in recover(change.environment).actions:
         progress(action)
     started = time.monotonic()

@@ -55,7 +55,7 @@ class Installed:
                     rows = tuple(csv.reader(file))
                     with _KEEPING:
                         if len(_READ) >= _MOST:
-                            _READ.clear()  # those of changes that are over: a server makes many
+                            _READ.clear()
                         _READ[key] = rows
                 return rows
         except (OSError, csv.Error):
@@ -65,6 +65,12 @@ class Installed:
 _READ: dict[tuple[int, int, int, int], tuple[list[str], ...]] = {}
 _KEEPING = threading.Lock()
 _MOST = 1_000  # of two states with 500 packages each
+
+
+def forget_records() -> None:
+    """Those of an earlier change: a server makes many."""
+    with _KEEPING:
+        _READ.clear()
 
 
 def join(base: str, row: str) -> str:
