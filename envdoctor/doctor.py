@@ -87,7 +87,7 @@ class Preflight:
 
 def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
     """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
-    with Examination(environment, options, flags_table=bundle.flags_table(), compiling=compiling) as examination:
+    with _examination(environment, options, compiling=compiling) as examination:
         return examination.checkup()
 
 
@@ -125,7 +125,11 @@ def begun(environment: Environment, options: CheckOptions) -> Examination | None
 
     if not environment.exists or not is_settled(environment.path):
         return None
-    return Examination(environment, options, flags_table=bundle.flags_table())
+    return _examination(environment, options)
+
+
+def _examination(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Examination:
+    return Examination(environment, options, flags_table=bundle.flags_table(), compiling=compiling)
 
 
 def fix(
@@ -153,12 +157,11 @@ def fix(
             settle(environment, dialogue)
         dialogue.step("examining the environment")
         if before is None:
-            with examination or Examination(environment, options, flags_table=bundle.flags_table()) as found:
+            with examination or _examination(environment, options) as found:
                 if agreed and extend is None and (begun := _fix_ahead(found, how, dialogue, started)) is not None:
                     return begun
                 before = found.checkup()
-        if how.keep_newer:
-            before = replace(before, plan=before.plan.keeping_newer())
+        before = how.applied_to(before)
     else:
         from envdoctor.change.creation import base_for
 
@@ -191,7 +194,8 @@ def _fix_ahead(examination: Examination, how: ChangeOptions, dialogue: Dialogue,
     the new state is begun beside that. None where nothing can be begun, or torch told that something else is needed:
     then nothing has changed.
     """
-    from envdoctor.change.ahead import Outdated, Plan, begin
+    from envdoctor.change.ahead import Plan, begin
+    from envdoctor.change.apply import Outdated
     from envdoctor.change.repair import carry_out
 
     plan = Plan(examination, how, agree=dialogue.agree)

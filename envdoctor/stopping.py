@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import sys
 import threading
@@ -29,14 +28,13 @@ def stoppable() -> Iterator[None]:
         raise SystemExit(128 + number)
 
     def lost(what: sys.UnraisableHookArgs) -> None:
-        code = what.exc_value.code if isinstance(what.exc_value, SystemExit) else None
-        if isinstance(what.exc_value, KeyboardInterrupt):
-            threading.Thread(target=_send_again, args=(signal.SIGINT,), daemon=True).start()
-        elif isinstance(code, int) and code - 128 in stopping:
-            signal.signal(code - 128, stop)
-            threading.Thread(target=_send_again, args=(code - 128,), daemon=True).start()
-        else:
+        number = _signal_behind(what.exc_value)
+        if number is None or number not in (signal.SIGINT, *stopping):
             show(what)
+            return
+        if number in stopping:
+            signal.signal(number, stop)
+        threading.Thread(target=_send_again, args=(number,), daemon=True).start()
 
     stopping = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
     before = {number: signal.getsignal(number) for number in stopping}
@@ -52,7 +50,20 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _signal_behind(exception: BaseException | None) -> int | None:
+    if isinstance(exception, KeyboardInterrupt):
+        return signal.SIGINT
+    code = exception.code if isinstance(exception, SystemExit) else None
+    return code - 128 if isinstance(code, int) else None
+
+
 def _send_again(number: int) -> None:
-    """To ourselves, a moment later: whatever swallowed the first one is over by then."""
+    """To the main thread, a moment later: whatever swallowed the first one is over by then.
+
+    To the process it could be delivered to this very thread, which would not wake a main thread that waits."""
     time.sleep(0.01)
-    os.kill(os.getpid(), number)
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, number)
+    else:
+        signal.raise_signal(number)

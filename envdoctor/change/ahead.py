@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from envdoctor.change.apply import Outdated as Outdated
+from envdoctor.change.apply import Outdated
 from envdoctor.change.examination import Examination
 from envdoctor.change.proposal import ChangeOptions, Proposal, change_for, propose, require_comparison
 from envdoctor.change.values import Change, Strategy
@@ -19,7 +19,7 @@ from envdoctor.rules.checkup import Checkup
 
 def begin(examination: Examination, how: ChangeOptions) -> Proposal | None:
     """What is known to be needed without torch; None where that is nothing, or not seen well enough to begin with."""
-    checkup = _planned(examination.early(), how)
+    checkup = how.applied_to(examination.early())
     change = change_for(examination.environment, checkup, how)
     if any(one.blind for one in checkup.diagnosis.unseen) or checkup.target.choice is None or not change.install:
         return None
@@ -62,7 +62,7 @@ class Plan:
     def checkup(self) -> Checkup:
         """Of the environment as it was found. Waits for torch."""
         if self._checkup is None:
-            self._checkup = _planned(self._examination.checkup(), self._how)
+            self._checkup = self._how.applied_to(self._examination.checkup())
         return self._checkup
 
     def _same(self, begun: Change) -> bool:
@@ -71,7 +71,3 @@ class Plan:
 
     def _change(self) -> Change:
         return change_for(self._examination.environment, self.checkup, self._how)
-
-
-def _planned(checkup: Checkup, how: ChangeOptions) -> Checkup:
-    return replace(checkup, plan=checkup.plan.keeping_newer()) if how.keep_newer else checkup

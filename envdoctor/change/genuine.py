@@ -50,19 +50,17 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
     owners: dict[str, Installed] = {}
     fresh = [one for one in scan(libraries) if one.name in names]
     for one in fresh:
-        library = one.library
-        for row in one.record():
-            if len(row) == 3 and row[1]:
-                path = f"{library}/{row[0]}"
-                entries[path] = (path, row[1], int(row[2]) if row[2].isdecimal() else None)
-                owners[path] = one
+        for file, digest, size in _hashed(one.record()):
+            path = f"{one.library}/{file}"
+            entries[path] = (path, digest, int(size) if size.isdecimal() else None)
+            owners[path] = one
     # All at once: the threads wait for each other at the end only.
     for path, _ in hashes.differing_files(list(entries.values())):
         one = owners[path]
         found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
     for one in fresh:
         stated = _rows_of_wheel(names[one.name], archives)
-        installed = {row[0]: row[1] for row in one.record() if len(row) == 3 and row[1]} if stated else {}
+        installed = {file: digest for file, digest, _ in _hashed(one.record())} if stated else {}
         for path, digest in stated.items():
             if installed.get(path, "") != digest:
                 found.setdefault(one.name, f"its RECORD has another {path} than the wheel")
@@ -125,7 +123,12 @@ def _overwritten(one: str, other: str, file: str, inside: Layout) -> str:
 def _stated(one: Installed) -> Iterator[tuple[str, str]]:
     """Files with the hash that RECORD states."""
     library = one.library
-    return ((join(library, row[0]), row[1]) for row in one.record() if len(row) == 3 and row[1])
+    return ((join(library, file), digest) for file, digest, _ in _hashed(one.record()))
+
+
+def _hashed(record: Iterable[Sequence[str]]) -> Iterator[tuple[str, str, str]]:
+    """File, hash and size of each row that states a hash."""
+    return ((row[0], row[1], row[2]) for row in record if len(row) == 3 and row[1])
 
 
 def _is_reserved(file: str, inside: Layout) -> str | None:
@@ -159,6 +162,6 @@ def _rows_of_wheel(pin: Locked, folders: Sequence[Path]) -> Mapping[str, str]:
                     text = wheel.read(name).decode("utf-8")
         except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError):
             continue
-        rows = [row for row in csv.reader(io.StringIO(text)) if len(row) == 3 and row[1]]
-        return {row[0]: row[1] for row in rows if ".data/" not in row[0].split("/", 1)[0] + "/"}
+        rows = _hashed(csv.reader(io.StringIO(text)))
+        return {file: digest for file, digest, _ in rows if ".data/" not in file.split("/", 1)[0] + "/"}
     return {}

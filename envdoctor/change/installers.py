@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from envdoctor.change.failure import trouble, understand
+from envdoctor.change.failure import Failure, trouble, understand
 from envdoctor.change.log import Log
 from envdoctor.errors import Trouble
 from envdoctor.locks.stack import Locked
@@ -117,31 +117,46 @@ def _install(
     if installer.name == "uv" and not more and not turns[0].variables.get("UV_OFFLINE"):
         # What its cache holds needs no index: each package's page was asked for anew, 0.3 s even where all answer at
         # once. The hashes are the same ones.
-        requirements.write_text("".join(_requirement(pin) for pin in pins))
-        words = (*_words(installer, python, requirements, turns[0]), "--offline")
-        outcome = _run(installer, words, turns[0].variables)
+        outcome = _attempt(installer, pins, python, requirements, turns[0], ("--offline",))
         if outcome.ok:
             return
         if not untouched():  # it failed in the middle: half of a package may be there
-            failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), tuple(pins))
-            raise trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
+            raise _trouble(installer, outcome, _failure(installer, outcome, tuple(pins)))
     batches = [(0, tuple(pins))]
     while batches:
         turn, batch = batches.pop(0)
-        requirements.write_text("".join(_requirement(pin) for pin in batch))
-        words = (*_words(installer, python, requirements, turns[turn]), *more)
-        outcome = _run(installer, words, turns[turn].variables)
+        outcome = _attempt(installer, batch, python, requirements, turns[turn], more)
         if outcome.ok:
             continue
-        failure = understand(installer.sources.redact(outcome.err + "\n" + outcome.out), batch)
+        failure = _failure(installer, outcome, batch)
         following = _next(installer, failure.cause, failure.pin, turn, turns)
         if failure.pin is None or following is None:
-            raise trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
+            raise _trouble(installer, outcome, failure)
         if following == len(turns):
             turns.append(_backend(turns[0], failure.pin))
         installer.progress(f"{failure.pin.name} {failure.pin.version} is not there; asking elsewhere")
         rest = tuple(pin for pin in batch if pin is not failure.pin)
         batches = [*([(turn, rest)] if rest else []), *batches, (following, (failure.pin,))]
+
+
+def _attempt(
+    installer: Installer,
+    pins: Sequence[Locked],
+    python: Path,
+    requirements: Path,
+    turn: _Turn,
+    more: tuple[str, ...],
+) -> Outcome:
+    requirements.write_text("".join(_requirement(pin) for pin in pins))
+    return _run(installer, (*_words(installer, python, requirements, turn), *more), turn.variables)
+
+
+def _failure(installer: Installer, outcome: Outcome, pins: tuple[Locked, ...]) -> Failure:
+    return understand(installer.sources.redact(outcome.err + "\n" + outcome.out), pins)
+
+
+def _trouble(installer: Installer, outcome: Outcome, failure: Failure) -> Trouble:
+    return trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
 
 
 def local_folders(installer: Installer) -> tuple[Path, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,10 @@ class ChangeOptions:
     force: bool = False
     keep_newer: bool = False  # leave what is newer than the lock
     extensions: tuple[Extension, ...] = ()  # to be added, of the releases that fit
+
+    def applied_to(self, checkup: Checkup) -> Checkup:
+        """The checkup with its plan as these options leave it."""
+        return replace(checkup, plan=checkup.plan.keeping_newer()) if self.keep_newer else checkup
 
 
 @frozen

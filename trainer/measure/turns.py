@@ -46,10 +46,9 @@ class Turns:
             (self._folder / "begun").touch()
             return None
         self._wait()
-        warm = self._folder / "warm"
-        if self._alone or not warm.exists():
+        if self._alone:
             return None
-        steps, per_window = warm.read_text("ascii").split()
+        steps, per_window = (self._folder / "warm").read_text("ascii").split()
         return int(steps), int(per_window)
 
     def warm(self, steps: int, per_window: int) -> None:

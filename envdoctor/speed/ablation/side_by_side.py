@@ -29,8 +29,8 @@ MEASURE = Measure(
 """Windows as short as a step: many, of which a burst hits few. ``max_seconds``: waiting for the other is within it.
 Neither has to be steady before it is timed: what still moves then moves in both, at the same step."""
 TRIM = 0.25
-"""Share of the windows left out at either end: a burst hits a few, and the mean of the middle half moves by 0.7 of what
-the median does from pair to pair."""
+"""Share of the windows left out at either end: a burst hits a few. Between pairs the mean of the middle half spreads
+about as much as the median (0.024 and 0.025 in 146 recorded pairs)."""
 POLL = 0.05  # seconds between looks at how far the first one is
 
 Run = Callable[[int, str], Report]

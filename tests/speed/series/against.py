@@ -88,15 +88,17 @@ def report_of(rows: Sequence[Sequence[float]]) -> Report:
 def ratios_of(rows: Sequence[dict[str, Any]], *, together: bool = True) -> list[float]:
     """Log ratios of recorded pairs without what one arm was slowed by. ``together``: window by window; else as the
     medians of both would say, which is what runs without turns come to at best."""
-    found = []
-    for row in rows:
-        ours, theirs = report_of(row["ours"]), report_of(row["theirs"])
-        if together:
-            ratio = side_by_side.log_ratio(ours, theirs, ours_first=row["ours_first"])
-        else:
-            ratio = math.log(_middle(row["ours"]) / _middle(row["theirs"]))
-        found.append(ratio + math.log1p(row["slow"]))
-    return found
+    of = _ratio if together else _ratio_of_medians
+    return [of(row) + math.log1p(row["slow"]) for row in rows]
+
+
+def _ratio(row: dict[str, Any]) -> float:
+    """As it was timed, slowed arm included."""
+    return side_by_side.log_ratio(report_of(row["ours"]), report_of(row["theirs"]), ours_first=row["ours_first"])
+
+
+def _ratio_of_medians(row: dict[str, Any]) -> float:
+    return math.log(_middle(row["ours"]) / _middle(row["theirs"]))
 
 
 def _middle(rows: Sequence[Sequence[float]]) -> float:
@@ -108,8 +110,7 @@ def trials_of(rows: Sequence[dict[str, Any]]) -> list[tuple[float, str, int, flo
     found = []
     for label in dict.fromkeys(row["trial"] for row in rows):
         own = [row for row in rows if row["trial"] == label]
-        ratios = [ratio - math.log1p(row["slow"]) for ratio, row in zip(ratios_of(own), own, strict=True)]
-        decision = decide_pairs(ratios, at=side_by_side.LOOKS)
+        decision = decide_pairs([_ratio(row) for row in own], at=side_by_side.LOOKS)
         if decision is not None and decision.word is not None:
             found.append((own[0]["slow"], decision.word, len(own), own[-1]["seconds"]))
     return found
