@@ -129,10 +129,11 @@ def run(argv: Sequence[str] | None = None) -> int:
         with stoppable():
             result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
-    except SystemExit as stop:  # told to by a signal: everything on the way has been cleared and ended
-        return _report_stop(
-            "told to stop; nothing was left half done", stop.code if isinstance(stop.code, int) else 2, words
-        )
+    except SystemExit as stop:
+        if not isinstance(stop.code, int) or stop.code <= 128:  # how click tells that nobody reads on
+            return _leave_reader()
+        # Told to by a signal: everything on the way has been cleared and ended.
+        return _report_stop("told to stop; nothing was left half done", stop.code, words)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:
@@ -144,9 +145,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except Trouble as trouble:
         return _report_trouble(trouble, words)
     except BrokenPipeError:
-        # The reader of our output went away (| head): not an error, but Python would complain while closing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _leave_reader()
     except OSError as error:
         if error.errno == errno.ENOMEM:
             return _out_of_memory()
@@ -155,6 +154,14 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _out_of_memory()
     except Exception as error:  # noqa: BLE001 - the last resort: a bug gets a paste-ready line, not a wall of text
         return _out_of_memory() if _is_out_of_memory(error) else _bug(error, words)
+
+
+def _leave_reader() -> int:
+    """The reader of our output went away (| head): not an error, but Python would complain while closing.
+
+    The exit code is that of a program that SIGPIPE ended: what was not told to its end is never a clean bill."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 141
 
 
 _MORE_FILES = "Allow more open files (ulimit -n 1024), or end programs that hold many."

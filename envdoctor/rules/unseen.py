@@ -160,6 +160,9 @@ def _of_report(facts: Facts, target: Target) -> Iterator[Unseen]:
         yield Unseen(section="packages", reason=_why(packages))
     elif not packages.distributions and not packages.conda:
         yield Unseen(section="packages", reason="the report lists none")
+    elif not packages.complete and isinstance(facts.interpreter, Unavailable):
+        few = len(packages.distributions) + len(packages.conda)
+        yield Unseen(section="packages", reason=f"the text names {few} of them, and no Python")
     if target.asked and target.choice is None and isinstance(facts.interpreter, Unavailable):
         yield Unseen(section="interpreter", reason=_why(facts.interpreter))
 

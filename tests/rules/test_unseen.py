@@ -24,6 +24,7 @@ from envdoctor.commands.check import exit_code
 from envdoctor.facts import assembly, torch_section
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Distribution, Facts, Interpreter, Origin, Packages, Torch, Unavailable, Why
+from envdoctor.facts.pasted import report
 from envdoctor.locks.target import no_target
 from envdoctor.process import Outcome
 from envdoctor.rules.checkup import CheckOptions
@@ -91,6 +92,11 @@ def test_a_torch_that_is_listed_but_not_found_is_not_seen() -> None:
 def test_a_report_without_packages_is_never_healthy(packages: Any) -> None:
     pasted = Facts(origin=Origin(kind="pasted"), packages=packages)
     assert code(pasted) == 3
+
+
+@pytest.mark.parametrize("text", ["torch 2.6.0+cpu\n", "I use torch==2.9.1 and transformers==4.57.1\n"])
+def test_a_few_names_are_no_environment(text: str) -> None:
+    assert code(report.read(text)) == 3
 
 
 def test_what_a_report_shows_is_an_answer_all_the_same() -> None:
