@@ -18,6 +18,8 @@ from envdoctor.values.pattern import Pattern
 # Names, and PCI ids of AMD's Instinct (74xx, 75a0 on) and Intel's Max (0bdx): https://pci-ids.ucw.cz
 _TRAINS = Pattern(r"Instinct|MI\d{3}|Gaudi|Data Center GPU Max|1002:7(?:4|5a)|8086:0bd")
 
+_IN_A_SENTENCE = 2  # packages that somebody names in passing; a list, or a file of pins, has more
+
 
 @frozen
 class Unseen:
@@ -160,8 +162,11 @@ def _of_report(facts: Facts, target: Target) -> Iterator[Unseen]:
         yield Unseen(section="packages", reason=_why(packages))
     elif not packages.distributions and not packages.conda:
         yield Unseen(section="packages", reason="the report lists none")
-    elif not packages.complete and isinstance(facts.interpreter, Unavailable):
-        few = len(packages.distributions) + len(packages.conda)
+    elif (
+        isinstance(facts.interpreter, Unavailable)
+        and not packages.complete
+        and (few := len(packages.distributions) + len(packages.conda)) <= _IN_A_SENTENCE
+    ):
         yield Unseen(section="packages", reason=f"the text names {few} of them, and no Python")
     if target.asked and target.choice is None and isinstance(facts.interpreter, Unavailable):
         yield Unseen(section="interpreter", reason=_why(facts.interpreter))

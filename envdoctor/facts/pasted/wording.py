@@ -77,7 +77,7 @@ _ROWS = (
         "Cannot find a working triton installation",
     ),
     _row(
-        r"triton\b.{0,30}(?:needs|requires|wants|supports).{0,30}capability",
+        r"triton\b(?! backend).{0,30}(?:needs|requires|wants|supports).{0,30}capability",
         "Triton only supports devices of CUDA Capability >= 7.0",
     ),
     _row(

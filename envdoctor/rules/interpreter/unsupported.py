@@ -9,7 +9,9 @@ from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, Ta
 from envdoctor.values import shell
 
 _SAYS = (
-    Pattern(r"(?:needs|requires|requires a different) (?:another |a different )?python[: ]", re.IGNORECASE),
+    Pattern(
+        r"(?:needs|requires|requires a different) (?:another |a different )?python(?:: | ?[<>=!~]| \d)", re.IGNORECASE
+    ),
     Pattern(r"not in '?[<>=!~][\d.<>=, ]+'?"),
     Pattern(r"Requires-Python [<>=!~]"),
     Pattern(r"does not satisfy [<>=!~]=?\s*\d"),

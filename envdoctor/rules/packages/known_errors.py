@@ -2,6 +2,7 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
+from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda
 from envdoctor.knowledge.interpreter import newest_python
@@ -34,7 +35,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
     heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
     for row, found in heard:
-        if row.last and (any(_ends_a_run(other) for other, _ in heard) or names_the_called(found.string)):
+        if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
             continue
         if row.alone and any(not other.alone for other, _ in heard):
             continue
@@ -42,6 +43,11 @@ def known_errors(facts: Facts, target: Target) -> Findings:
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
+
+
+def _is_told_apart(line: str) -> bool:
+    """Does a line say by itself which package it is about?"""
+    return names_the_called(line) or ask_of(line) is not None
 
 
 def _ends_a_run(row: KnownError) -> bool:

@@ -1,0 +1,67 @@
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.asking import Ask, ask_of
+from envdoctor.knowledge.errors import ERRORS
+from envdoctor.knowledge.messages import is_log_line
+from envdoctor.rules import remedies
+from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
+
+
+@rule(ERROR, kind="package-missing")
+def asked_for(facts: Facts, target: Target) -> Findings:
+    """A library stopped and said which package it lacks, or which release of one.
+
+    Why: what is needed for one feature only is often no dependency of a library; it looks when the feature is used, and
+    ends with a sentence of its own.
+    Fix: install what it names into the Python that runs.
+    Source: https://packaging.python.org/en/latest/tutorials/installing-packages/
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    packages = known(facts.packages)
+    told: set[str] = set()
+    for line in facts.messages:
+        ask = None if is_log_line(line) else ask_of(line)
+        if ask is None or ask.spoken in told or _is_told(line):
+            continue
+        version = packages.version(ask.package) if packages and ask.package else None
+        if version is not None and not (ask.newer and not ask.specifier) and versions.within(version, ask.specifier):
+            continue  # it is there: what was asked for has been installed since, or something else ails it
+        told.add(ask.spoken)
+        yield _finding(facts, target, ask, line, version)
+
+
+def _is_told(line: str) -> bool:
+    """Does a row speak of this very sentence? It knows more than its form."""
+    rows = (row for row in ERRORS if not row.last and row.pattern.may_match(line))
+    return any(row.pattern.search(line) for row in rows)
+
+
+def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
+    name = ask.package or ask.spoken
+    wanted = ask.requirement
+    locked = remedies.locked_pins(target, known(facts.packages), ask.package) if ask.package else ()
+    command = ""
+    if not ask.package:
+        fix = f"No index has {name} under a name of its own: install it as its project says."
+    elif ask.package == "torch" and ask.newer:
+        newer = wanted if ask.specifier else "a newer torch"
+        fix = f"Install {newer}, and the torchvision and torchaudio that go with it."
+        command = remedies.upgrade("torch", "torchvision", "torchaudio")
+    elif ask.package == "torch":
+        fix = "Activate the environment that has torch, or install it there: uv takes the build that fits the driver."
+        command = "uv pip install --torch-backend=auto torch"
+    else:
+        fix = f"Install {wanted} into the very Python that runs this (in a notebook restart the runtime after it)."
+        command = remedies.install(wanted) if ask.specifier or ask.extras else remedies.upgrade(ask.package)
+    said = CALLER.sub("", line)
+    return finding(
+        kind="package-conflict" if ask.newer else "package-missing",
+        subject=name,
+        actual=version or ("another release" if ask.newer else "not found"),
+        expected=wanted if ask.specifier else "",
+        message=f"Another release of {name} is asked for: {said}" if ask.newer else f"{name} is asked for: {said}",
+        fix=remedies.choose(target, locked, fix, command),
+        explains=(f"packages/known-symptoms {ask.package}", "packages/import-mismatch"),
+        repair=locked,
+    )
