@@ -34,11 +34,38 @@ _ERRORS = (
         "host",
     ),
     _Error(
-        Pattern(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED", _E),
+        Pattern(
+            r"unspecified launch failure|hardware stack error|invalid program counter"
+            r"|tensor memory not completely freed|CUDA_ERROR_(?:LAUNCH_FAILED|HARDWARE_STACK_ERROR|INVALID_PC)",
+            _E,
+        ),
         "script-wrong",
         WARNING,
         "a kernel crashed; the line that reports it is seldom the line that caused it",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
+    ),
+    _Error(
+        Pattern(r"an illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION", _E),
+        "script-wrong",
+        WARNING,
+        "the GPU met an instruction that is none: memory overwritten by a kernel, or code built for another generation",
+        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update or rebuild the extension it belongs to.",
+    ),
+    _Error(
+        Pattern(r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable", _E),
+        "gpu-unhealthy",
+        ERROR,
+        "a link between GPUs has lost data",
+        f"Look at nvidia-smi nvlink -e, stop using this GPU until the host was looked at. {RELIABLE}",
+        "host",
+    ),
+    _Error(
+        Pattern(r"Invalid access of peer GPU memory over nvlink or a hardware error|CUDA_ERROR_CONTAINED", _E),
+        "gpu-unhealthy",
+        WARNING,
+        "the GPU has contained an error: another GPU's memory was reached for in a wrong way, or the hardware failed",
+        "Look for an Xid in the kernel log, and at the other ranks' first errors; every process must be started anew.",
+        "host",
     ),
     _Error(
         Pattern(r"an illegal memory access was encountered|misaligned address", _E),
@@ -55,7 +82,11 @@ _ERRORS = (
         "Run the same batch on the CPU: there the message names the index.",
     ),
     _Error(
-        Pattern(r"CUDA out of memory|OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY", _E),
+        Pattern(
+            r"CUDA out of memory|OutOfMemoryError|CU(?:BLAS|DNN|SOLVER)_STATUS_ALLOC_FAILED|CUFFT_ALLOC_FAILED"
+            r"|CUDA_ERROR_OUT_OF_MEMORY|HIP (?:error: )?out of memory",
+            _E,
+        ),
         "script-wrong",
         ERROR,
         "the GPU's memory is full",

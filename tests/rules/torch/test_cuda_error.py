@@ -17,6 +17,16 @@ from tests.rules.judging import silent
         ("CUDA error: an illegal memory access was encountered", "warning", "script-wrong"),
         ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "error", "script-wrong"),
         ("Cannot re-initialize CUDA in forked subprocess", "error", "script-wrong"),
+        ("CUDA error: an illegal instruction was encountered", "warning", "script-wrong"),
+        ("CUDA error: hardware stack error", "warning", "script-wrong"),
+        ("CUDA error: uncorrectable NVLink error detected during the execution", "error", "gpu-unhealthy"),
+        (
+            "CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
+            "warning",
+            "gpu-unhealthy",
+        ),
+        ("torch.AcceleratorError: HIP error: out of memory", "error", "script-wrong"),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", "error", "script-wrong"),
         ("CUDA error: the launch timed out and was terminated", "error", "gpu-limited"),
     ],
 )
