@@ -21,12 +21,14 @@ import torch
 import torch.nn.functional as F
 
 from trainer.errors import TrainerError, in_one_line
+from trainer.model import flash
 from trainer.model.blockwise import LONGEST, Blockwise
 from trainer.model.perdocument import PLAIN, Extras, by_document, repeat
 
 NAME = "trainer_documents"
 # Of a configuration: a layer that has one of these is more than the plain product.
 SPECIAL = ("sliding_window", "attn_logit_softcapping", "attention_dropout", "attn_pdrop")
+WORST = 0.02  # share of the norm: bfloat16 rounds to 0.4 %, and a sum of products to less than 1 %
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
 
 
@@ -258,25 +260,53 @@ def trial(
     kernel that it has the function of, a compiler may be missing, and a width may need more shared memory than the chip
     has, which is better known before the model is built.
     """
-    heads = heads or Heads()
-    query, key, value = (
-        torch.randn(1, count, tokens, heads.width, device=device, dtype=dtype)
-        for count in (heads.query, heads.shared, heads.shared)
-    )
-    first = 2 * tokens // 3
-    attention.enter((first, tokens - first), torch.tensor([0, first, tokens], dtype=torch.int32, device=device))
-    inputs = [tensor.requires_grad_() for tensor in (query, key, value)]
+    inputs = _row(attention, device, dtype, heads or Heads(), tokens)
     out, _ = attention.forward(None, inputs[0], inputs[1], inputs[2], None)
     out.sum().backward()
     if not all(tensor.grad is not None and bool(torch.isfinite(tensor.grad).all()) for tensor in inputs):
         raise ArithmeticError("its gradients are not finite")
 
 
+def held_against_float32(
+    attention: DocumentAttention, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24
+) -> None:
+    """Output and gradients of a row beside those of one SDPA per document in float32, which takes other kernels.
+    ArithmeticError where they differ by more than `dtype` rounds: by 2 % of their norm.
+    """
+    inputs = _row(attention, device, dtype, heads or Heads(), tokens)
+    exact = [tensor.detach().float().requires_grad_() for tensor in inputs]
+    out, _ = attention.forward(None, inputs[0], inputs[1], inputs[2], None)
+    q, k, v = (tensor.squeeze(0) for tensor in exact)
+    wanted = by_document(q, k, v, attention.lengths, float(q.shape[-1]) ** -0.5, attention.causal)
+    weights = torch.randn_like(wanted)
+    (out.squeeze(0).float() * weights).sum().backward()
+    (wanted * weights).sum().backward()
+    pairs = [("output", out.squeeze(0), wanted)]
+    pairs += [(name, a.grad, b.grad) for name, a, b in zip(("dQ", "dK", "dV"), inputs, exact)]
+    for name, found, right in pairs:
+        off = float((found.float() - right).norm() / right.norm())
+        if not off <= WORST:
+            raise ArithmeticError(f"its {name} is off by {off:.1%}")
+
+
+def _row(
+    attention: DocumentAttention, device: torch.device, dtype: torch.dtype, heads: Heads, tokens: int
+) -> list[torch.Tensor]:
+    """Queries, keys and values of two documents, which `attention` is told of."""
+    first = 2 * tokens // 3
+    attention.enter((first, tokens - first), torch.tensor([0, first, tokens], dtype=torch.int32, device=device))
+    return [
+        torch.randn(1, count, tokens, heads.width, device=device, dtype=dtype).requires_grad_()
+        for count in (heads.query, heads.shared, heads.shared)
+    ]
+
+
 def choose(
-    wanted: str, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24
-) -> tuple[DocumentAttention, str]:
+    wanted: str, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24,
+    kernel: str = "auto",
+) -> tuple[DocumentAttention, str]:  # fmt: skip
     """The attention for packed rows of so many tokens and the reason for it; TrainerError when the one asked for cannot
-    run here.
+    run here. `kernel`: which FlashAttention stands behind torch's varlen_attn (`trainer.model.flash`).
     """
     found: dict[str, Callable[[], Path]] = {"varlen": _find_varlen, "flash-attn": _find_flash, "flex": _find_flex}
     why: list[str] = []
@@ -291,8 +321,10 @@ def choose(
                 try:
                     attention = DocumentAttention(name, found[name]())
                     attention.varlen = _traceable() if name == "varlen" else None
+                    newer, others = ("", []) if name != "varlen" else _newer(attention, device, dtype, heads, kernel)
+                    why += others
                     trial(attention, device, dtype, heads, tokens)
-                    return attention, "; ".join([*why, f"{name} works"])
+                    return attention, "; ".join([*why, f"{name} works" + (f", by {newer}" if newer else "")])
                 except TrainerError:
                     raise
                 except Exception as error:  # noqa: BLE001 - whatever a kernel says here, there is another path
@@ -304,6 +336,18 @@ def choose(
         reason = "plain matrix products per document: faster in bfloat16 than torch's kernel for CPUs"
         return DocumentAttention("documents", _blocks), "; ".join([*why, reason])
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
+
+
+def _newer(
+    attention: DocumentAttention, device: torch.device, dtype: torch.dtype, heads: Heads | None, kernel: str
+) -> tuple[str, list[str]]:
+    """The FlashAttention that was put behind torch's operator, "" for torch's own, and why not another one."""
+    major, _ = torch.cuda.get_device_capability(device)
+    names = flash.candidates(kernel, major, flash.is_installed)
+    found, why = flash.first_that_works(names, lambda: held_against_float32(attention, device, dtype, heads))
+    if names and not found and kernel != "auto":
+        raise TrainerError("attention-not-available", f"flash={kernel}: {why[0]}", "Use flash=auto.")
+    return found, why
 
 
 def install(attention: DocumentAttention) -> tuple[str, Any, str]:

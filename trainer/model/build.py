@@ -104,7 +104,9 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
     else:
         heads = attentions.Heads.of(_config(settings, workload))
-        attention, why = attentions.choose(settings.attention, device, dtype, heads, settings.tokens_per_row)
+        attention, why = attentions.choose(
+            settings.attention, device, dtype, heads, settings.tokens_per_row, settings.flash
+        )
         implementation, context, way = attentions.install(attention)
         held.enter_context(context)
         choices += [Choice("attention", attention.name, why), Choice("attention-hook", implementation, way)]

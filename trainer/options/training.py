@@ -89,6 +89,11 @@ class ComputeOptions:
         "auto: the first of varlen, flash-attn, flex, documents that works; model: transformers' own, padded rows only",
         ("auto", "varlen", "flash-attn", "flex", "documents", "model"), rare=True, result=False,
     )  # fmt: skip
+    flash: str = option(
+        "auto",
+        "FlashAttention behind attention=varlen; auto: 4 or 3 where installed, made for the GPU and exact, else 2",
+        ("auto", "2", "3", "4"), rare=True, result=False,
+    )  # fmt: skip
     head: str = option(
         "trained", "logits at trained positions only, or at every position as the plain trainers do",
         ("trained", "all"), rare=True, result=False,
