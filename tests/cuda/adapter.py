@@ -51,6 +51,16 @@ def chunk_bytes(size: int) -> None:
     losses.CHUNK_BYTES = size
 
 
+def _with_others(totals: Callable[..., Any]) -> Callable[..., Any]:
+    """A process has nothing of its own in a short step; the others, who are pretended, then do."""
+
+    def summed(group: Any, batches: Any) -> Any:
+        weight, counts = totals(group, batches)
+        return weight or 1.0, counts
+
+    return summed
+
+
 class Trial:
     """One run of the trainer under a `watch`. `estimates`: by step, what the trainer thinks its peak is, bytes."""
 
@@ -88,6 +98,7 @@ class Trial:
             (save.Saver, "save", lambda saver, name, tensors, state, part=None: self._saved(tensors)),
             (fitting, "fit", self._fit(fitting.fit)),
             (parallel.Group, "exchange", lambda group, values: [value * group.world for value in values]),
+            (parallel.Group, "totals", _with_others(parallel.Group.totals)),
             (parallel.Group, "gathered", lambda group, item: [item] * group.world),
             (rft, "Sampler", RightAnswers),
         ]
