@@ -114,7 +114,13 @@ def _install(
     untouched: Callable[[], bool],
 ) -> None:
     turns = _turns(installer)
-    if installer.name == "uv" and not more and not turns[0].variables.get("UV_OFFLINE"):
+    if (alone := _folder_alone(installer, pins)) is not None:
+        outcome = _attempt(installer, pins, python, requirements, alone, more)
+        if outcome.ok:
+            return
+        if not more and not untouched():
+            raise _trouble(installer, outcome, _failure(installer, outcome, tuple(pins)))
+    elif installer.name == "uv" and not more and not turns[0].variables.get("UV_OFFLINE"):
         # What its cache holds needs no index: each package's page was asked for anew, 0.3 s even where all answer at
         # once. The hashes are the same ones.
         outcome = _attempt(installer, pins, python, requirements, turns[0], ("--offline",))
@@ -181,6 +187,20 @@ def _turns(installer: Installer) -> list[_Turn]:
     indexes = (installer.sources.index, *installer.sources.extra) if "UV_INDEX" in everything else ()
     only = [_Turn(variables=alone | ({"UV_DEFAULT_INDEX": index} if index else {})) for index in indexes]
     return [_Turn(variables=everything), *only]
+
+
+def _folder_alone(installer: Installer, pins: Sequence[Locked]) -> _Turn | None:
+    """The folder of wheels beside the lock, where it has the very file of every pin: nobody else is asked then. Another
+    source might have another wheel of the same release (for an older Python, say), whose hash the lock knows as well.
+    """
+    folder = installer.wheels
+    if folder is None or not all((folder / pin.wheel).is_file() for pin in pins):
+        return None
+    uv = installer.name == "uv"
+    variables = installer.sources.uv if uv else installer.sources.pip
+    asked = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
+    kept = {name: value for name, value in variables.items() if name not in asked}
+    return _Turn(variables={**kept, "UV_NO_INDEX" if uv else "PIP_NO_INDEX": "1"})
 
 
 def _next(installer: Installer, cause: str, pin: Locked | None, turn: int, turns: list[_Turn]) -> int | None:

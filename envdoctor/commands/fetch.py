@@ -18,8 +18,10 @@ from envdoctor.facts.environment import locate
 from envdoctor.facts.model import Unavailable
 from envdoctor.locks.library import load_stacks
 from envdoctor.locks.writing.fetch import fetch
+from envdoctor.locks.writing.new_target import write_target
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.sources import sources
+from envdoctor.values import shell
 
 
 @click.command("fetch")
@@ -30,7 +32,8 @@ from envdoctor.sources import sources
 def command(target_name: str, stack: str | None, python: str | None, folder: Path, format_: str) -> None:
     """Download the wheels of a stack beside its lock, every file held to its size and hash.
 
-    On the machine without network, `pip install -r pylock.NAME.toml` or `envdoctor fix` then works from that folder.
+    On the machine without network, `pip install -r pylock.NAME.toml` then works from that folder, and so does
+    `envdoctor fix` with the target file that is put there.
 
     \b
     Example:
@@ -47,9 +50,13 @@ def command(target_name: str, stack: str | None, python: str | None, folder: Pat
         lock = load_stacks(case.target, choice.stack)[choice.stack]
         found = sources.read(folder, variables=os.environ, folder=Path.cwd())
         fetched = fetch(lock, interpreter, folder, sources=found, progress=progress)
+        extras = case.target.extras
+        target = write_target(choice.stack, folder=folder, like=case.target, origin="what was fetched", extras=extras)
     if format_ == "json":
         counts = {"files": fetched.files, "downloaded": fetched.downloaded, "bytes": fetched.size}
-        print_json({"schema": 1, "lock": str(fetched.lock), **counts})
+        print_json({"schema": 1, "lock": str(fetched.lock), "target": str(target), **counts})
     size = fetched.size / 1e6
     text = f"✓ {fetched.lock}: {fetched.files} wheels, {fetched.downloaded} downloaded ({size:.0f} MB)"
     stderr().print(text, markup=False)
+    then = f"envdoctor fix --target {shell.word(str(target))} --env ./env"
+    stderr().print(f"  Without a network, from there: {then}", markup=False, soft_wrap=True)

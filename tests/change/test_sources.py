@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,25 @@ def test_the_locked_file_is_found_behind_another_index_with_the_same_version(
     monkeypatch.setenv("PIP_INDEX_URL", first)
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{first} {second}")
     apply(world.change(wheels=None, installer=installer), verify=lambda clone: None, progress=quiet)
+    assert (world.version("alpha"), world.version("beta")) == ("2.0", "2.0")
+
+
+@pytest.mark.parametrize("installer", ["uv", pytest.param("pip", marks=pytest.mark.slow)])
+def test_a_whole_folder_of_wheels_is_asked_alone(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installer: str
+) -> None:
+    """Another source has another wheel of the same release, which an installer likes better and the lock knows too."""
+    tag = f"py3{sys.version_info.minor}-none-any"
+    other = make_wheel(tmp_path / "other", "alpha", "2.0", {"alpha/__init__.py": "version = 'other'\n"}, tag=tag)
+    alpha, beta = (replace(pin, also=(other.sha256,) if pin.name == "alpha" else ()) for pin in world.new)
+    monkeypatch.delenv("UV_NO_INDEX")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")  # nobody answers
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "other"))
+    apply(
+        world.change(wanted=(alpha, beta), install=(alpha, beta), installer=installer),
+        verify=lambda clone: None,
+        progress=quiet,
+    )
     assert (world.version("alpha"), world.version("beta")) == ("2.0", "2.0")
 
 

@@ -19,6 +19,7 @@ def make_wheel(
     *,
     scripts: tuple[str, ...] = (),
     requires: tuple[str, ...] = (),
+    tag: str = "py3-none-any",
 ) -> Locked:
     """Write a pure wheel and answer its pin. Without ``files`` it holds one module that knows its version."""
     stem = f"{name.replace('-', '_')}-{version}"
@@ -31,7 +32,7 @@ def make_wheel(
     }
     members[f"{stem}.dist-info/METADATA"] = metadata.encode()
     members[f"{stem}.dist-info/WHEEL"] = (
-        b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()
     )
     if scripts:
         lines = "".join(f"{script} = {name.replace('-', '_')}:main\n" for script in scripts)
@@ -40,7 +41,7 @@ def make_wheel(
     rows = "".join(f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in members.items())
     members[record] = f"{rows}{record},,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{stem}-py3-none-any.whl"
+    path = folder / f"{stem}-{tag}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, data in members.items():
             archive.writestr(zipfile.ZipInfo(member, (2020, 1, 1, 0, 0, 0)), data)

@@ -10,6 +10,7 @@ import functools
 import http.server
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -195,6 +196,21 @@ def test_no_network_and_a_folder_of_wheels(world: World, target: Path, tmp_path:
         *select(target),
     )
     mended = doctor(*words, cwd=tmp_path, before=before)
+    if "Operation not permitted" in mended.err:
+        pytest.skip("no namespaces here")
+    assert mended.code == 0, mended.err
+    assert has(world.environment, "2.0")
+
+
+@linux_only
+@root_only
+def test_what_was_fetched_is_installed_by_the_line_that_it_prints(world: World, target: Path, tmp_path: Path) -> None:
+    links = {"UV_FIND_LINKS": str(world.wheels), "UV_NO_INDEX": "1"}
+    fetched = doctor("fetch", "--target", target, "--folder", "wheel house", cwd=tmp_path, **links)
+    assert fetched.code == 0, fetched.err
+    line = fetched.err.splitlines()[-1].partition(": ")[2]
+    words = [world.environment if word == "./env" else word for word in shlex.split(line)[1:]]
+    mended = doctor(*words, *select(target)[2:], "--yes", cwd=tmp_path, before="unshare --net")
     if "Operation not permitted" in mended.err:
         pytest.skip("no namespaces here")
     assert mended.code == 0, mended.err
