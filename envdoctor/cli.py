@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from envdoctor import __version__, configuration
+from envdoctor import __version__, bundle, configuration
 from envdoctor.errors import Trouble, shortened
 from envdoctor.stopping import stoppable
 
@@ -192,11 +192,8 @@ def _path(given: object) -> str:
 
 def _report_usage(error: click.ClickException, words: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    extra = "unexpected extra argument (" in error.message and context is not None
-    if extra and context is not None and any(option.name == "env" for option in context.command.params):
-        word = error.message.partition("(")[2].partition(")")[0].split()[0]
-        if os.path.isdir(word) or os.sep in word:
-            error = click.UsageError(f"{error.message}. Did you mean --env {word}?", context)
+    if context is not None and "unexpected extra argument" in error.message:
+        error = click.UsageError(error.message + _meant(error.message, context), context)
     shown = io.StringIO()
     error.show(file=shown)
     _tell_lines(shown.getvalue().removesuffix("\n"))
@@ -204,6 +201,17 @@ def _report_usage(error: click.ClickException, words: Sequence[str]) -> int:
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
     _told_as_json(words, "usage", shortened(error.format_message()), code, remedy=remedy)
     return code
+
+
+def _meant(message: str, context: click.Context) -> str:
+    """The option that a word without one belongs to: a folder is an environment, h100 a target."""
+    word = message.partition("(")[2].partition(")")[0].split()[0]
+    known = {option.name for option in context.command.params}
+    if "env" in known and (os.path.isdir(word) or os.sep in word):
+        return f". Did you mean --env {word}?"
+    if "target_name" in known and word.isidentifier() and (bundle.lockfiles() / "targets" / f"{word}.toml").is_file():
+        return f". Did you mean --target {word}?"
+    return ""
 
 
 def _report_trouble(trouble: Trouble, words: Sequence[str]) -> int:

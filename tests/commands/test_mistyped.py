@@ -19,6 +19,8 @@ from tests.commands.test_check import envdoctor
         (("stf",), 2, "Did you mean train sft?"),
         (("check", "./env"), 2, "Did you mean --env ./env?"),
         (("fix", "tests"), 2, "Did you mean --env tests?"),
+        (("fix", "h100"), 2, "Did you mean --target h100?"),
+        (("fetch", "cpu"), 2, "Did you mean --target cpu?"),
         (("explain", "precision", "more"), 2, "unexpected extra argument"),
         (("check", "--no-torhc"), 2, "Did you mean '--no-torch'?"),
         (("check", "--no-torch", "--env", sys.prefix, "--select", "packges"), 2, "Did you mean packages?"),
