@@ -20,7 +20,7 @@ from tests.commands.test_check import envdoctor
         (("check", "./env"), 2, "Did you mean --env ./env?"),
         (("fix", "tests"), 2, "Did you mean --env tests?"),
         (("fix", "h100"), 2, "Did you mean --target h100?"),
-        (("fetch", "cpu"), 2, "Did you mean --target cpu?"),
+        (("fetch", "cpu", "--folder", "wheels"), 2, "Did you mean --target cpu?"),
         (("explain", "precision", "more"), 2, "unexpected extra argument"),
         (("check", "--no-torhc"), 2, "Did you mean '--no-torch'?"),
         (("check", "--no-torch", "--env", sys.prefix, "--select", "packges"), 2, "Did you mean packages?"),
