@@ -18,7 +18,7 @@ _SAYS = (
     Pattern(r"ops were compiled and installed with a different version", re.IGNORECASE),
     Pattern(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
     Pattern(r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE),
-    Pattern(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|fused_\w+|amp_C)"),
+    Pattern(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|fused_\w+|amp_C)", re.IGNORECASE),
     Pattern(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
     Pattern(r"PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA", re.IGNORECASE),
     Pattern(

@@ -5,7 +5,7 @@ from envdoctor.knowledge import extensions
 from envdoctor.knowledge.architectures import code_for, compiler_name
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
-from envdoctor.knowledge.machine import gpu_names, machine_of
+from envdoctor.knowledge.machine import machine_of, needs_board_wheels
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.numbers import capability
 from envdoctor.knowledge.solver import best_build, fits, libraries_know
@@ -51,7 +51,8 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
     bare = {number: name for number, name in devices.items() if kernels and not _serves(build, kernels, number)}
     for number, name in bare.items():
-        open_ = line_is_guessed(facts) and _other_build_serves(build, number) and not (said and _names_the_gpu(said))
+        elsewhere = needs_board_wheels(facts) or _other_build_serves(build, number)
+        open_ = line_is_guessed(facts) and elsewhere and not (said and _names_the_gpu(said))
         one = _finding(facts, target, name, number, kernels, either=open_ and said is not None)
         yield replace(one, severity=NOTE, explains=()) if open_ and said is None else one
     if not bare and said is not None and not _contradicts(said, devices, kernels):
@@ -113,8 +114,6 @@ def _finding(
             f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
         )
         by_hand = (remedies.again(extension, "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"),)
-    elif _on_jetson(facts) and facts.origin.kind == "pasted":
-        text, by_hand = remedies.FOR_JETSON, ()
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
@@ -153,11 +152,6 @@ def _message(version: str | None, name: str, wanted: str, *, either: bool) -> st
             "PyPI's build has none while another has, or an extension that was built for other GPUs."
         )
     return f"{torch} holds no code for {name} ({wanted}): no kernel will start."
-
-
-def _on_jetson(facts: Facts) -> bool:
-    said = " ".join((*gpu_names(facts), *facts.messages, *facts.remarks, *facts.remarks.values()))
-    return re.search(r"Jetson|JetPack|\bOrin\b|\btegra\b", said, re.IGNORECASE) is not None
 
 
 def _raiser(facts: Facts) -> str | None:
