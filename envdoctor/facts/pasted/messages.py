@@ -61,7 +61,7 @@ _FRAME = Pattern(
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
     r"|(?:logger|log|logging|warnings)\.\w+\(.*"
-    r"|[furbFURB]{0,2}(?P<quote>['\"]).{0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
     r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
@@ -185,8 +185,8 @@ def read(page: Page, draft: Draft) -> None:
     operators: list[str] = []
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
-        if number == end > 0 and _CUT.search(line.rstrip()):
-            continue
+        if number == end > 0 and (cut := _CUT.search(line.rstrip())):
+            line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
         if refused := _REFUSED.search(text):
             operators.append(refused[0])

@@ -48,6 +48,15 @@ _ERRORS = (
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
     ),
     _Error(
+        Pattern(r"an illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION", _E),
+        "script-wrong",
+        WARNING,
+        "a kernel came to an instruction that the GPU cannot run: damaged or wrongly compiled code, or a GPU or driver "
+        "that errs",
+        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update driver, torch and the extension it belongs "
+        "to, and take overclocking back.",
+    ),
+    _Error(
         Pattern(r"device-side assert triggered", _E),
         "script-wrong",
         ERROR,

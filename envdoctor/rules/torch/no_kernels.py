@@ -113,13 +113,19 @@ def _finding(
         text = (
             f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
         )
-        by_hand = (remedies.again(extension, "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"),)
+        at_home = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
+        built = extension in extensions.BUILT_AT_HOME
+        by_hand = (remedies.again(extension, at_home) if built else remedies.upgrade(extension),)
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+        if compiled := _compiled(facts):
+            text = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {text}"
+            options = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
+            by_hand = (remedies.again(compiled, options), *by_hand)
     elif build is None or not fits(build, machine).ok:
         text = f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source."
         by_hand = ()
@@ -160,6 +166,13 @@ def _raiser(facts: Facts) -> str | None:
     return next(
         (name for text in lines if (raised := caller_of(text)) and (name := extensions.extension_named(raised))), None
     )
+
+
+def _compiled(facts: Facts) -> str | None:
+    """The one extension of the report that is compiled for the GPUs of whoever built it."""
+    packages = known(facts.packages)
+    there = {d.name for d in packages.distributions} & extensions.BUILT_AT_HOME if packages else set()
+    return there.pop() if len(there) == 1 else None
 
 
 def _unspecific(extension: str | None, version: str | None) -> str:

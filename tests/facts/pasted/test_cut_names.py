@@ -10,6 +10,18 @@ def test_a_name_that_is_cut_off_is_not_read() -> None:
     assert "No module named 'transformers.moe'" in read(f"{whole}\nNo module named 'transformers.moe'").messages
 
 
+def test_what_stands_before_a_cut_off_name_is_read() -> None:
+    assert read("import it\nRuntimeError: it has moved: cannot import name 'is_to").messages == (
+        "RuntimeError: it has moved",
+    )
+
+
+def test_an_error_between_quotes_is_no_string_of_code() -> None:
+    line = "'DynamicCache' object has no attribute 'get_max_length'"
+    assert read(f"# {line}").messages == (line,)
+    assert read("'cannot open the file',\nKilled").messages == ("Killed",)
+
+
 def test_a_release_behind_a_hyphen() -> None:
     facts = read("transformers-4.49.0\npython-3.10\nImportError: cannot import name 'x' from 'y'")
     assert isinstance(facts.packages, Packages)

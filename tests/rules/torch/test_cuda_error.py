@@ -15,6 +15,7 @@ from tests.rules.judging import silent
         ("CUDA error: the provided PTX was compiled with an unsupported toolchain.", "error", "nvcc-mismatch"),
         ("CUDA error: device-side assert triggered", "error", "script-wrong"),
         ("CUDA error: an illegal memory access was encountered", "warning", "script-wrong"),
+        ("CUDA error: an illegal instruction was encountered", "warning", "script-wrong"),
         ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "error", "script-wrong"),
         ("Cannot re-initialize CUDA in forked subprocess", "error", "script-wrong"),
         ("CUDA error: the launch timed out and was terminated", "error", "gpu-limited"),
