@@ -21,6 +21,12 @@ STABLE = frozenset({"torchvision", "torchaudio", "triton", "pytorch-triton", "to
 BOUND = frozenset({"torchao", "xformers"})
 """Their releases are made for one torch each, which their version's label does not say."""
 
+BUILT_AT_HOME = frozenset(
+    "apex causal-conv1d detectron2 flash-attn mamba-ssm mmcv natten pytorch3d sageattention torch-cluster "
+    "torch-scatter torch-sparse transformer-engine".split()
+)
+"""Built from source where no wheel fits, and then only where torch can be seen: without build isolation."""
+
 MODULES = {
     "flash_attn": "flash-attn",
     "flash-attn": "flash-attn",

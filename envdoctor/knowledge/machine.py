@@ -66,6 +66,15 @@ def is_board(facts: Facts) -> bool:
     return host is not None and host.machine == "aarch64" and "tegra" in (host.kernel or "")
 
 
+@once
+def needs_board_wheels(facts: Facts) -> bool:
+    """Does torch come from NVIDIA's index for Jetson here? A report may name the board in its words alone."""
+    if "board" in facts.remarks:
+        return True
+    devices = capabilities(facts)
+    return is_board(facts) and "11.0" not in devices and facts.origin.kind == "pasted"
+
+
 CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
 
 

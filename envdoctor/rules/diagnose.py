@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Literal
 
 from envdoctor.facts.model import AS_TOLD, Facts
-from envdoctor.knowledge.machine import platform_of
+from envdoctor.knowledge.machine import needs_board_wheels, platform_of
 from envdoctor.locks.target import Target
+from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Skipped
 from envdoctor.rules.rule import Finding, Remedy, Rule, Severity, Skip
@@ -111,8 +112,14 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         who=finding.who or rule.who,
         severity=severity,
         source=finding.source or rule.sections.get("Source", ""),
-        remedy=_aim_at_environment(finding.remedy, facts),
+        remedy=_aim_at_environment(_for_board(finding.remedy, facts), facts),
     )
+
+
+def _for_board(remedy: Remedy, facts: Facts) -> Remedy:
+    """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines."""
+    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in remedy.commands)
+    return Remedy(text=remedies.FOR_JETSON) if foreign and needs_board_wheels(facts) else remedy
 
 
 def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:

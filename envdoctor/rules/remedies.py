@@ -10,11 +10,18 @@ from envdoctor.locks.stack import by_name
 from envdoctor.locks.target import Target
 from envdoctor.rules.rule import Pin, Remedy
 from envdoctor.values import shell
+from envdoctor.values.pattern import Pattern
 
 FOR_JETSON = (
     "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its containers: "
     "the registry's wheels for aarch64 hold nothing for it. JetPack 7 runs torch for CUDA 13.2 from PyTorch's index."
 )
+
+TAKES_TORCH_WHEELS = Pattern(
+    r"--torch-backend"
+    r"|pip install .*['\" ](?:torch|torchvision|torchaudio|xformers|triton|vllm|onnxruntime-gpu)(?![\w-])"
+)
+"""Commands that take a wheel for a machine with a driver of its own."""
 
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
 

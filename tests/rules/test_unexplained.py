@@ -143,3 +143,13 @@ def test_the_error_is_quoted_and_not_what_stands_around_it(text: str, quoted: st
     found = judged(text).unexplained
     assert found is not None
     assert found.line == quoted
+
+
+@pytest.mark.parametrize("code", ["3221225477", "3221226505", "-11", "139"])
+def test_the_number_of_a_crash_is_told_and_names_no_cause(code: str) -> None:
+    found = judged(f"subprocess.CalledProcessError: Command '['python', 'a.py']' returned non-zero exit status {code}.")
+    assert found.unexplained is not None
+    assert "faulthandler" in found.unexplained.help
+    plain = judged("subprocess.CalledProcessError: Command '['python', 'a.py']' returned non-zero exit status 1.")
+    assert plain.unexplained is not None
+    assert "launcher" in plain.unexplained.help

@@ -44,7 +44,7 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
-    r"|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
+    r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -61,7 +61,7 @@ _FRAME = Pattern(
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
     r"|(?:logger|log|logging|warnings)\.\w+\(.*"
-    r"|[furbFURB]{0,2}(?P<quote>['\"]).{0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
     r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
@@ -69,6 +69,8 @@ _CODE = Pattern(
 )
 """Source, or a changelog: what a program would say. A frame's own line was run; the lines around it, and quoted code,
 need not be."""
+_CUT = Pattern(r"(?:No module named|cannot import name|attribute|argument|package|module) ['\"][\w.]{0,80}$")
+"""A last line that ends within a name: what it would have been cannot be told."""
 _SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
 _REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
 _REASON = Pattern(
@@ -181,7 +183,10 @@ def read(page: Page, draft: Draft) -> None:
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
+    end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
+        if number == end > 0 and (cut := _CUT.search(line.rstrip())):
+            line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
         if refused := _REFUSED.search(text):
             operators.append(refused[0])

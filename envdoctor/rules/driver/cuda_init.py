@@ -38,7 +38,8 @@ _CODES = (
     ),
     _Code(
         3,
-        r"CUDA error: initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED",
+        r"CUDA error(?: \(3\))?: initialization error|cuda runtime error \(3\) ?: initialization error"
+        r"|cuInit failed: initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED",
         "the driver does not start in this process: it was forked after CUDA had started, or the driver is damaged",
         "Start workers with the method spawn; where a fresh process fails as well, install the driver again.",
         ("python -c 'import torch; torch.cuda.init()'",),

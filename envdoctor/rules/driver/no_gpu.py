@@ -2,12 +2,13 @@ import re
 
 from envdoctor.knowledge.installed_torch import torch_cuda
 from envdoctor.knowledge.machine import in_container, nvidia_gpu
-from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.messages import anywhere, in_report
 from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, Who, finding, known, rule
 
 _SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
 _MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE)
+_REFUSED = Pattern(r"Key was rejected by service|Required key not available", re.IGNORECASE)
 _SAYS = (
     Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
     _SMI,
@@ -37,6 +38,8 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     said = anywhere(facts, *_SAYS, *guess) or (_SMI.search(driver.smi) if driver and driver.smi else None)
     if said is None and driver is None:
         raise Skip("the driver was not looked at")
+    if in_report(facts, _REFUSED):
+        return  # packages/known-errors: to install or load it once more does not help
     on_bus = driver.pci if driver else ()
     unloaded = driver is not None and driver.kernel_module == "" and bool(on_bus)
     if unloaded and in_container(facts) and not torch_cuda(facts):
@@ -47,7 +50,7 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         return
     container = in_container(facts)
     who: Who = "host" if container else "you"
-    what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "torch finds no NVIDIA driver"
+    what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "No NVIDIA driver answers"
     yield finding(
         actual="not loaded" if unloaded else "not found",
         message=f"{what}, and its kernel module is not loaded."
@@ -55,7 +58,8 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         else f"{what}: no GPU can be used here" + (f' ("{said[0]}").' if said else "."),
         fix="Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
         if container
-        else "Install the NVIDIA driver, or load it; in a container, start that with --gpus all.",
+        else "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, "
+        "Secure Boot, nouveau); in a container, start that with --gpus all.",
         run="docker run --gpus all ..." if container else ("sudo modprobe nvidia", "nvidia-smi"),
         who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),

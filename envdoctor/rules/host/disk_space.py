@@ -9,10 +9,7 @@ _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
-_SAYS = (
-    Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE),
-    Pattern(r"disk quota exceeded", re.IGNORECASE),
-)
+_SAYS = Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE)
 
 
 @rule(WARNING, kind="host-limited")
@@ -26,7 +23,7 @@ def disk_space(facts: Facts) -> Findings:
     https://github.com/facebookresearch/gcm/blob/main/gcm/health_checks/checks/check_storage.py
     """
     host = known(facts.host)
-    said = messages.in_report(facts, *_SAYS)
+    said = messages.in_report(facts, _SAYS)
     if said is not None:
         yield _finding("disk", said.string, f"A disk was full: {said.string}.", ERROR)
         return

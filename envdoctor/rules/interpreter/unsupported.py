@@ -1,11 +1,25 @@
 import re
+from dataclasses import replace
 
 from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.torch_builds import release_of
 from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, Target, finding, known, need, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Facts,
+    Findings,
+    Pattern,
+    Skip,
+    Target,
+    finding,
+    known,
+    need,
+    rule,
+)
 from envdoctor.values import shell
 
 _SAYS = (
@@ -47,6 +61,12 @@ _NOT_FOUND = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
     re.IGNORECASE,
+)
+_NOT_INSTALLED = Pattern(r"Couldn't install torch|Failed to install torch", re.IGNORECASE)
+_COMMAND = Pattern(r"pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})", re.IGNORECASE)
+_OPEN = (
+    "no wheel of {name} was found that fits this Python and this system; a Python too new or too old for that release "
+    "is the usual reason, one of 32 bits, another system or index are others"
 )
 _RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
@@ -92,13 +112,19 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             target, interpreter, said.string, "a Python that these packages support", proven=True, python=python
         )
         return
-    if missing is not None and (
-        _nothing_built(missing) or _without_wheels(interpreter, missing["name"].lower(), missing["wanted"] or "")
-    ):
-        python = _python_for(missing["name"].lower(), missing["wanted"] or "")
-        text = "a Python for which this package has wheels"
-        yield _finding(target, interpreter, missing.string, text, proven=True, python=python)
-        return
+    missing = missing or _commanded(facts, interpreter)
+    if missing is not None:
+        name, wanted = missing["name"].lower(), missing["wanted"] or ""
+        certain = _too_new_or_old(interpreter, name, wanted)
+        if certain or _nothing_built(missing) or _far_from_wheels(interpreter, certain):
+            text = "a Python for which this package has wheels"
+            words = f"{_of_release(wanted)}: " if certain else f"{_OPEN.format(name=name)}: "
+            words += missing.string
+            python = _python_for(name, wanted)
+            sure = certain or _nothing_built(missing)
+            one = _finding(target, interpreter, words, text, proven=bool(sure), python=python)
+            yield one if sure else replace(one, severity=WARNING)
+            return
     if interpreter.implementation not in ("cpython", ""):
         text = f"{interpreter.implementation} is not supported by torch"
         yield _finding(target, interpreter, text, "CPython", proven=False)
@@ -144,15 +170,32 @@ def _nothing_built(missing: re.Match[str]) -> bool:
     return not real or (wanted is not None and missing["wanted"].startswith("==") and wanted < min(real))
 
 
-def _without_wheels(interpreter: Interpreter, name: str, wanted: str) -> bool:
-    """Is the package absent because of this Python? For torch the releases are known, for others the usual range."""
-    own = versions.release(interpreter.version)
-    if own is None:
-        return False
+def _commanded(facts: Facts, interpreter: Interpreter) -> re.Match[str] | None:
+    """The torch that a launcher had pip install, and failed to, where this Python never had a wheel of it."""
+    if not messages.in_report(facts, _NOT_INSTALLED):
+        return None
+    found = (_COMMAND.search(text) for text in (*facts.messages, *facts.remarks.values()))
+    return next((one for one in found if one and _too_new_or_old(interpreter, "torch", one["wanted"])), None)
+
+
+def _too_new_or_old(interpreter: Interpreter, name: str, wanted: str) -> bool | None:
+    """Had this release of torch no wheel for this Python? None where that is in no table."""
     release = release_of(wanted.lstrip("=~<>!")) if name == "torch" and wanted.startswith("==") else None
-    if release is not None:
-        return not _within(interpreter, release.python)
-    return own[:2] >= _NEWEST_WHEELS or own[:2] < _OLDEST_WHEELS
+    if release is None or versions.release(interpreter.version) is None:
+        return None
+    return not _within(interpreter, release.python)
+
+
+def _of_release(wanted: str) -> str:
+    release = release_of(wanted.lstrip("=~<>!"))
+    return f"torch {release.name} has wheels for Python {release.python[0]} to {release.python[1]}" if release else ""
+
+
+def _far_from_wheels(interpreter: Interpreter, certain: bool | None) -> bool:
+    """Is this Python outside of the usual range, where nothing better is known? That is a guess: a name that nobody
+    has, an index that was not reached, and another system look the same."""
+    own = versions.release(interpreter.version)
+    return certain is None and own is not None and (own[:2] >= _NEWEST_WHEELS or own[:2] < _OLDEST_WHEELS)
 
 
 def _python_for(name: str, wanted: str) -> str:

@@ -18,7 +18,9 @@ _SAYS = (
     Pattern(r"ops were compiled and installed with a different version", re.IGNORECASE),
     Pattern(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
     Pattern(r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE),
-    Pattern(r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|fused_\w+|amp_C)"),
+    Pattern(
+        r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)", re.IGNORECASE
+    ),
     Pattern(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
     Pattern(r"PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA", re.IGNORECASE),
     Pattern(
@@ -26,11 +28,6 @@ _SAYS = (
     ),
 )
 _SKIPS = Pattern(r"cpp extensions", re.IGNORECASE)  # torchao's words, which do not name it
-_AT_HOME = frozenset(
-    "apex causal-conv1d detectron2 flash-attn mamba-ssm mmcv natten pytorch3d sageattention torch-cluster "
-    "torch-scatter torch-sparse transformer-engine".split()
-)
-"""Built from source where no wheel fits, and then only where torch can be seen: without build isolation."""
 _PINS_TORCH = frozenset({"vllm", "flashinfer-python", "sglang"})
 _LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
 _LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
@@ -145,7 +142,7 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
     exact = name if version is None else f"{name}=={versions.public(version)}"
     label = versions.label(torch or "") or ""
     install = f"uv pip install --torch-backend={label if re.fullmatch(r'cpu|cu[0-9]+', label) else 'auto'}"
-    if name in _AT_HOME:
+    if name in extensions.BUILT_AT_HOME:
         text = (
             f"Take a wheel of {name} made for this very torch, CUDA, Python and C++ ABI, build it here, or remove it."
         )

@@ -7,11 +7,13 @@ from envdoctor.knowledge.requirements import normal
 from envdoctor.rules import remedies
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
+from envdoctor.values import shell
 
 _LINES = (
     Pattern(r"cannot import (?:name )?['\"]?(?P<what>\w+)['\"]? from ['\"]?(?P<module>[A-Za-z_][\w.]*)"),
     Pattern(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
     Pattern(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
+    Pattern(r"type object '(?P<module>[A-Za-z_]\w*\.[\w.]*)' has no attribute '(?P<what>\w+)'"),
     Pattern(r"No module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
     Pattern(r"\b(?P<module>[A-Za-z_]\w{0,80})\S{0,80} got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
@@ -166,11 +168,18 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
         actual=version or "of unknown version",
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, remedies.install(use) if use and row.package != "python" else ""),
+        fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""),
         explains=(f"packages/known-symptoms {row.package}",),
         source=row.source,
         repair=locked,
     )
+
+
+def _installing(row: Name, use: str) -> str:
+    """torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA."""
+    if row.package in remedies.TORCH_FAMILY:
+        return shell.with_requirements("uv pip install --torch-backend=auto", use)
+    return remedies.install(use) if row.package != "python" else ""
 
 
 def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, what: str, line: str) -> Finding:

@@ -13,7 +13,20 @@ from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules import remedies
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Kind, Severity, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    Facts,
+    Finding,
+    Findings,
+    Kind,
+    Pattern,
+    Severity,
+    Skip,
+    Target,
+    finding,
+    known,
+    rule,
+)
 
 
 @rule(ERROR, kind="package-conflict")
@@ -65,6 +78,14 @@ def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> 
     return None if unless is not None and any(unless.search(line) for line in everything) else found
 
 
+_BUILT = Pattern(r"(?:Failed building wheel for|Failed to build) ['`\"]?(?P<name>[A-Za-z][\w.-]{1,60}\w)")
+"""Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
+
+
+def _capital(sentence: str) -> str:
+    return f"The{sentence[3:]}" if sentence.startswith("the ") else sentence
+
+
 def _cuda(facts: Facts) -> str:
     """torch's CUDA line; where only its version is known, which other indexes have for other lines, that is said."""
     line = torch_cuda(facts)
@@ -80,6 +101,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     if row.kind == "package-missing" and "No module named" in found[0]:
         plain = distribution_of(asked) or plain
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
+    built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
+    words["built"] = normal(built) or "the package"
     words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
@@ -92,13 +115,14 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     windows = platform_of(facts).startswith("win")
     commands = row.windows if windows and row.windows else row.commands
     usable = all("{name}" not in command for command in commands) or bool(plain)
+    commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     return finding(
         kind=cast(Kind, row.kind),
         subject=filled(row.subject),
         actual=version or CALLER.sub("", found.string)[:300],
         expected="",
-        message=f"{filled(row.meaning)}: {CALLER.sub('', found.string)}",
+        message=f"{_capital(filled(row.meaning))}: {CALLER.sub('', found.string)}",
         fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
         who=row.who,
         severity=min(

@@ -45,13 +45,6 @@ _ERRORS = (
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
     ),
     _Error(
-        Pattern(r"an illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION", _E),
-        "script-wrong",
-        WARNING,
-        "the GPU met an instruction that is none: memory overwritten by a kernel, or code built for another generation",
-        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update or rebuild the extension it belongs to.",
-    ),
-    _Error(
         Pattern(r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable", _E),
         "gpu-unhealthy",
         ERROR,
@@ -73,6 +66,15 @@ _ERRORS = (
         WARNING,
         "a kernel read or wrote outside its memory",
         "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
+    ),
+    _Error(
+        Pattern(r"an illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION", _E),
+        "script-wrong",
+        WARNING,
+        "a kernel came to an instruction that the GPU cannot run: damaged or wrongly compiled code, or a GPU or driver "
+        "that errs",
+        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update driver, torch and the extension it belongs "
+        "to, and take overclocking back.",
     ),
     _Error(
         Pattern(r"device-side assert triggered", _E),

@@ -5,7 +5,7 @@ from envdoctor.knowledge import extensions
 from envdoctor.knowledge.architectures import code_for, compiler_name
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
-from envdoctor.knowledge.machine import gpu_names, machine_of
+from envdoctor.knowledge.machine import machine_of, needs_board_wheels
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.numbers import capability
 from envdoctor.knowledge.solver import best_build, fits, libraries_know
@@ -51,7 +51,8 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         raise Skip("the GPU's compute capability or torch's list of architectures is not known")
     bare = {number: name for number, name in devices.items() if kernels and not _serves(build, kernels, number)}
     for number, name in bare.items():
-        open_ = line_is_guessed(facts) and _other_build_serves(build, number) and not (said and _names_the_gpu(said))
+        elsewhere = needs_board_wheels(facts) or _other_build_serves(build, number)
+        open_ = line_is_guessed(facts) and elsewhere and not (said and _names_the_gpu(said))
         one = _finding(facts, target, name, number, kernels, either=open_ and said is not None)
         yield replace(one, severity=NOTE, explains=()) if open_ and said is None else one
     if not bare and said is not None and not _contradicts(said, devices, kernels):
@@ -112,15 +113,19 @@ def _finding(
         text = (
             f"Install a release of {extension} that covers the GPU, or compile it here, on this GPU and for this torch."
         )
-        by_hand = (remedies.again(extension, "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"),)
-    elif _on_jetson(facts) and facts.origin.kind == "pasted":
-        text, by_hand = remedies.FOR_JETSON, ()
+        at_home = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
+        built = extension in extensions.BUILT_AT_HOME
+        by_hand = (remedies.again(extension, at_home) if built else remedies.upgrade(extension),)
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+        if compiled := _compiled(facts):
+            text = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {text}"
+            options = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
+            by_hand = (remedies.again(compiled, options), *by_hand)
     elif build is None or not fits(build, machine).ok:
         text = f"No published torch build serves this machine: {newest.reason}. Use another GPU, or build from source."
         by_hand = ()
@@ -155,17 +160,19 @@ def _message(version: str | None, name: str, wanted: str, *, either: bool) -> st
     return f"{torch} holds no code for {name} ({wanted}): no kernel will start."
 
 
-def _on_jetson(facts: Facts) -> bool:
-    said = " ".join((*gpu_names(facts), *facts.messages, *facts.remarks, *facts.remarks.values()))
-    return re.search(r"Jetson|JetPack|\bOrin\b|\btegra\b", said, re.IGNORECASE) is not None
-
-
 def _raiser(facts: Facts) -> str | None:
     """The extension in whose code a report's traceback ends."""
     lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
     return next(
         (name for text in lines if (raised := caller_of(text)) and (name := extensions.extension_named(raised))), None
     )
+
+
+def _compiled(facts: Facts) -> str | None:
+    """The one extension of the report that is compiled for the GPUs of whoever built it."""
+    packages = known(facts.packages)
+    there = {d.name for d in packages.distributions} & extensions.BUILT_AT_HOME if packages else set()
+    return there.pop() if len(there) == 1 else None
 
 
 def _unspecific(extension: str | None, version: str | None) -> str:

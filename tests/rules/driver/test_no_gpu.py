@@ -36,5 +36,9 @@ def test_not_found() -> None:
     assert silent(no_gpu, machine(driver=Driver(kernel_module="")))  # a machine without a GPU
     assert silent(no_gpu, machine(driver=UNLOADED, host=Host(container="wsl2")))
     assert silent(no_gpu, pasted("nvidia-container-cli: nvml error: driver/library version mismatch", driver=Driver()))
+    refused = "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service"
+    assert silent(
+        no_gpu, pasted("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", refused)
+    )
     assert skipped(no_gpu, pasted())
     assert skipped(no_gpu, machine(driver=UNLOADED), CPU_TARGET)

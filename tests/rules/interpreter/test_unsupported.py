@@ -79,6 +79,23 @@ def test_other_refusals_of_pip_are_not_the_python_s(line: str) -> None:
     assert silent(unsupported, python("3.11.7", messages=(line,)))
 
 
+def test_another_package_that_is_not_found_is_only_likely_the_python_s() -> None:
+    line = "ERROR: Could not find a version that satisfies the requirement open3d"
+    (finding,) = findings(unsupported, python("3.14.1", messages=(line,)))
+    assert (finding.severity, finding.certain) == (Severity.WARNING, False)
+    assert "another system or index" in finding.message
+    assert silent(unsupported, python("3.11.7", messages=(line,)))
+
+
+def test_a_launcher_that_could_not_have_torch_installed() -> None:
+    said = ("RuntimeError: Couldn't install torch.",)
+    command = {"Command": '"C:\\ui\\venv\\python.exe" -m pip install torch==1.12.1+cu113 torchvision==0.13.1+cu113'}
+    (finding,) = findings(unsupported, python("3.11.0", messages=said, remarks=command))
+    assert "torch 1.12 has wheels for Python 3.7 to 3.10" in finding.message
+    assert finding.remedy.commands[0] == "uv venv --python 3.10 .venv"
+    assert silent(unsupported, python("3.10.6", messages=said, remarks=command))
+
+
 @pytest.mark.parametrize(
     ("line", "version"),
     [

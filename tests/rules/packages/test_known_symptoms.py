@@ -25,6 +25,8 @@ from tests.rules.judging import findings, installed, silent, skipped
             {"transformers": "4.56.0"},
             "transformers",
         ),
+        ("'DynamicCacheOfMine' object has no attribute 'key_cache'", {"transformers": "4.57.1"}, "transformers"),
+        ("KeyError: 'Cache only has 0 layers, attempted to access layer with index 0'", {}, "transformers"),
     ],
 )
 def test_packages_out_of_step(line: str, packages: dict[str, str], subject: str) -> None:
@@ -39,6 +41,7 @@ def test_packages_out_of_step(line: str, packages: dict[str, str], subject: str)
         ("TypeError: my_function() got an unexpected keyword argument 'x'", {}),
         ("AttributeError: 'MyModel' object has no attribute 'foo'", {"transformers": "4.56.0"}),
         ("AttributeError: 'LlamaConfig' object has no attribute 'foo'", {}),
+        ("'MyCache' object has no attribute 'key_cache'", {"transformers": "4.55.4"}),
         ("RuntimeError: CUDA out of memory", {}),
     ],
 )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.model import Facts, Gpu, Gpus, Origin, Torch
+from envdoctor.facts.pasted import read
 from envdoctor.rules.torch.no_kernels import no_kernels
 from tests.rules.cuda_machines import (
     CPU_TARGET,
@@ -133,3 +134,16 @@ def test_the_error_proves_no_guessed_build_guilty() -> None:
         report("NVIDIA GeForce RTX 5090", "2.7.0", (), FIXED.format("NVIDIA GeForce RTX 5090", 120)),
     ):
         assert "holds no code for NVIDIA GeForce RTX 5090 (sm_120): no kernel" in only(no_kernels, facts).message
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [
+        ("sageattention-2.2.0-cp312-cp312-linux_x86_64.whl", "--no-binary :all: 'sageattention'"),
+        ("File x/bitsandbytes/nn.py in bitsandbytes.ops()", "pip install --upgrade bitsandbytes"),
+        ("plain torch", "--reinstall-package torch torch"),
+    ],
+)
+def test_what_is_compiled_for_one_gpu_is_compiled_anew_and_what_has_wheels_is_upgraded(words: str, first: str) -> None:
+    found = only(no_kernels, read(f"{words}\n{NO_IMAGE}"))
+    assert found.remedy.commands[0].endswith(first)

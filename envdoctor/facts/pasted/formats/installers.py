@@ -37,10 +37,16 @@ _STOPPED = Pattern(
 )
 
 
+_COLLECTING = Pattern(rf"Collecting ({_NAME})(?:[=<>!~\[; @(].*)?")
+"""The one whose metadata is prepared next, in the same line of work."""
+
+
 def read(page: Page, draft: Draft) -> None:
     wanted: dict[str, str] = {}
     sources = ""
     for number, text in page.left():
+        if collecting := _COLLECTING.fullmatch(text):
+            sources = collecting[1]
         if taken := _SOURCES.search(text):
             sources = f"{taken[1]} [sources of {taken[1]}-{taken[2]}]"
         elif unpacked := _UNPACKED.search(text):

@@ -30,8 +30,8 @@ _TORCH = Pattern(
 )
 _PACKAGE = Pattern(
     r"(?<![\w.-])(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
-    r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:)? ?(?:==|=|v)? ?"
-    r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl)",
+    r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:|-(?=\d))? ?(?:==|=|v)? ?"
+    r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl|[\w.-]*\.(?:tar|zip)|[\d.]*[/\\])",
     re.IGNORECASE,
 )
 _HAS = Pattern(r"PyTorch \d\S{0,40} with .{1,30}\(you have (\d[\w.+]{2,40})\)")
@@ -55,6 +55,9 @@ _BARE_GPU = Pattern(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\
 _WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
 )
+_BOARD = Pattern(r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b", re.IGNORECASE)
+_DESKTOP = Pattern(r"x86_64|\bamd64\b|win_amd64|\bJetPack ?7|\bThor\b", re.IGNORECASE)
+"""No board that needs NVIDIA's own wheels: JetPack 7 runs those of PyTorch's index."""
 _UNAVAILABLE = Pattern(
     r"torch reports CUDA not available|cuda[._](?:is_)?available(?:\(\))?\W{0,4}"
     r"(?:returns?|returning|is|gives?|shows?|says?|prints?|为|返回|=|==|->|:)?\W{0,4}False",
@@ -72,6 +75,9 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim(name, found.pop(), TOLD)
     _paths(page, draft)
     _gpu(lines, draft)
+    board = next((named[0] for text in page.lines if len(text) < 600 and (named := _BOARD.search(text))), None)
+    if board and not any(_DESKTOP.search(text) for text in page.lines):
+        draft.remark("board", board)
     if any(_UNAVAILABLE.search(text) for text in lines) or any(map(_answers_false, lines, lines[1:])):
         draft.claim("torch.cuda_available", False, INFERRED)
 
