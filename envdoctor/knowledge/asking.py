@@ -86,6 +86,11 @@ _ABSENT = (
             re.IGNORECASE),
     Pattern(rf"^(?:no|missing) {_OF}{_NAME}{_KIND}(?: found| installed| available)?(?=[.,;:!)]|$)", re.IGNORECASE),
 )  # fmt: skip
+_ASKS = Pattern(
+    r"requir|need|install|upgrad|updat|\bmust\b|\bshould\b|missing|not found|(?:in)?compatible|depend|too old|outdated"
+    r"|support|available|import|\bplease\b|\bat least\b|\bminimum\b|\bexpect|\bwant|\bvalid\b|\bno\b|without|\buse\b",
+    re.IGNORECASE,
+)
 # What stands before a release that somebody has, not wants.
 _HAS = Pattern(
     r"(?:\bfound|\bhave|\bdetected|\bgot|\binstalled:?|\busing|\bis|\bwith|\bcurrent(?:ly)?)(?: version)?:? ?[`'\"(]?$",
@@ -98,6 +103,8 @@ def ask_of(line: str) -> Ask | None:
     if (said := _SAID.search(line)) is None:
         return None
     text = _joined(_RAISED.sub("", said["text"]))
+    if _ASKS.search(text) is None:
+        return None
     for pattern in _OTHER_RELEASE:
         for found in pattern.finditer(text):
             package = _package(found["name"])

@@ -45,6 +45,7 @@ NOT_ASKED = (
     "No GPU found. A GPU is needed for quantization.",
     "batch size must be at least 2",
     "found numpy==1.26.4",
+    "the engine did not come up for vllm~=0.8",
     "this function requires Python 3.12 or newer",
     "please install from source: pip install git+https://somewhere/timm",
     "read the notes: pip install -r requirements.txt",

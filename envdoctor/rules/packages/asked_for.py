@@ -4,6 +4,7 @@ from envdoctor.knowledge.errors import ERRORS
 from envdoctor.knowledge.messages import is_log_line
 from envdoctor.rules import remedies
 from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
 
 
@@ -32,7 +33,9 @@ def asked_for(facts: Facts, target: Target) -> Findings:
 
 
 def _is_told(line: str) -> bool:
-    """Does a row speak of this very sentence? It knows more than its form."""
+    """Does another rule, or a row, speak of this very sentence? It knows more than its form."""
+    if any(pattern.search(line) for pattern in LINES):
+        return True
     rows = (row for row in ERRORS if not row.last and row.pattern.may_match(line))
     return any(row.pattern.search(line) for row in rows)
 

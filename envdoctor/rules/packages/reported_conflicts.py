@@ -4,20 +4,8 @@ from collections.abc import Iterator
 from envdoctor.knowledge import pairs, versions
 from envdoctor.knowledge.requirements import normal, read
 from envdoctor.rules import remedies
+from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
-
-_ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
-_WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"
-_LINES = (
-    # pip: "a 1.0 requires b<2, but you have b 2.1 which is incompatible."; reports shorten it in many ways
-    Pattern(_ONE + _WANTED),
-    # transformers: "tokenizers>=0.11,<0.14 is required for a normal functioning of this module, but found ..."
-    Pattern(_WANTED + r" is required for a normal functioning of this module"),
-    # libraries that check others by themselves: "Using X requires y>=1.2"
-    Pattern(r"\b(?:requires?|needs|depends on) (?P<wanted>[A-Za-z][\w.-]*(?:>=|==|<=|<|>|~=|!=) ?\d[\w.,<>=!]*)"),
-    # uv: "The package `a` requires `b<2`, but `2.1` is installed"
-    Pattern(r"package `(?P<one>[^`]+)` requires `(?P<wanted>[^`]+)`"),
-)
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _USER = Pattern(r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ]{1,80})")
@@ -44,7 +32,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     for line in facts.messages:
         if asked and _DEPENDS.search(line.strip(" -")):
             continue  # one of pip's list of who asks for what: judged together, above
-        match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
+        match = next((m for pattern in LINES if (m := pattern.search(line))), None)
         if match is None:
             continue
         requirement = match["wanted"].rstrip(").,;")
