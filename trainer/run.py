@@ -179,7 +179,7 @@ def settle(
     per_epoch = prepared.source.steps_in(0)
     epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
     if settings.streaming:
-        epochs, why = 1, "max_steps of streamed data"
+        epochs, why = defaults.WITHOUT_END, "max_steps of streamed data"
     trainee.choices.append(Choice("length", f"{steps} steps", why))
     if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
         say(why)

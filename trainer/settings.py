@@ -94,8 +94,9 @@ class Settings(
 
 # (task, setting that it has not) -> how it does the same.
 OTHER_WAYS = {
-    ("pretrain", "streaming"): "Leave it out: prepare writes shards of any size a piece at a time, and pretrain maps "
-    "them into memory; sft --streaming trains on rows of text as they are read.",
+    ("gritlm", "streaming"): "Leave it out: an epoch draws its batches from all the pairs there are. Their tokens are "
+    "kept in the cache and mapped into memory.",
+    ("rft", "streaming"): "Leave it out: prompts are few beside the answers that are sampled for them.",
 }
 
 # Settings that can also be said with true and false.
