@@ -48,7 +48,8 @@ class Settings(
             if item.metadata["most"] is not None and value > item.metadata["most"]:
                 raise _refusal(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
             if choices and value not in choices:
-                raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name)
+                meant = OTHER_OPTIONS.get((item.name, value), "")
+                raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name, meant)
         if self.eval_data and self.eval_share:
             raise _refusal("eval_data and eval_share are two ways to the same", "eval_share", "Give one of them.")
         if self.early_stopping and not (self.eval_data or self.eval_share):
@@ -91,6 +92,12 @@ class Settings(
                 "streaming cannot hold out a share of what it has not read", "eval_share", "Give eval_data instead."
             )
 
+
+# (setting, value that it has not) -> which setting means it.
+OTHER_OPTIONS = {
+    ("optimizer", "adafactor"): "Set moments=adafactor.",
+    **{("optimizer", name): "Set moments=8bit." for name in ("adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit")},
+}
 
 # (task, setting that it has not) -> how it does the same.
 OTHER_WAYS = {
