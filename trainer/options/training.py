@@ -67,6 +67,10 @@ class OptimisationOptions:
         "that optimizer instead, which keeps next to nothing",
         ("float32", "8bit", "adafactor"), rare=True,
     )  # fmt: skip
+    neftune_noise_alpha: float = option(
+        0.0, "noise on the embeddings while training, of so much over the root of length times width; NEFTune's are 5 "
+        "to 15; 0: none", least=0.0, tasks=("sft", "rft"), rare=True,
+    )  # fmt: skip
     clip_norm: float = option(1.0, "largest gradient norm; 0: no clipping", least=0.0, rare=True)
     max_bad_steps: int = option(
         5, "give up after this many steps in a row with a non-finite gradient (each is skipped)", least=1, rare=True,
