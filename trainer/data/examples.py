@@ -8,9 +8,11 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable
 
+from trainer.data.remote import is_remote, opened
 from trainer.errors import TrainerError
 
 LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
@@ -31,7 +33,7 @@ def read_rows(files: list[Path]) -> Iterator[Row]:
     """Every row of every file in order. TrainerError names the file and the line of what cannot be read."""
     for path in files:
         count = 0
-        for row in SUFFIXES.get(path.suffix, _json_lines)(path):
+        for row in SUFFIXES.get(suffix_of(path), _json_lines)(path):
             count += 1
             yield row
         if not count:
@@ -50,7 +52,7 @@ def raw_lines(path: Path, number: int = 0, offset: int = 0) -> Iterator[tuple[in
     byte `offset`. TrainerError names the line that is none.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+        with opened(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
             stream.seek(offset)
             for line in iter(lambda: stream.readline(LONGEST + 1), b""):
                 number, offset = number + 1, offset + len(line)
@@ -96,6 +98,7 @@ def is_list(path: Path) -> bool:
 
 def suffix_of(path: Path) -> str:
     """The ending that tells how a data file is read."""
+    path = path.with_suffix("") if is_remote(path) else path
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
@@ -173,7 +176,7 @@ def _parquet_batches(path: Path, skip: int) -> Iterator[tuple[int, Any]]:
     """(rows before it, batch), from the row group on in which row `skip` is."""
     import pyarrow.parquet as parquet
 
-    with parquet.ParquetFile(path) as file:
+    with opened(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
         ends = list(
             itertools.accumulate(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
         )

@@ -17,6 +17,7 @@ from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
 from trainer.data.mixture import ConcatenatedSources, Mixture
+from trainer.data.remote import is_remote
 from trainer.data.source import NoValidation, Prepared, Source, Validation
 from trainer.data.streamed import DialogueStream, fingerprint
 from trainer.data.tokenizer import load_tokenizer, pad_id
@@ -82,7 +83,9 @@ class Sft(Task):
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
         source = DialogueStream(files, tokenizer, settings, identity)
-        facts["formats"] = describe_formats(files, settings)
+        # Of a data set on the Hub one file is looked at: there may be thousands, all alike.
+        first = {path.parent if is_remote(path) else path: path for path in reversed(files)}
+        facts["formats"] = describe_formats([path for path in files if path in first.values()], settings)
         return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
 
 

@@ -251,29 +251,91 @@ def test_two_processes_stream_and_go_on(texts: dict, tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "part" / "run" / "stream").iterdir()} == {"0.jsonl", "1.jsonl"}
 
 
-@pytest.mark.slow
-def test_a_data_set_of_the_hub_is_streamed_by_its_name(hub: Hub, tmp_path: Path) -> None:  # noqa: F811
-    home, folder = tmp_path / "home", hub.root / "datasets" / "lab" / "texts"
-    home.mkdir()
+def fill_hub(hub: Hub, name: str, ending: str) -> list[Path]:  # noqa: F811
+    """A data set of three files of texts."""
+    folder = hub.root / "datasets" / "lab" / name
     folder.mkdir(parents=True)
-    write_lines(folder / "train.jsonl", [row(n) for n in range(60)])
-    report = home / "report.json"
-    line = [
+    found = [folder / f"train-{part:05d}-of-00003.{ending}" for part in range(3)]
+    for part, path in enumerate(found):
+        rows = [row(20 * part + n) for n in range(20)]
+        if ending == "parquet":
+            import pyarrow
+            from pyarrow import parquet
+
+            parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=6)
+        elif ending == "csv":
+            path.write_text("text\n" + "".join(f"{one['text']}\n" for one in rows))
+        else:
+            text = "".join(json.dumps(one) + "\n" for one in rows).encode()
+            path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "json.gz"])
+def test_a_data_set_of_the_hub_is_read_where_it_lies(hub: Hub, tmp_path: Path, ending: str) -> None:  # noqa: F811
+    """The losses of its files on a disk, in one go and after a stop; and nothing of it comes to the disk."""
+    home, name = tmp_path / "home", f"texts-{ending.replace('.', '-')}"
+    home.mkdir()
+    files = fill_hub(hub, name, ending)
+    more = ["--tokens_per_row", "24", "--examples_per_batch", "2", "--shuffle_buffer", "16", "--device", "cpu",
+            "--threads", "1", "--schedule", "constant", "--precision", "float32", "--log_every", "1"]  # fmt: skip
+    line = ["pretrain", "--model", "lab/tiny-chat", "--streaming", *more, "--data"]
+    there, here = [*line, f"lab/{name}@train"], [*line, *map(str, files)]
+    told = {}
+    commands = []
+    for kind, begin, steps in (("straight", there, 40), ("part", there, 13), ("part", there, 40), ("disk", here, 40)):
+        commands.append([*begin, "--max_steps", str(steps), "--output", str(home / kind)])
+    shown = [
         "pretrain",
         "--model",
         "lab/tiny-chat",
-        "--data",
-        "lab/texts",
         "--streaming",
-        *SHORT,
-        "--report",
-        str(report),
+        "--data",
+        f"lab/{name}",
+        "--show",
+        "1",
+        "--max_steps",
+        "1",
     ]
-    ((code, said),) = runs(hub, home, line)
-    assert code == 0, said
-    told = json.loads(report.read_text())
-    assert (told["steps"], told["data"]["streamed"]) == (2, True)
-    assert told["hub"]["data"][0]["name"] == "lab/texts"
+    for code, said in runs(hub, home, *commands, shown):
+        assert code == 0, said
+        assert "Traceback" not in said
+    for kind in ("straight", "part", "disk"):
+        lines = [json.loads(one) for one in (home / kind / "metrics.jsonl").read_text().splitlines()]
+        told[kind] = [one["loss"] for one in lines]
+    assert len(told["straight"]) == 40
+    assert told["straight"] == told["part"] == told["disk"]
+    assert json.loads((home / "straight" / "stream" / "0.jsonl").read_text().splitlines()[-1])["passes"] >= 1
+    kept = [path for path in home.rglob("*train-0*") if path.is_file()]
+    assert {path.name for path in kept} == {path.name + ".remote" for path in files}
+    large = [path for path in home.rglob("*") if path.is_file() and b"limits" in path.read_bytes()[:2000]]
+    assert not large, "no text of it is on the disk"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_read_on_the_hub_is_fetched_or_said(hub: Hub, tmp_path: Path) -> None:  # noqa: F811
+    home = tmp_path / "home"
+    home.mkdir()
+    fill_hub(hub, "commas", "csv")
+    fill_hub(hub, "lines", "jsonl")
+    line = ["pretrain", "--model", "lab/tiny-chat", "--streaming", *SHORT, "--data"]
+    wanted = ("lab/commas", "lab/lines[:9]", "lab/lines@train[:9]", "lab/lines@nowhere", "lab/none")
+    (csv, bad, some, split, none) = runs(hub, home, *[[*line, name] for name in wanted])
+    assert csv[0] == some[0] == 0, csv[1] + some[1]
+    assert "it is fetched as a whole" in csv[1]
+    assert "fetching lab/lines@train[:9]" in some[1]
+    assert (bad[0], split[0], none[0]) == (1, 1, 1)
+    assert "train" in split[1][split[1].index("error: ") :]
+    assert "no data set of this name on the Hub" in none[1]
+    hub.broken = "train-00001-of-00003.jsonl"
+    try:
+        ((code, said),) = runs(hub, home, [*line, "lab/lines"], HF_HUB_DOWNLOAD_TIMEOUT="2")
+    finally:
+        hub.broken = ""
+    assert code == 1
+    assert "Traceback" not in said
+    assert "lab/lines" in said[said.index("error: ") :]
 
 
 @pytest.mark.parametrize(
