@@ -61,11 +61,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     import huggingface_hub
 
     note = json.loads(path.read_text(encoding="utf-8"))
-    with (
-        hub.explain_errors(note["name"], "dataset", None),
-        huggingface_hub.HfFileSystem().open(note["address"], "rb", block_size=BLOCK) as stream,
-    ):
-        yield io.BufferedReader(stream)  # whose lines can be limited
+    found = huggingface_hub.HfFileSystem()
+    with hub.explain_errors(note["name"], "dataset", None), found.open(note["address"], "rb", block_size=BLOCK) as raw:
+        yield io.BufferedReader(raw)  # whose lines can be limited
 
 
 def _addresses(name: str, config: str | None, split: str, commit: str) -> list[str]:
