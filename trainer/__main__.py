@@ -89,15 +89,18 @@ def _prepare(given: argparse.Namespace) -> int:
 
 def _show(given: argparse.Namespace) -> int:
     from trainer.data.located import locate
-    from trainer.data.show import show_examples
+    from trainer.data.show import show_examples, show_texts
     from trainer.data.tokenizer import load_tokenizer
 
     settings, _ = locate(command_line.settings_of(given), given.task, say)
     workload = workloads.find(settings.workload) if settings.workload else None
-    files = [Path(name) for name in settings.data] or ([workload.data] if workload else [])
+    tokenizer, colour = load_tokenizer(settings, workload), sys.stdout.isatty()
     if given.task == "pretrain":
-        raise TrainerError("bad-setting", "--show shows rows, and pretrain reads tokens", "Show them with sft.")
-    for line in show_examples(files, load_tokenizer(settings, workload), settings, given.show, sys.stdout.isatty()):
+        lines = show_texts(settings.data, tokenizer, settings, given.show, colour)
+    else:
+        files = [Path(name) for name in settings.data] or ([workload.data] if workload else [])
+        lines = show_examples(files, tokenizer, settings, given.show, colour)
+    for line in lines:
         print(line)
     return 0
 

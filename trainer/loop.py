@@ -91,6 +91,8 @@ def gradients(
     for micro, batch in enumerate(batches):
         if micro < position.micro:
             continue  # already in the restored gradients
+        if run.trainee.noise is not None:
+            batch = run.trainee.noise.keyed(batch, position.step, micro * group.world + group.rank)
         pieces = oom.cut_batch(batch, run.slots_limit)
         for number, piece in enumerate(pieces, 1):
             # A pass that embeds reaches a weight as often as it has rows: its gradients are exchanged after it.

@@ -17,7 +17,7 @@ from trainer.checkpoints import folder as run_folder
 from trainer.checkpoints.publish import publish
 from trainer.checkpoints.resume import resume
 from trainer.checkpoints.uploading import uploading
-from trainer.compute import flops, moments, parallel, process
+from trainer.compute import factored, flops, moments, parallel, process
 from trainer.compute.hardware import describe
 from trainer.compute.optimizer import Stepper
 from trainer.data import hub, whole, workloads
@@ -85,6 +85,7 @@ def execute(
         quantized.check(settings, group.kind)
         float8.check(settings, group.kind, task.freezes(settings))
         moments.check(settings, group.kind)
+        factored.check(settings, group.kind, task.freezes(settings))
         sharded = group.kind == "fsdp2"
         place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)
         trainee = build(settings, workload, place)
@@ -179,7 +180,7 @@ def settle(
     per_epoch = prepared.source.steps_in(0)
     epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
     if settings.streaming:
-        epochs, why = 1, "max_steps of streamed data"
+        epochs, why = defaults.WITHOUT_END, "max_steps of streamed data"
     trainee.choices.append(Choice("length", f"{steps} steps", why))
     if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
         say(why)
@@ -189,7 +190,8 @@ def settle(
         settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
     if settings.learning_rate < 0:
         parameters = size(trainee.model).parameters
-        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model))
+        relative = settings.moments == "adafactor"
+        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model), relative)
         trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
         settings = replace(settings, learning_rate=rate)
     return replace(settings, epochs=epochs), steps

@@ -48,7 +48,8 @@ class Settings(
             if item.metadata["most"] is not None and value > item.metadata["most"]:
                 raise _refusal(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
             if choices and value not in choices:
-                raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name)
+                meant = OTHER_OPTIONS.get((item.name, value), "")
+                raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name, meant)
         if self.eval_data and self.eval_share:
             raise _refusal("eval_data and eval_share are two ways to the same", "eval_share", "Give one of them.")
         if self.early_stopping and not (self.eval_data or self.eval_share):
@@ -92,10 +93,17 @@ class Settings(
             )
 
 
+# (setting, value that it has not) -> which setting means it.
+OTHER_OPTIONS = {
+    ("optimizer", "adafactor"): "Set moments=adafactor.",
+    **{("optimizer", name): "Set moments=8bit." for name in ("adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit")},
+}
+
 # (task, setting that it has not) -> how it does the same.
 OTHER_WAYS = {
-    ("pretrain", "streaming"): "Leave it out: prepare writes shards of any size a piece at a time, and pretrain maps "
-    "them into memory; sft --streaming trains on rows of text as they are read.",
+    ("gritlm", "streaming"): "Leave it out: an epoch draws its batches from all the pairs there are. Their tokens are "
+    "kept in the cache and mapped into memory.",
+    ("rft", "streaming"): "Leave it out: prompts are few beside the answers that are sampled for them.",
 }
 
 # Settings that can also be said with true and false.

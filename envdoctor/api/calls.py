@@ -151,7 +151,7 @@ def fit(
     precision: str | None = None,
     trained: float = 1.0,
     document: int | None = None,
-    moments: Literal["float32", "8bit"] = "float32",
+    moments: Literal["float32", "8bit", "adafactor"] = "float32",
     steps: int | None = None,
     price: str | Price | None = None,
     prices: PathLike | None = None,
@@ -167,7 +167,7 @@ def fit(
         precision: "float32", "bfloat16", "float16"; None is each target's own.
         trained: the share of tokens that is predicted.
         document: tokens of a typical document; None is the worst case.
-        moments: of AdamW; "8bit" is the trainer's ``--moments 8bit``.
+        moments: as the trainer's ``--moments``: AdamW's in "float32" or "8bit", or "adafactor".
         steps: of the run; with it times and costs are those of all of it.
         price: of an hour on ``target``, as typed: "2.49/h", "$2.49/h", "2.49 EUR/h".
         prices: a TOML file with a price for each target.

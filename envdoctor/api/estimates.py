@@ -29,7 +29,7 @@ class Training:
     tokens: int  # of one micro-batch
     accumulate: int
     lora_rank: int
-    moments: Literal["float32", "8bit"]
+    moments: Literal["float32", "8bit", "adafactor"]
     trained_share: float
 
 

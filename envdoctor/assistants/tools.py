@@ -139,7 +139,10 @@ TOOLS = (
             "task": {"enum": ["sft", "pretrain", "rft"], "description": "Default: sft."},
             "lora_rank": {"type": "integer", "minimum": 0, "maximum": 1024, "description": "0: train every weight."},
             "tokens": {"type": "integer", "minimum": 2, "maximum": 1 << 24, "description": "Of one micro-batch."},
-            "moments": {"enum": ["float32", "8bit"], "description": "Of AdamW. Default: float32."},
+            "moments": {
+                "enum": ["float32", "8bit", "adafactor"],
+                "description": "AdamW's, or Adafactor. Default: float32.",
+            },
             "accumulate": {"type": "integer", "minimum": 1, "maximum": 100_000},
             "precision": {"enum": ["float32", "bfloat16", "float16"]},
             "steps": {"type": "integer", "minimum": 1, "maximum": 10**9, "description": "Of the run: gives its time."},

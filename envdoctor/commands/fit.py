@@ -12,7 +12,7 @@ from envdoctor.commands._output import print_json
 
 TASKS = ("sft", "pretrain", "rft")
 PRECISIONS = ("float32", "bfloat16", "float16")
-MOMENTS = ("float32", "8bit")
+MOMENTS = ("float32", "8bit", "adafactor")
 
 
 @click.command("fit")
@@ -22,9 +22,7 @@ MOMENTS = ("float32", "8bit")
 @click.option(
     "--lora-rank", type=click.IntRange(0, 1024), help="Train adapters of this rank. Default: all weights; rft has 16."
 )
-@click.option(
-    "--moments", type=click.Choice(MOMENTS), default="float32", show_default=True, help="AdamW's, as the trainer's."
-)
+@click.option("--moments", type=click.Choice(MOMENTS), default="float32", show_default=True, help="As the trainer's.")
 @click.option(
     "--tokens", type=click.IntRange(2, 1 << 24), default=2048, show_default=True, help="Tokens of a micro-batch."
 )

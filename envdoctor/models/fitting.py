@@ -128,13 +128,16 @@ def fit(
 
 
 def _alternatives(source: Source, place: Place, job: Job, target: Target) -> tuple[Alternative, ...]:
-    """What would fit, what changes the training least first: fewer tokens at once, moments in 8 bits, adapters."""
+    """What would fit, what changes the training least first: fewer tokens at once, moments in 8 bits, Adafactor,
+    adapters."""
     most = max((rung.largest for rung in place.rungs), default=0)
     ways = {f"--tokens {most}": replace(job, tokens=most)} if most > 1 else {}
     if not job.rank:
         if job.moments == "float32":
             ways["--moments 8bit"] = replace(job, moments="8bit")
-        ways[f"--lora-rank {RANK}"] = replace(job, rank=RANK)
+        if job.moments != "adafactor":
+            ways["--moments adafactor"] = replace(job, moments="adafactor")
+        ways[f"--lora-rank {RANK}"] = replace(job, rank=RANK, moments="float32")
     found = []
     for options, other in ways.items():
         chosen = _place(source, other, target, place.precision, None, None).chosen

@@ -37,7 +37,7 @@ class Formula(Protocol):
     RUNGS: tuple[str, ...]
     MARGIN: float
 
-    def bytes_of_moments(self, narrow: float, others: float, kind: str) -> float: ...
+    def bytes_of_moments(self, narrow: float, others: float, kind: str, factored: float = 0.0) -> float: ...
 
     def Footprint(self, **fields: Any) -> Footprint: ...  # noqa: N802 - a class
 

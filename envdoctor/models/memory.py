@@ -11,7 +11,7 @@ from envdoctor.models.source import Source
 from envdoctor.values.frozen import frozen
 
 Device = Literal["cuda", "cpu"]
-Moments = Literal["float32", "8bit"]
+Moments = Literal["float32", "8bit", "adafactor"]
 LONGEST = 1024  # tokens: CPUs keep the attention weights of documents up to here (`trainer/model/blockwise.py`)
 COUNTED = 384.0  # bytes of them per token and head that the table has, from documents of 64 and of 128 tokens
 MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
@@ -21,7 +21,7 @@ MOST_TOKENS = 1 << 24  # at once; no row of the trainer is as long
 class Job:
     """What is trained. ``tokens``: of one micro-batch; ``trained``: the share of them that is predicted; ``rank``: of
     adapters, 0 to train every weight; ``documents``: tokens of a typical document, None for unknown (the worst case);
-    ``moments``: the format of AdamW's two, as the trainer's option has it.
+    ``moments``: the format of AdamW's two, or "adafactor", as the trainer's option has it.
     """
 
     task: str = "sft"
@@ -107,7 +107,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         frozen = width * held + 4.0 * (parameters.total - held)
     return formula().Footprint(
         weights=frozen + 4.0 * trained,
-        moments=formula().bytes_of_moments(narrow_moments, trained - narrow_moments, job.moments),
+        moments=formula().bytes_of_moments(narrow_moments, trained - narrow_moments, job.moments, _rows_columns(shape)),
         gradients=4.0 * trained,
         casts=2.0 * cast if narrow else 0.0,
         layers=shape.layers,
@@ -122,6 +122,14 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         narrow=narrow,
         gpu=device == "cuda",
     )
+
+
+def _rows_columns(shape: Architecture) -> float:
+    """Numbers that Adafactor keeps of a model: one for each row and each column, and the vectors'."""
+    parameters = shape.parameters
+    embeddings = parameters.embedding // shape.hidden + shape.hidden
+    head = shape.vocabulary + shape.hidden if parameters.head else 0
+    return float(shape.adapters(1) + embeddings + head + parameters.vectors)  # of rank 1: a row and a column each
 
 
 def _kept_bytes(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
@@ -171,4 +179,6 @@ def _attention_weights(job: Job) -> float:
 def states(source: Source, job: Job) -> float:
     """Bytes of weights, gradients and moments alone, where no more is known: float32 and every weight trained, or, with
     adapters, the frozen weights in 16 bits."""
-    return (2.0 if job.rank else 16.0) * source.parameters
+    if job.rank:
+        return 2.0 * source.parameters
+    return 8.0 * source.parameters + formula().bytes_of_moments(source.parameters, 0, job.moments)

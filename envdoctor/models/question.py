@@ -31,6 +31,11 @@ def answer(
     price_list: str | os.PathLike[str] | None = None,
 ) -> Fit:
     """The model held against the target, or all of them. Raises `Trouble` for what cannot be read."""
+    if job.rank and job.moments == "adafactor":
+        raise Trouble(
+            "Adafactor does not go with adapters", where="moments",
+            remedy="Leave moments out: AdamW's of adapters are small; or train every weight (--lora-rank 0).",
+        )  # fmt: skip
     targets = load_targets()
     asked = None if target is None else named_target(target, targets)[0]
     if price is not None and asked is None:

@@ -19,7 +19,7 @@ PARTS = {
     "weights": "weights (masters in float32, frozen ones narrow)",
     "casts": "weights, cast for the pass",
     "gradients": "gradients",
-    "optimizer": "optimizer (AdamW's two moments)",
+    "optimizer": "optimizer (its moments)",
     "activations": "activations",
     "loss": "logits and loss",
     "copies": "copies for a checkpoint",
@@ -115,7 +115,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if rank and some is not None:
         share += f": {short(some)} trained"
     more = f", {job['accumulate']} micro-batches a step" if job["accumulate"] > 1 else ""
-    more += ", AdamW's moments in 8 bits" if job["moments"] == "8bit" else ""
+    more += {"8bit": ", AdamW's moments in 8 bits", "adafactor": ", by Adafactor"}.get(job["moments"], "")
     yield f"{job['task']}, {share}, {job['tokens']:,} tokens at once{more}"
     if held and model["family"] and abs(held / count - 1) > 0.005:
         yield f"Its files hold {short(held)}: the config and the files disagree."

@@ -86,7 +86,9 @@ def test_enough_runs_of_enough_kinds_were_recorded() -> None:
     assert {bool(one.get("lora_rank")) for one in settings} == {True, False}
 
 
-def test_moments_in_8_bits_are_the_trainers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "share"), [("8bit", 0.5), ("adafactor", 0.05)])
+@pytest.mark.parametrize("tied", [False, True])
+def test_other_moments_are_the_trainers(tmp_path: Path, kind: Any, share: float, tied: bool) -> None:
     pytest.importorskip("torch")
     from trainer.model.build import build
     from trainer.model.memory import footprint
@@ -95,15 +97,15 @@ def test_moments_in_8_bits_are_the_trainers(tmp_path: Path) -> None:
     config = {
         "model_type": "llama", "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
         "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 640, "pad_token_id": 0, "bos_token_id": None,
-        "eos_token_id": 1, "tie_word_embeddings": False,
+        "eos_token_id": 1, "tie_word_embeddings": tied,
     }  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(config))
     values = {"model_config": str(tmp_path / "config.json"), "device": "cpu", "precision": "float32", "threads": 1}
-    counted = footprint(build(from_mapping(values, "test"), None), kind_of_moments="8bit")
+    counted = footprint(build(from_mapping(values, "test"), None), kind_of_moments=kind)
     shape = of_config(config, tmp_path)
-    found = memory.footprint(shape, Job(moments="8bit"), device="cpu", precision="float32")
+    found = memory.footprint(shape, Job(moments=kind), device="cpu", precision="float32")
     assert found.moments == counted.moments
-    assert found.moments < 0.5 * memory.footprint(shape, Job(), device="cpu", precision="float32").moments
+    assert found.moments < share * memory.footprint(shape, Job(), device="cpu", precision="float32").moments
 
 
 @pytest.mark.parametrize("key", ["cpu float32", "cpu float32 lora", "cpu bfloat16", "cpu bfloat16 lora"])

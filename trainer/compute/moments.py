@@ -30,7 +30,7 @@ def is_narrow(name: str, parameter: Any) -> bool:
 
 def check(settings: Settings, kind: str) -> None:
     """TrainerError where the settings contradict each other, or sharding would have to cut blocks."""
-    if settings.moments == "float32":
+    if settings.moments != "8bit":
         return
     if settings.optimizer != "auto":
         raise TrainerError(

@@ -166,6 +166,7 @@ def _part(batch: Batch, low: int, high: int) -> Batch:
         batch, inputs=inputs, positions=batch.positions[inside] - begin, targets=targets,
         lengths=batch.lengths[low:high], weight=float(len(targets)), slots=end - begin,
         borders=borders.to(batch.borders.device), filler=batch.filler if high == len(batch.lengths) else 0,
+        noise=batch.noise and replace(batch.noise, offset=batch.noise.offset + begin),
     )  # fmt: skip
 
 

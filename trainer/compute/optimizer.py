@@ -1,4 +1,4 @@
-"""AdamW with clipping and a non-finite guard that do not make the host wait for the device.
+"""AdamW, or Adafactor, with clipping and a non-finite guard; AdamW's do not make the host wait for the device.
 
 The fused kernels of torch take two tensors the gradient scaler invented, and both do more here: `grad_scale` divides
 the gradients inside the kernel (so clipping costs no pass of its own), and `found_inf` makes the kernel skip the
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from trainer.compute import moments, sharding
+from trainer.compute import factored, moments, sharding
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -61,7 +61,7 @@ class LossScale:
 
 
 class Stepper:
-    """One optimizer step: norm, clipping, guard, update. `choice` says which AdamW runs and why.
+    """One optimizer step: norm, clipping, guard, update. `choice` says which optimizer runs and why.
 
     Of sharded weights each process updates its own pieces; the norm is that of all.
     """
@@ -70,12 +70,14 @@ class Stepper:
         self.names = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
         self.parameters = list(self.names)
         self.sharded = any(sharding.is_sharded(parameter) for parameter in self.parameters)
-        # The tensors that AdamW sees: the weights, or pieces that share their memory.
+        # The tensors that the optimizer sees: the weights, or pieces that share their memory.
         self.pieces = {p: torch.nn.Parameter(sharding.own(p.detach())) if self.sharded else p for p in self.parameters}
         kind, reason = settings.optimizer, "asked for"
-        self.narrow = settings.moments == "8bit"
+        self.narrow, self.factored = settings.moments == "8bit", settings.moments == "adafactor"
         if self.narrow:
             kind, reason = "in 8 bits", "moments=8bit; vectors and embeddings keep float32"
+        elif self.factored and kind == "auto":
+            kind, reason = "loop", "moments=adafactor; foreach would hold a copy of all weights at once"
         elif kind == "auto":
             fused = device.type in ("cpu", "cuda") and all(p.is_floating_point() for p in self.parameters)
             kind, reason = (
@@ -84,7 +86,7 @@ class Stepper:
                 else ("foreach", f"no fused kernel on {device.type}")
             )
         self.fused = kind == "fused"
-        self.choice = Choice("optimizer", "AdamW " + kind, reason)
+        self.choice = Choice("optimizer", f"{'Adafactor' if self.factored else 'AdamW'} {kind}", reason)
         self.clip = settings.clip_norm
         self.scale = LossScale(device) if half else None
         groups = decay_groups(((self.names[p], piece) for p, piece in self.pieces.items()), settings.weight_decay)
@@ -93,10 +95,12 @@ class Stepper:
             "betas": (settings.beta1, settings.beta2), "eps": settings.epsilon,
         }  # fmt: skip
         if self.narrow:
-            self.adamw = moments.adamw(*groups, **options)
+            self.optimizer = moments.adamw(*groups, **options)
+        elif self.factored:
+            self.optimizer = factored.adafactor(groups, kind == "foreach")
         else:
             own = {"fused": True} if self.fused else {"foreach": kind == "foreach"}
-            self.adamw = torch.optim.AdamW(groups, **options, **own)
+            self.optimizer = torch.optim.AdamW(groups, **options, **own)
 
     def scaled(self, loss: torch.Tensor) -> torch.Tensor:
         """The loss to call backward on; both are scalars."""
@@ -124,29 +128,29 @@ class Stepper:
         bad = (~torch.isfinite(norm)).float()
         if self.clip:
             divisor = divisor * (norm / self.clip).clamp_min(1.0)
-        for group in self.adamw.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = rate
         if self.fused:
-            self.adamw.grad_scale, self.adamw.found_inf = divisor.float(), bad
-            self.adamw.step()
+            self.optimizer.grad_scale, self.optimizer.found_inf = divisor.float(), bad
+            self.optimizer.step()
         elif not bad.item():
             torch._foreach_div_(grads, divisor)
-            self.adamw.step()
+            self.optimizer.step()
         found = bad
         if self.scale is not None:
             found = bad * torch.where(self.scale.value > 1.0, SEARCHING, 1.0)
             self.scale.update(bad)
-        self.adamw.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         return norm, found
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Optimizer state by parameter name, for a checkpoint: tensors of the shapes of their parameters, or of this
-        process's pieces of them, scalars for "step" and the loss scale.
+        process's pieces of them (Adafactor's: of their rows and columns), scalars for "step" and the loss scale.
         """
         state = {
             f"{name}.{key}": value
             for parameter, name in self.names.items()
-            if (found := self.adamw.state.get(self.pieces[parameter]))
+            if (found := self.optimizer.state.get(self.pieces[parameter]))
             for key, value in (moments.tensors_of(found) if self.narrow else found).items()
         }
         if self.scale is not None:
@@ -160,7 +164,7 @@ class Stepper:
         if self.narrow:
             self._restore_narrow(tensors)
         else:
-            self._restore_float32(tensors, pieces)
+            self._restore_torch(tensors, pieces)
         if self.scale is not None and "loss_scale.value" in tensors:
             self.scale.value.copy_(tensors["loss_scale.value"])
             self.scale.good = tensors["loss_scale.good"].to(self.scale.good.device)
@@ -171,18 +175,17 @@ class Stepper:
             self.pieces[parameter]: {key: tensors[f"{name}.{key}"] for key in keys if f"{name}.{key}" in tensors}
             for parameter, name in self.names.items()
         }
-        moments.restore(self.adamw, found)
+        moments.restore(self.optimizer, found)
 
-    def _restore_float32(self, tensors: dict[str, torch.Tensor], pieces: bool) -> None:
+    def _restore_torch(self, tensors: dict[str, torch.Tensor], pieces: bool) -> None:
+        keys = ("step", *(factored.KEPT if self.factored else ("exp_avg", "exp_avg_sq")))
         for parameter, name in self.names.items():
-            found = {
-                key: tensors[f"{name}.{key}"] for key in ("step", "exp_avg", "exp_avg_sq") if f"{name}.{key}" in tensors
-            }
+            found = {key: tensors[f"{name}.{key}"] for key in keys if f"{name}.{key}" in tensors}
             if found:
                 piece = self.pieces[parameter]
                 host = not (self.fused and piece.device.type == "cuda")
                 step = found.pop("step")
-                self.adamw.state[piece] = {
+                self.optimizer.state[piece] = {
                     "step": step.clone() if host else step.to(piece.device, copy=True),
                     **{
                         key: value.to(piece.device, copy=True) if pieces else sharding.piece_like(value, parameter)

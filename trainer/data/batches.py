@@ -21,6 +21,15 @@ BLOCK = 4096  # examples packed together: large enough to fill rows (> 99 %), sm
 
 
 @dataclass(frozen=True)
+class Noise:
+    """What noise a micro-batch gets (`trainer.model.noise`): drawn by `key` for all `slots` of it, from `offset` on."""
+
+    key: int
+    offset: int
+    slots: int
+
+
+@dataclass(frozen=True)
 class Batch:
     """One micro-batch. `inputs` are (rows, tokens), (1, tokens) when packed; `positions` (n,) index the flattened rows,
     and the hidden state there predicts the id in `targets` (n,).
@@ -38,6 +47,7 @@ class Batch:
     borders: torch.Tensor  # int32, starts of the documents and the end: what varlen kernels call cu_seqlens
     filler: int = 0  # tokens of the last entry of `lengths` when it only fills the row to a fixed shape
     idle: bool = False  # computed only because the other processes compute one
+    noise: Noise | None = None  # on its embeddings
 
     @property
     def trained(self) -> int:

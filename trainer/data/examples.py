@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable
 
+from trainer.data.remote import is_remote, opened
 from trainer.errors import TrainerError
 
 LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
@@ -30,7 +33,7 @@ def read_rows(files: list[Path]) -> Iterator[Row]:
     """Every row of every file in order. TrainerError names the file and the line of what cannot be read."""
     for path in files:
         count = 0
-        for row in SUFFIXES.get(path.suffix, _json_lines)(path):
+        for row in SUFFIXES.get(suffix_of(path), _json_lines)(path):
             count += 1
             yield row
         if not count:
@@ -38,19 +41,40 @@ def read_rows(files: list[Path]) -> Iterator[Row]:
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
+    for number, _, line in raw_lines(path):
+        if line.strip():
+            place = f"{path}, line {number}"
+            yield place, json_row(place, line)
+
+
+def raw_lines(path: Path, number: int = 0, offset: int = 0) -> Iterator[tuple[int, int, bytes]]:
+    """(its number, where the next one begins, a line) of a file of JSON lines, from behind line `number`, which ends at
+    byte `offset`. TrainerError names the line that is none.
+    """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-            for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
-                if not line.strip():
-                    continue
-                place = f"{path}, line {number}"
+        with opened(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
+            stream.seek(offset)
+            for line in iter(lambda: stream.readline(LONGEST + 1), b""):
+                number, offset = number + 1, offset + len(line)
                 if len(line) > LONGEST:
-                    raise TrainerError("broken-line", f"{place}: longer than {LONGEST >> 20} MB", "Split that row.")
-                yield place, json_row(place, line)
+                    raise TrainerError(
+                        "broken-line", f"{path}, line {number}: longer than {LONGEST >> 20} MB", "Split that row."
+                    )
+                yield number, offset, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TrainerError("unreadable-file", f"{path}: {error}", "Give a whole gzip file.") from None
     except OSError as error:
         raise _unreadable(path, error.strerror) from None
+
+
+def rows_from(path: Path, skip: int) -> Iterator[Row]:
+    """Rows of a file that is read by rows, without the first `skip`, which parquet and Arrow files pass over unread."""
+    kind = suffix_of(path)
+    if kind == ".parquet":
+        return _parquet(path, skip)
+    if kind == ".arrow":
+        return _arrow(path, skip)
+    return itertools.islice(SUFFIXES[kind](path), skip, None)
 
 
 def json_row(place: str, line: bytes) -> dict[str, Any]:
@@ -74,6 +98,7 @@ def is_list(path: Path) -> bool:
 
 def suffix_of(path: Path) -> str:
     """The ending that tells how a data file is read."""
+    path = path.with_suffix("") if is_remote(path) else path
     return "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
 
 
@@ -125,50 +150,64 @@ def _csv(path: Path) -> Iterator[Row]:
         raise TrainerError("unreadable-file", f"{path}: {error}", "Give a CSV file in UTF-8.") from None
 
 
-def _parquet(path: Path) -> Iterator[Row]:
-    yield from _arrow_batches(path, "parquet", lambda _: _parquet_batches(path))
+def _parquet(path: Path, skip: int = 0) -> Iterator[Row]:
+    yield from _arrow_batches(path, "parquet", lambda _: _parquet_batches(path, skip), skip)
 
 
-def _arrow(path: Path) -> Iterator[Row]:
+def _arrow(path: Path, skip: int = 0) -> Iterator[Row]:
     """Arrow's stream format, as Dataset.save_to_disk writes it, or its file format."""
 
-    def batches(pyarrow: Any) -> Iterator[Any]:
+    def batches(pyarrow: Any) -> Iterator[tuple[int, Any]]:
         with pyarrow.memory_map(str(path)) as source:
             try:
                 reader = pyarrow.ipc.open_stream(source)
             except pyarrow.ArrowInvalid:
                 found = pyarrow.ipc.open_file(source)
-                yield from (found.get_batch(number) for number in range(found.num_record_batches))
-            else:
-                yield from reader
+                reader = (found.get_batch(number) for number in range(found.num_record_batches))
+            before = 0
+            for batch in reader:
+                yield before, batch
+                before += batch.num_rows
 
-    yield from _arrow_batches(path, "Arrow", batches)
+    yield from _arrow_batches(path, "Arrow", batches, skip)
 
 
-def _parquet_batches(path: Path) -> Iterator[Any]:
+def _parquet_batches(path: Path, skip: int) -> Iterator[tuple[int, Any]]:
+    """(rows before it, batch), from the row group on in which row `skip` is."""
     import pyarrow.parquet as parquet
 
-    yield from parquet.ParquetFile(path).iter_batches(batch_size=ROWS)
+    with opened(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
+        ends = list(
+            itertools.accumulate(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
+        )
+        groups = [group for group, end in enumerate(ends) if end > skip]
+        before = ends[groups[0] - 1] if groups and groups[0] else 0
+        for batch in file.iter_batches(batch_size=ROWS, row_groups=groups) if groups else ():
+            yield before, batch
+            before += batch.num_rows
 
 
-def _arrow_batches(path: Path, kind: str, batches: Callable[[Any], Iterator[Any]]) -> Iterator[Row]:
+def _arrow_batches(
+    path: Path, kind: str, batches: Callable[[Any], Iterator[tuple[int, Any]]], skip: int
+) -> Iterator[Row]:
     try:
         import pyarrow
     except ImportError:
         raise TrainerError(
             "no-parquet", f"{path}: pyarrow is not installed", "Install pyarrow, or convert to JSON lines."
         ) from None
-    number = 0
     try:
-        for batch in batches(pyarrow):
+        for before, batch in batches(pyarrow):
+            left_out = max(0, skip - before)
+            if left_out >= batch.num_rows:
+                continue
             if batch.nbytes > batch.num_rows * LONGEST:
                 raise TrainerError(
                     "broken-line",
-                    f"{path}, row {number + 1} or after: longer than {LONGEST >> 20} MB",
+                    f"{path}, row {before + 1} or after: longer than {LONGEST >> 20} MB",
                     "Split that row.",
                 )
-            for row in batch.to_pylist():
-                number += 1
+            for number, row in enumerate(batch.slice(left_out).to_pylist(), before + left_out + 1):
                 yield f"{path}, row {number}", row
     except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
         first, _, _ = str(error).partition("\n")

@@ -44,7 +44,7 @@ class Fetched:
 def model(name: str, revision: str | None, say: Callable[[str], None]) -> Fetched:
     """The folder of that model, fetched where it is not yet. TrainerError says what stands against it."""
     hub = _hub()
-    with _explain_errors(name, "model", revision):
+    with explain_errors(name, "model", revision):
         if not hub.constants.is_offline_mode():
             say(f"fetching {name}" + (f" at {revision}" if revision else ""))
         here = isinstance(hub.try_to_load_from_cache(name, "config.json", revision=revision), str)
@@ -68,7 +68,7 @@ def model(name: str, revision: str | None, say: Callable[[str], None]) -> Fetche
 def push(folder: Path, name: str, say: Callable[[str], None]) -> str:
     """Send a model's folder to the Hub, to a repository made private where there is none yet; returns its address."""
     hub = _hub()
-    with _explain_errors(name, "model", None):
+    with explain_errors(name, "model", None):
         if hub.constants.is_offline_mode():
             raise TrainerError(
                 "offline", f"{name}: nothing can be sent while the Hub is off (HF_HUB_OFFLINE)",
@@ -104,6 +104,16 @@ def _info(name: str, kind: str, revision: str | None) -> Any:
     return told[0]
 
 
+def commit(name: str, revision: str | None) -> str:
+    """That of a data set's revision, now."""
+    return str(_info(name, "dataset", revision).sha)
+
+
+def is_off() -> bool:
+    """Is nothing to be asked of the Hub (HF_HUB_OFFLINE)?"""
+    return bool(_hub().constants.is_offline_mode())
+
+
 def missing_parts(folder: Path) -> list[str]:
     """Files that a model's folder ought to have and has not: config.json, its safetensors, each that an index names."""
     wanted = ["config.json"] if not (folder / "config.json").is_file() else []
@@ -124,20 +134,16 @@ def data_set(text: str, revision: str | None, cache: Path, say: Callable[[str], 
         raise TrainerError("no-data", f"{text}: no such file, nor a name on the Hub", "Set data to files or folders.")
     name, config, split = match["name"], match["config"], match["split"] or "train"
     most = int(match["rows"]) if match["rows"] else None
-    hub = _hub()
-    with _explain_errors(name, "dataset", revision):
-        if hub.constants.is_offline_mode():
-            commit = _fetched_before(cache, name, revision)
-        else:
-            commit = _info(name, "dataset", revision).sha
-        key = hashlib.sha256(repr((name, config, split, most, commit)).encode()).hexdigest()[:16]
+    with explain_errors(name, "dataset", revision):
+        found = _fetched_before(cache, name, revision) if is_off() else commit(name, revision)
+        key = hashlib.sha256(repr((name, config, split, most, found)).encode()).hexdigest()[:16]
         path = cache / "hub" / f"{name.replace('/', '--')}-{key}.parquet"
         if not path.is_file():
             say(f"fetching {text}")
-            _materialise(path, name, config, split, most, commit)
-            note = {"name": name, "revision": revision, "commit": commit}
+            _materialise(path, name, config, split, most, found)
+            note = {"name": name, "revision": revision, "commit": found}
             whole.write_file(path.with_suffix(".json"), json.dumps(note).encode())
-    return Fetched(text, commit, path)
+    return Fetched(text, found, path)
 
 
 def _materialise(path: Path, name: str, config: str | None, split: str, most: int | None, commit: str) -> None:
@@ -199,7 +205,7 @@ def _hub() -> Any:
 
 
 @contextmanager
-def _explain_errors(name: str, kind: str, revision: str | None) -> Iterator[None]:
+def explain_errors(name: str, kind: str, revision: str | None) -> Iterator[None]:
     """Errors of the Hub as one clear sentence and what to do."""
     errors = _hub().errors
     option = "--repo-type dataset " if kind == "dataset" else ""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from trainer.data import hub, tokens
+from trainer.data import hub, remote, tokens
 from trainer.data.examples import SUFFIXES, suffix_of
 from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
@@ -39,7 +39,10 @@ def locate(settings: Settings, task: str, say: Say) -> tuple[Settings, dict[str,
         paths: list[str] = []
         counts: list[int] = []
         for item in getattr(settings, name):
-            found_here, commit = _data(item, settings, task, cache, say)
+            read = settings.streaming and name == "data"
+            found_here, commit = (read and _remote(item, settings, cache, say)) or _data(
+                item, settings, task, cache, say
+            )
             paths += found_here
             counts.append(len(found_here))
             if commit:
@@ -96,6 +99,14 @@ def _data(item: str, settings: Settings, task: str, cache: Path, say: Say) -> tu
         "no-data", f"no such file: {item}",
         f"Did you mean {near}?" if near else "Set data to files, folders, patterns or data sets of the Hub.",
     )  # fmt: skip
+
+
+def _remote(item: str, settings: Settings, cache: Path, say: Say) -> tuple[list[str], str] | None:
+    """The files of a data set of the Hub, unfetched; None for what is something else, or has to be fetched."""
+    if Path(item).exists() or suffix_of(Path(item)) in SUFFIXES or not hub.DATA_SET.match(item):
+        return None
+    found = remote.notes(item, settings.data_revision, cache, say)
+    return found and ([str(path) for path in found[0]], found[1])
 
 
 def _bundled_file(item: str) -> Path:

@@ -14,7 +14,7 @@ import numpy as np
 from trainer.data import tokens, whole
 from trainer.data.examples import existing_files
 from trainer.data.shards import SCHEMA, read_index, tokenizer_fingerprint
-from trainer.data.texts import encode_texts
+from trainer.data.texts import check_end_token, encode_texts
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError, disk_remedy
 from trainer.settings import Settings
@@ -34,8 +34,7 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
 def _make_shards(
     target: Path, files: list[Path], tokenizer: Any, settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    if tokenizer.eos_token_id is None:
-        raise TrainerError("no-end-token", "the tokenizer has no end token", "Set eos_token in its configuration.")
+    check_end_token(tokenizer)
     marks, identity = tokenizer_fingerprint(tokenizer), _identity(files, tokenizer, settings)
     if target.exists() and any(target.iterdir()):
         return _already(target, identity)

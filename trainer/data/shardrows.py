@@ -59,19 +59,21 @@ class ShardSource:
         chosen = self._order[1][index * per_step : (index + 1) * per_step]
         chosen = (chosen if self._chosen is None else self._chosen[chosen]).tolist()
         mine, idle = self.share.of(list(groups(chosen, self.settings.examples_per_batch)))
-        return idling_last([self._batch([self._row(row) for row in group]) for group in mine], idle)
+        return idling_last([batch_of_rows([self._row(row) for row in group], self.settings) for group in mine], idle)
 
     def _row(self, number: int) -> tuple[Any, Any]:
         shard = int(np.searchsorted(self._ends, number, side="right"))
         before = int(self._ends[shard - 1]) if shard else 0
         return self.shards[shard].row(number - before, self.settings.tokens_per_row)
 
-    def _batch(self, rows: Sequence[tuple[Any, Any]]) -> Batch:
-        if self.settings.packing:
-            return rows_of_documents(rows, self.settings.separate_documents)
-        batch = rows_of_documents(rows, False)
-        plain = batch.inputs["input_ids"].reshape(len(rows), self.settings.tokens_per_row)
-        return replace(batch, inputs={"input_ids": plain})
+
+def batch_of_rows(rows: Sequence[tuple[Any, Any]], settings: Settings) -> Batch:
+    """One micro-batch of them, in one packed row or as plain ones."""
+    if settings.packing:
+        return rows_of_documents(rows, settings.separate_documents)
+    batch = rows_of_documents(rows, False)
+    plain = batch.inputs["input_ids"].reshape(len(rows), settings.tokens_per_row)
+    return replace(batch, inputs={"input_ids": plain})
 
 
 def rows_of_documents(rows: Sequence[tuple[Any, Any]], separate: bool) -> Batch:

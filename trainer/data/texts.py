@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from trainer.data.examples import read_rows
 from trainer.errors import TrainerError
 
 MANY = 512  # texts per call of the tokenizer, which spreads them over the cores
+CHARACTERS = 1 << 22  # of them together, or one longer text: the tokenizer notes some 100 bytes about each token
 
 
 def encode_texts(files: list[Path], tokenizer: Any, field: str) -> Iterator[list[int]]:
-    """Ids of each document that is not empty: the beginning token where there is one of its own, text, end token."""
+    """Ids of each document that is not empty, as `encode_chunk` has them."""
+    found = (text for _, text in texts(files, field) if text.strip())
+    for chunk in in_chunks(found, len):
+        yield from encode_chunk(chunk, tokenizer)
+
+
+def encode_chunk(chunk: Sequence[str], tokenizer: Any) -> Iterator[list[int]]:
+    """Ids of each document: the beginning token where there is one of its own, text, end token."""
     begin, end = tokenizer.bos_token_id, tokenizer.eos_token_id
     before = [] if begin is None or begin == end else [begin]
-    found = (text for _, text in texts(files, field) if text.strip())
-    for chunk in iter(lambda: list(itertools.islice(found, MANY)), []):
-        for ids in tokenizer(chunk, add_special_tokens=False)["input_ids"]:
-            yield [*before, *ids, end]
+    for ids in tokenizer(list(chunk), add_special_tokens=False)["input_ids"] if chunk else ():
+        yield [*before, *ids, end]
+
+
+def in_chunks(items: Iterable[Any], size: Callable[[Any], int]) -> Iterator[list[Any]]:
+    """`items` in runs for one call of the tokenizer; size: characters of one."""
+    chunk, total = [], 0
+    for item in items:
+        chunk.append(item)
+        total += size(item)
+        if len(chunk) == MANY or total >= CHARACTERS:
+            yield chunk
+            chunk, total = [], 0
+    if chunk:
+        yield chunk
+
+
+def check_end_token(tokenizer: Any) -> None:
+    """TrainerError where nothing could part documents."""
+    if tokenizer.eos_token_id is None:
+        raise TrainerError("no-end-token", "the tokenizer has no end token", "Set eos_token in its configuration.")
 
 
 def texts(files: list[Path], field: str) -> Iterator[tuple[str, str]]:
@@ -33,14 +57,20 @@ def texts(files: list[Path], field: str) -> Iterator[tuple[str, str]]:
             yield str(path), _whole(path)
             continue
         for place, row in read_rows([path]):
-            if field not in row:
-                found = ", ".join(map(repr, row)) or "none"
-                raise TrainerError(
-                    "missing-column", f"{place}: no column {field!r}; it has {found}", "Name it with text_field."
-                )
-            if not isinstance(row[field], str):
-                raise TrainerError("bad-column", f"{place}: {field} must be a text", "Correct that row.")
-            yield place, row[field]
+            yield place, text_of(place, row, field)
+
+
+def text_of(place: str, row: dict[str, Any], field: str) -> str:
+    """The text of a row. TrainerError names the place of one that has none."""
+    if field not in row:
+        found = ", ".join(map(repr, row)) or "none"
+        raise TrainerError(
+            "missing-column", f"{place}: no column {field!r}; it has {found}", "Name it with text_field."
+        )
+    text = row[field]
+    if not isinstance(text, str):
+        raise TrainerError("bad-column", f"{place}: {field} must be a text", "Correct that row.")
+    return text
 
 
 def _whole(path: Path) -> str:

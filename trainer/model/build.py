@@ -20,6 +20,7 @@ from trainer.errors import TrainerError
 from trainer.model import attention as attentions
 from trainer.model import float8, kernels, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
+from trainer.model.noise import EmbeddingNoise
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
@@ -42,6 +43,7 @@ class Trainee:
     held: ExitStack = field(default_factory=ExitStack)
     own_logits: bool = False  # the model does more to its logits than one matrix product
     implementation: str | None = None  # the name under which the model finds its attention; None: transformers' choice
+    noise: EmbeddingNoise | None = None
     adapters: Any = None  # peft's view of the model, when adapters are trained instead of its weights
     loss_pieces: Pieces = field(default_factory=Pieces)
     through: Callable[..., Any] = field(
@@ -57,16 +59,20 @@ class Trainee:
 
         Packed rows attend within documents, fully when `causal` is off.
         """
-        if self.attention is not None and "position_ids" in batch.inputs:
-            self.attention.enter(batch.lengths, batch.borders, causal)
+        self._announce(batch, causal)
         output = self.model.get_decoder()(**batch.inputs, use_cache=False)
         return output.last_hidden_state.flatten(0, 1)
 
     def logits(self, batch: Batch) -> torch.Tensor:
         """The model's own logits at every position as (rows x tokens, vocabulary)."""
-        if self.attention is not None and "position_ids" in batch.inputs:
-            self.attention.enter(batch.lengths, batch.borders)
+        self._announce(batch)
         return self.model(**batch.inputs, use_cache=False).logits.flatten(0, 1)
+
+    def _announce(self, batch: Batch, causal: bool = True) -> None:
+        if self.attention is not None and "position_ids" in batch.inputs:
+            self.attention.enter(batch.lengths, batch.borders, causal)
+        if self.noise is not None:
+            self.noise.enter(batch)
 
     @property
     def head(self) -> torch.Tensor:
@@ -129,6 +135,9 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
             choices.append(held.enter_context(narrow.narrow_states(model, dtype)))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
+        if settings.neftune_noise_alpha:
+            trainee.noise = EmbeddingNoise(model, settings.neftune_noise_alpha, settings.seed)
+            held.callback(trainee.noise.remove)
         if not place.sharded:
             check(trainee)
     except BaseException:

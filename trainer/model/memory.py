@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from trainer.compute import moments, randomness, sharding
+from trainer.compute import factored, moments, randomness, sharding
 from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
 from trainer.model.build import Trainee, layers_of
@@ -84,7 +84,9 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moment
     """
     model, head = trainee.model, trainee.head
     embedding = model.get_input_embeddings().weight
-    sizes = [(moments.is_narrow(name, p), p.numel()) for name, p in model.named_parameters() if p.requires_grad]
+    trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    sizes = [(moments.is_narrow(name, p), p.numel()) for name, p in trainable]
+    few = factored.kept(tuple(p.shape) for _, p in trainable)
     narrow, others = (sum(size for is_narrow, size in sizes if is_narrow is kind) for kind in (True, False))
     trained = narrow + others
     # What is frozen is held in the compute precision already (`trainer.model.lora`).
@@ -99,7 +101,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moment
     inside, outside, entry = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
-        moments=bytes_of_moments(narrow, others, kind_of_moments) / shards,
+        moments=bytes_of_moments(narrow, others, kind_of_moments, few) / shards,
         gradients=(4.0 + 4.0 * copies) * trained / shards,
         casts=casts,
         layers=len(layers_of(model)),

@@ -32,11 +32,14 @@ IN_FLIGHT = 0.3
 BLOCK = 256  # values of a moment in 8 bits that share a scale (a float32), as bitsandbytes has it
 
 
-def bytes_of_moments(narrow: float, others: float, kind: str) -> float:
-    """Bytes of AdamW's two moments of so many trained weights that may have them in 8 bits, and of others.
+def bytes_of_moments(narrow: float, others: float, kind: str, factored: float = 0.0) -> float:
+    """Bytes of AdamW's two moments of so many trained weights that may have them in 8 bits, and of others; or of what
+    Adafactor keeps: `factored` numbers, one for each row, each column, and each weight of a vector.
 
     kind: a value of the trainer's option `moments`.
     """
+    if kind == "adafactor":
+        return 4.0 * factored
     return 8.0 * others + (8.0 if kind == "float32" else 2.0 + 8.0 / BLOCK) * narrow
 
 

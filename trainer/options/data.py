@@ -8,6 +8,7 @@ from typing import Optional
 from trainer.options.option import option
 
 PAIRS, SHARDS, CHATS = ("gritlm",), ("pretrain", "prepare"), ("sft", "gritlm", "rft")
+STREAMED = ("sft", "pretrain")
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class SourceOptions:
     )
     streaming: bool = option(
         False, "read and tokenise the data while training on it, max_steps long: for what is too large to keep",
-        tasks=("sft",),
+        tasks=STREAMED,
     )  # fmt: skip
     shuffle_buffer: int = option(
-        4096, "examples of streamed data that are shuffled and packed together", least=1, tasks=("sft",), rare=True
+        4096, "examples of streamed data that are shuffled and packed together", least=1, tasks=STREAMED, rare=True
     )
     data_revision: Optional[str] = option(
         None, "branch, tag or commit of data sets on the Hub; the report names the commit", rare=True, result=False

@@ -15,12 +15,18 @@ FROM_RANDOM: Table = (
 ALL_WEIGHTS: Table = ((4e9, 2e-5), (float("inf"), 1e-5))
 # Adapters: 2e-4 up to 13B, 1e-4 above; table 9 of QLoRA, arXiv 2305.14314.
 ADAPTERS: Table = ((1.5e10, 2e-4), (float("inf"), 1e-4))
+# Adafactor's steps are relative to the size of the weights: its paper's own rate from random weights (arXiv
+# 1804.04235, section 8), and that of T5's fine-tuning (arXiv 1910.10683, section 3.1).
+RELATIVE = {False: 1e-2, True: 1e-3}
 SHORT = 30  # steps below which a run that nobody gave a length is worth a word
 WITHOUT_END = 10**6  # epochs of a run that ends by its steps
 
 
-def learning_rate(parameters: int, adapters: bool, pretrained: bool) -> tuple[float, str]:
-    """The peak learning rate for a model of that many parameters, and why."""
+def learning_rate(parameters: int, adapters: bool, pretrained: bool, relative: bool = False) -> tuple[float, str]:
+    """The peak learning rate for a model of that many parameters, and why. relative: of Adafactor, to their size."""
+    if relative:
+        what = "a trained model, as T5's" if pretrained else "random weights, as in Adafactor's paper"
+        return RELATIVE[pretrained], f"relative to the size of each matrix: {what}"
     if adapters:
         table, what = ADAPTERS, "LoRA adapters on a model"
     elif pretrained:

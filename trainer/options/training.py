@@ -62,8 +62,14 @@ class OptimisationOptions:
     )
     epsilon: float = option(1e-8, "of AdamW", rare=True)
     moments: str = option(
-        "float32", "AdamW's two moments; 8bit: a matrix's take 2 bytes a weight instead of 8, through bitsandbytes",
-        ("float32", "8bit"), rare=True,
+        "float32",
+        "AdamW's two moments; 8bit: a matrix's take 2 bytes a weight instead of 8, through bitsandbytes; adafactor: "
+        "that optimizer instead, which keeps next to nothing",
+        ("float32", "8bit", "adafactor"), rare=True,
+    )  # fmt: skip
+    neftune_noise_alpha: float = option(
+        0.0, "noise on the embeddings while training, of so much over the root of length times width; NEFTune's are 5 "
+        "to 15; 0: none", least=0.0, tasks=("sft", "rft"), rare=True,
     )  # fmt: skip
     clip_norm: float = option(1.0, "largest gradient norm; 0: no clipping", least=0.0, rare=True)
     max_bad_steps: int = option(

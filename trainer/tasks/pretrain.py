@@ -1,7 +1,7 @@
 """Pretraining on token shards: every row has the same width, and its content follows from (seed, epoch) alone.
 
 The shards come from `envdoctor train prepare`, or are made of texts in the cache. They are mapped into memory, so that
-a step costs a few copies of some kilobytes, and resuming is two numbers.
+a step costs a few copies of some kilobytes, and resuming is two numbers. Texts too large for that are streamed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from trainer.data.intheloop import InTheLoop
 from trainer.data.shardrows import ShardSource
 from trainer.data.shards import Shards, open_shards, tokenizer_fingerprint
 from trainer.data.source import NoValidation, Prepared, Validation
-from trainer.data.texts import texts
+from trainer.data.streamed import fingerprint
+from trainer.data.streamedtexts import TextStream
+from trainer.data.texts import check_end_token, texts
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
@@ -40,10 +42,14 @@ class Pretrain(Task):
         "workload",
     )  # fmt: skip
 
+    def planned_by(self, settings: Settings) -> tuple[str, ...]:
+        """The buffer is part of the plan of what is streamed."""
+        return self.plan_settings + (("streaming", "shuffle_buffer") if settings.streaming else ())
+
     def prepare(self, settings: Settings, workload: Workload | None) -> Prepared:
         """Map the shards and plan the steps; with pretokenize off, tokenise the texts in the loop instead."""
         tokenizer = load_tokenizer(settings, workload)
-        if not settings.pretokenize:
+        if not settings.pretokenize and not settings.streaming:
             return self._in_the_loop(settings, tokenizer)
         if not settings.packing and settings.separate_documents:
             raise TrainerError(
@@ -55,6 +61,8 @@ class Pretrain(Task):
             raise TrainerError(
                 "no-data", "no data", "Set data to texts, or to folders that `envdoctor train prepare` has written."
             )
+        if settings.streaming:
+            return self._streamed(settings, tokenizer)
         folders = _shards(settings.data, settings, tokenizer)
         shards = [shard for folder in folders for shard in folder.shards]
         source = ShardSource(shards, settings)
@@ -64,13 +72,8 @@ class Pretrain(Task):
                 f"no shard has a row of tokens_per_row + 1 = {settings.tokens_per_row + 1} tokens",
                 "Lower tokens_per_row, or prepare more text.",
             )
-        held: Validation = NoValidation()
-        judged: dict[str, str] = {}
-        if settings.eval_data:
-            others = _shards(settings.eval_data, settings, tokenizer)
-            held = _held_out(others, settings)
-            judged = {"eval_fingerprint": " ".join(folder.identity for folder in others)}
-        elif settings.eval_share:
+        held, judged = _of_its_own(settings, tokenizer)
+        if settings.eval_share:
             held = HeldOutRows(source.hold_out(settings.eval_share))
         total = sum(folder.tokens for folder in folders)
         facts: dict[str, Any] = {
@@ -81,6 +84,21 @@ class Pretrain(Task):
         }  # fmt: skip
         facts.update(judged)
         return Prepared(source, tokenizer, self.identity(facts["fingerprint"], settings), facts, held)
+
+    def _streamed(self, settings: Settings, tokenizer: Any) -> Prepared:
+        if folders := [name for name in settings.data if Path(name).is_dir()]:
+            raise TrainerError(
+                "bad-setting", f"setting streaming: {folders[0]} is a folder of token shards, which are mapped anyway",
+                "Leave streaming out: of shards no more is in memory than a step holds.",
+            )  # fmt: skip
+        check_end_token(tokenizer)
+        files = existing_files(settings.data)
+        content = fingerprint(files, "texts", tokenizer_fingerprint(tokenizer), settings.text_field)
+        identity = self.identity(content, settings)
+        facts: dict[str, Any] = {"files": list(settings.data), "fingerprint": content, "streamed": True}
+        held, judged = _of_its_own(settings, tokenizer)
+        facts.update(judged)
+        return Prepared(TextStream(files, tokenizer, settings, identity), tokenizer, identity, facts, held)
 
     def _in_the_loop(self, settings: Settings, tokenizer: Any) -> Prepared:
         files = existing_files(settings.data)
@@ -112,9 +130,14 @@ def _shards(names: Sequence[str], settings: Settings, tokenizer: Any) -> list[Sh
     return folders
 
 
-def _held_out(folders: list[Shards], settings: Settings) -> HeldOutRows:
+def _of_its_own(settings: Settings, tokenizer: Any) -> tuple[Validation, dict[str, str]]:
+    """The validation data that is given as files, if it is, and what to say of it."""
+    if not settings.eval_data:
+        return NoValidation(), {}
+    folders = _shards(settings.eval_data, settings, tokenizer)
     shards = [shard for folder in folders for shard in folder.shards]
-    return HeldOutRows(ShardSource(shards, replace(settings, accumulate=1, seed=0)))
+    held = HeldOutRows(ShardSource(shards, replace(settings, accumulate=1, seed=0)))
+    return held, {"eval_fingerprint": " ".join(folder.identity for folder in folders)}
 
 
 def _cut_documents(tokenizer: Any, width: int, found: list[str]) -> list[tokens.Encoded]:

@@ -17,8 +17,9 @@ from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
 from trainer.data.mixture import ConcatenatedSources, Mixture
+from trainer.data.remote import is_remote
 from trainer.data.source import NoValidation, Prepared, Source, Validation
-from trainer.data.streamed import StreamSource, fingerprint
+from trainer.data.streamed import DialogueStream, fingerprint
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workers import encode_in_processes, worker_count
 from trainer.data.workloads import Workload
@@ -78,16 +79,13 @@ class Sft(Task):
         return Prepared(source, tokenizer, identity, facts, held)
 
     def _streamed(self, files: list[Path], tokenizer: Any, settings: Settings) -> Prepared:
-        if settings.epochs:
-            raise TrainerError(
-                "bad-setting", "setting streaming knows no epochs: the data has no known end",
-                "Leave epochs out: max_steps ends the run, and the data begins anew where it is shorter.",
-            )  # fmt: skip
         content = fingerprint(files, *_decisive(tokenizer, settings))
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
-        source = StreamSource(files, tokenizer, settings, identity)
-        facts["formats"] = describe_formats(files, settings)
+        source = DialogueStream(files, tokenizer, settings, identity)
+        # Of a data set on the Hub one file is looked at: there may be thousands, all alike.
+        first = {path.parent if is_remote(path) else path: path for path in reversed(files)}
+        facts["formats"] = describe_formats([path for path in files if path in first.values()], settings)
         return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
 
 

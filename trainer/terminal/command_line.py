@@ -48,6 +48,7 @@ ELSEWHERE = {
     "dataset_streaming": "streaming", "chat_template_path": "chat_template", "lora_modules": "lora_targets",
     "use_dora": "dora", "peft_use_dora": "dora", "use_rslora": "rslora", "peft_use_rslora": "rslora", "wandb_project":
     "tracker", "push_to_hub": "push_to", "attn_implementation": "attention", "dtype": "precision",
+    "noisy_embedding_alpha": "neftune_noise_alpha",
 }  # fmt: skip
 PREFERENCES = ("dpo", "kto", "orpo", "grpo", "ppo", "rloo", "reward")  # tasks of others
 DOCTORS = ("env", "target", "stack")  # options of `envdoctor train` itself

@@ -189,7 +189,7 @@ def memory(session: Session, values: dict[str, Any]) -> dict[str, Any]:
         with runs.run_of("sft", given, shape, session.device, {}) as run:
             runs.losses(run)
             tensors = {p.data_ptr(): p.numel() * p.element_size() for p in run.trainee.model.parameters()}
-            held = sum(v.numel() * v.element_size() for s in run.stepper.adamw.state.values() for v in s.values())
+            held = sum(v.numel() * v.element_size() for s in run.stepper.optimizer.state.values() for v in s.values())
             count = sum(p.numel() for p in run.trainee.model.parameters())
             peak = torch.cuda.max_memory_allocated(session.device) if session.device.type == "cuda" else None
     return {

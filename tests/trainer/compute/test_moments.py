@@ -33,7 +33,7 @@ def wide(tiny: dict, tmp_path: Path) -> dict:
 def held(stepper: Stepper) -> int:
     return sum(
         tensor.numel() * tensor.element_size()
-        for state in stepper.adamw.state.values()
+        for state in stepper.optimizer.state.values()
         for key, tensor in state.items()
         if key in (*moments.KEPT, "exp_avg", "exp_avg_sq")
     )
@@ -49,7 +49,7 @@ def test_a_matrix_takes_two_bytes_a_weight_and_the_estimate_says_so(wide: dict) 
     assert len(large) == 10
     assert plain - estimate == pytest.approx(6 * sum(large), rel=0.01)
     assert run.stepper.choice.value == "AdamW in 8 bits"
-    kinds = {name: run.stepper.adamw.state[p]["state1"].dtype for p, name in run.stepper.names.items()}
+    kinds = {name: run.stepper.optimizer.state[p]["state1"].dtype for p, name in run.stepper.names.items()}
     assert {dtype for name, dtype in kinds.items() if "embed" in name or "norm" in name} == {torch.float32}
     assert torch.uint8 in kinds.values()
 

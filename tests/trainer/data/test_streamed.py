@@ -20,7 +20,7 @@ from trainer.__main__ import main
 from trainer.checkpoints import save
 from trainer.checkpoints.resume import restore
 from trainer.data.source import Share
-from trainer.data.streamed import StreamSource
+from trainer.data.streamed import DialogueStream
 from trainer.errors import TrainerError
 from trainer.settings import from_mapping
 
@@ -40,18 +40,18 @@ def streamed(tiny: dict, tmp_path: Path) -> dict:
             "tokens_per_row": 64}  # fmt: skip
 
 
-def source(values: dict, rank: int = 0, world: int = 1) -> StreamSource:
+def source(values: dict, rank: int = 0, world: int = 1) -> DialogueStream:
     from trainer.data.tokenizer import load_tokenizer
 
     settings = from_mapping(values, "test")
-    made = StreamSource(
+    made = DialogueStream(
         [Path(name) for name in settings.data], load_tokenizer(settings, None), settings, "test",
     )  # fmt: skip
     made.share = Share(rank, world)
     return made
 
 
-def numbers(made: StreamSource, index: int) -> list[int]:
+def numbers(made: DialogueStream, index: int) -> list[int]:
     """Of the examples in a step."""
     found = []
     for batch in made.step(0, index):
@@ -171,7 +171,7 @@ def large(path: Path) -> None:
     filler = "x" * (1 << 20)
     with path.open("w") as stream:
         for number in range(LARGE):
-            stream.write(json.dumps({**row(number), "filler": filler}) + "\n")
+            stream.write(json.dumps({**row(number), "text": row(number)["completion"], "filler": filler}) + "\n")
 
 
 def limited() -> None:
@@ -179,17 +179,20 @@ def limited() -> None:
 
 
 @pytest.mark.slow
-def test_a_file_larger_than_the_address_space_is_trained_on_and_gone_on_with(tiny: dict, tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", ["sft", "pretrain"])
+def test_a_file_larger_than_the_address_space_is_trained_on_and_gone_on_with(
+    tiny: dict, tmp_path: Path, task: str
+) -> None:
     data = tmp_path / "large.jsonl"
     large(data)
     try:
         assert data.stat().st_size > LIMIT << 20
         common = {**tiny, "data": [str(data)], "streaming": True, "shuffle_buffer": 256, "tokens_per_row": 512,
-                  "max_steps": 70, "threads": 1, "log_every": 1}  # fmt: skip
+                  "max_steps": 70, "threads": 1, "log_every": 1, "examples_per_batch": 1}  # fmt: skip
         told = {}
         for name, stops in (("straight", False), ("stopped", True)):
             (tmp_path / f"{name}.json").write_text(json.dumps({**common, "output": str(tmp_path / name)}))
-            command = [sys.executable, "-m", "trainer", "sft", "--config", str(tmp_path / f"{name}.json")]
+            command = [sys.executable, "-m", "trainer", task, "--config", str(tmp_path / f"{name}.json")]
             env = environment(PYTHONPATH=str(ROOT), MALLOC_ARENA_MAX="2", TOKENIZERS_PARALLELISM="false")
             if stops:
                 child = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True, preexec_fn=limited)

@@ -48,7 +48,7 @@ def test_only_adapters_get_gradients_and_change(tiny: dict) -> None:
     with_gradient = {name for name, p in run.trainee.model.named_parameters() if p.grad is not None}
     assert with_gradient == {name for name in before if "lora_" in name}
     assert len(with_gradient) == 2 * 2 * len(LAYERS)
-    run.stepper.adamw.zero_grad(set_to_none=True)
+    run.stepper.optimizer.zero_grad(set_to_none=True)
     loop.train(run, [])
     after = weights(run)
     assert all(torch.equal(before[name], after[name]) for name in before if "lora_" not in name)

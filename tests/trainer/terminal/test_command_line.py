@@ -154,5 +154,6 @@ def test_what_is_not_there_says_what_is(line: str, remedy: str, capsys) -> None:
     assert remedy in capsys.readouterr().err
 
 
-def test_pretraining_needs_no_streaming_and_says_why(capsys: pytest.CaptureFixture) -> None:
-    assert "prepare writes shards of any size" in said(capsys, "pretrain", "--data", "x", "--streaming")[1]
+@pytest.mark.parametrize(("task", "why"), [("rft", "prompts are few"), ("gritlm", "from all the pairs")])
+def test_what_is_not_streamed_says_why(capsys: pytest.CaptureFixture, task: str, why: str) -> None:
+    assert why in said(capsys, task, "--data", "x", "--streaming", "--max_steps", "2")[1]
