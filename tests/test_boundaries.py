@@ -128,7 +128,7 @@ ALLOWED: dict[str, str] = {
     "assistants": "errors values process temporary facts render",
     "commands": "errors values process temporary bundle configuration facts facts.pasted sources knowledge locks rules "
     "launch change locks.writing speed models render doctor ranks assistants",
-    "cli": "errors process stopping configuration facts commands",
+    "cli": "errors process stopping bundle configuration facts commands",
     # For programs.
     "api": "values facts change rules speed models render doctor",
 }

@@ -21,6 +21,7 @@ from trainer.model import attention as attentions
 from trainer.model import float8, kernels, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
+from trainer.model.trial import Heads
 from trainer.report import Choice, Model
 from trainer.settings import Settings
 
@@ -109,7 +110,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
     elif not settings.packing:
         choices.append(Choice("attention", "model", "rows are padded, not packed: transformers' own, with masks"))
     else:
-        heads = attentions.Heads.of(_config(settings, workload))
+        heads = Heads.of(_config(settings, workload))
         attention, why = attentions.choose(
             settings.attention, device, dtype, heads, settings.tokens_per_row, settings.flash
         )

@@ -7,7 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from trainer.model import attention
-from trainer.model.attention import DocumentAttention, Heads, changing_shapes, trial
+from trainer.model.attention import DocumentAttention, changing_shapes
+from trainer.model.trial import Heads, trial
 
 LENGTHS = (7, 1, 20, 4)
 

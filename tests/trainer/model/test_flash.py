@@ -15,7 +15,8 @@ from torch.nn.attention import (
 
 from trainer.errors import TrainerError
 from trainer.model import attention, flash
-from trainer.model.attention import DocumentAttention, Heads, held_against_float32
+from trainer.model.attention import DocumentAttention
+from trainer.model.trial import Heads, held_against_float32
 
 
 def everything(module: str) -> bool:
