@@ -143,20 +143,25 @@ def test_files_that_both_states_have_are_not_asked_for_again(tmp_path: Path) -> 
     assert found.altered == ("own.log", "replaced.py", "x-1.dist-info/RECORD")
 
 
-def test_a_file_that_has_the_number_of_one_that_is_gone_is_carried_over(tmp_path: Path) -> None:
-    """File systems give the number of a file that is gone from everywhere to the next one."""
+def test_once_something_was_carried_over_all_is_looked_at_again(tmp_path: Path) -> None:
+    """The number of a file that is gone from both states may be another's by the next look."""
     real, slot = tmp_path / "real", tmp_path / "slot"
-    real.mkdir()
-    (real / "shared.py").write_text("old")
+    (real / "lib").mkdir(parents=True)
+    for name in ("shared.py", "gone.py"):
+        (real / "lib" / name).write_text("old")
     watch = Watch(real, frozenset())
     done, going = clone(real, slot), Going(files=frozenset(), folders=frozenset())
     watch.share(walk(slot))
-    (real / "shared.py").unlink()
-    watch.settle(slot, going, done)
-    assert not (slot / "shared.py").exists()
-    (real / "shared.py").write_text("new")
-    watch.settle(slot, going, done)
-    assert (slot / "shared.py").read_text() == "new"
+    (real / "lib" / "shared.py").write_text("longer")
+    assert not watch.settle(slot, going, done)
+    assert watch.seen["lib/shared.py"].size == len("old"), "it is in both: nobody asks"
+    (real / "lib" / "gone.py").unlink()
+    assert watch.settle(slot, going, done)
+    assert not (slot / "lib" / "gone.py").exists()
+    assert watch.seen["lib/shared.py"].size == len("longer")
+    (real / "lib" / "gone.py").write_text("new")
+    assert watch.settle(slot, going, done)
+    assert (slot / "lib" / "gone.py").read_text() == "new"
 
 
 def test_a_change_that_fails_leaves_the_record_of_what_was_there(world: World, healthy: Verify) -> None:
