@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import importlib
 import io
 import os
@@ -121,8 +120,6 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code."""
-    # Thousands of classes and functions come and stay; looking for garbage among them took 7 % of `check`.
-    gc.set_threshold(50_000, 20, 20)
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         defaults = dict.fromkeys((name for names in GROUPS.values() for name in names), configuration.read(Path.cwd()))

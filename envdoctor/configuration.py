@@ -72,6 +72,8 @@ def _parse_text(text: str, path: Path) -> dict[str, Any]:
 def _validate(data: Any, path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise Trouble("expected a table", file=path, where="tool.envdoctor")
+    if not data:
+        return {}
     from envdoctor.values.document import line_of
 
     defaults: dict[str, Any] = {}

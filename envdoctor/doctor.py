@@ -85,9 +85,19 @@ class Preflight:
     gain: Verdict | None = None
 
 
-def examine(environment: Environment, options: CheckOptions, *, compiling: bool = False) -> Checkup:
-    """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay."""
+def examine(
+    environment: Environment,
+    options: CheckOptions,
+    *,
+    compiling: bool = False,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Checkup:
+    """Collect the facts of an environment and judge them; ``compiling``: it is new, and torch's bytecode may stay.
+
+    ``meanwhile`` is done while the probes are on their way.
+    """
     with _examination(environment, options, compiling=compiling) as examination:
+        meanwhile()
         return examination.checkup()
 
 

@@ -193,7 +193,10 @@ class _FirstLook:
             watch.settle(task.slot, built.going, built.done)
             done = inventory.since(task.where, task.journal.current.number, watch.seen)
             self.only_here = done is not None and bool(inventory.only_here(done, watch.seen, task.slot))
-            inventory.record(task.where, task.incoming.number, walk(task.slot))
+            incoming = walk(task.slot)
+            inventory.record(task.where, task.incoming.number, incoming)
+            inventory.draft(task.where, task.journal.current.number, watch.seen)
+            watch.share(incoming)
             flush_file_system(task.slot)
         except Exception as error:  # noqa: BLE001 - it is raised where the thread is waited for
             self._error = error
@@ -205,7 +208,7 @@ def _exchange(task: build.Task, built: build.BuiltClone, watch: Watch, look: _Fi
     where, current = task.where, task.journal.current
     if look.only_here:
         current = replace(current, changed=True)
-    inventory.record(where, current.number, watch.seen)
+    inventory.adopt(where, current.number)
 
     def last_look() -> None:
         if watch.settle(task.slot, built.going, built.done):

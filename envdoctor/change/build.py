@@ -88,8 +88,8 @@ def changed_clone(
     for folder in replaced.emptied():
         with contextlib.suppress(OSError):  # something else is in it
             (task.slot / folder).rmdir()
-    inside = ask(task.slot)
-    task = _install(task, change.install, inside, confirm)
+    inside, known = _look_inside(task.slot)
+    task = _install(task, change.install, inside, known, confirm)
     after = scan(inside.libraries)
     asked = {pin.name for pin in change.wanted} | {pin.name for pin in change.install}
     kept = tuple(f"{one.name} {one.version}" for one in after if one.name not in asked)
@@ -100,15 +100,28 @@ def new_clone(task: Task) -> None:
     """Build a new environment of all wanted pins in the slot."""
     task.progress(f"making {task.where.environment}")
     new_environment(task.installer, task.slot, task.change.python, task.where.real.name)
-    inside = ask(task.slot)
-    _install(task, task.change.wanted, inside)
+    inside, known = _look_inside(task.slot)
+    _install(task, task.change.wanted, inside, known)
     _require_complete(task, task.change.wanted, inside)
 
 
-def _install(task: Task, pins: Sequence[Locked], inside: Layout, confirm: Callable[[], Change] | None = None) -> Task:
+def _look_inside(slot: Path) -> tuple[Layout, frozenset[int]]:
+    """Where the clone's Python keeps things, and what lies in it before anything is installed."""
+    known: list[frozenset[int]] = []
+    inside = ask(slot, meanwhile=lambda: known.append(inodes(slot)))
+    return inside, known[0]
+
+
+def _install(
+    task: Task,
+    pins: Sequence[Locked],
+    inside: Layout,
+    known: frozenset[int],
+    confirm: Callable[[], Change] | None = None,
+) -> Task:
+    """Install ``pins`` where the inodes ``known`` lie, and nothing else yet."""
     if pins:
         task.progress(f"installing {len(pins)} packages with {task.installer.name}")
-    known = inodes(task.slot) if pins else frozenset()
     install(task.installer, pins, inside.python, task.where.control, untouched=lambda: _only_locked(task.slot, known))
     _require_genuine(task, pins, inside, known)
     if (why := genuine.foreign_path(pins, inside)) is not None:

@@ -6,6 +6,8 @@ Every check begins here, so little is imported before the probes run.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,6 +33,7 @@ class Examination:
         """``flags_table`` reads torch's switches; ``compiling``: the environment is new, torch's bytecode may stay."""
         self.environment, self.options = environment, options
         self._started = time.monotonic()
+        self._early: Checkup | None = None
         self._whole: Checkup | None = None
         self._collection = collect.begin(
             environment,
@@ -50,20 +53,34 @@ class Examination:
 
     def early(self) -> Checkup:
         """What is found without torch, which may still be on its way."""
-        options = replace(self.options, torch=False)
-        return self._judge(options, self._collection.quick)
+        if self._early is None:
+            self._early = self._judge(replace(self.options, torch=False), self._collection.quick)
+        return self._early
 
     def checkup(self) -> Checkup:
         """What is found in all. Waits for the slowest probe, once."""
         if self._whole is None:
+            if self.options.torch:
+                self._warm_up()
             self._whole = self._judge(self.options, self._collection.finish)
         return self._whole
 
-    def _judge(self, options: CheckOptions, facts: Callable[[], Facts]) -> Checkup:
+    def _warm_up(self) -> None:
+        """Judge what is known without torch, while it is waited for in any case: whatever tables, locks and modules
+        judging takes have been read then, and what comes after torch is short."""
+        with contextlib.suppress(Exception):  # which the judgement itself meets again, if it is one
+            self.early()
+
+    @functools.cached_property
+    def _asked(self) -> tuple[tuple[Rule, ...], Mapping[str, Target]]:
+        """The rules and the targets there are. Raises `Trouble` for a name that none has: before anybody waits."""
         from envdoctor.locks import library
         from envdoctor.rules.selection import select_rules
 
-        rules, targets = select_rules(options), library.targets_with(options.target)
+        return select_rules(self.options), library.targets_with(self.options.target)
+
+    def _judge(self, options: CheckOptions, facts: Callable[[], Facts]) -> Checkup:
+        rules, targets = self._asked
         found = _with_history(facts(), self.environment)
         return checkup_of(case(found, options, targets), rules, self._started)
 

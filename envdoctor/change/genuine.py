@@ -72,29 +72,36 @@ def strangers(pins: Sequence[Locked], inside: Layout, known: Iterable[int]) -> t
 
     An installer links whatever lies in its cache beside a wheel's own files: Python would run a ``.pth`` of these.
     """
-    inodes = set(known)
-    listed: set[str] = set()
+    names, installed = {pin.name for pin in pins}, scan(inside.libraries)
+    listed = {os.fspath(inside.purelib / name) for name in hook.FILES}
     tops: set[str] = set()
-    names = {pin.name for pin in pins}
-    for one in scan(inside.libraries):
-        own = one.files() or ()
-        listed.update(own)
+    for one in installed:
         if one.name in names:
-            beginning = f"{one.library}/"
+            own, beginning = one.files() or (), f"{one.library}/"
+            listed.update(own)
             tops.update(file.removeprefix(beginning).partition("/")[0] for file in own if file.startswith(beginning))
-    listed |= {os.fspath(inside.purelib / name) for name in hook.FILES}
-    files = (path for library in inside.libraries for path in _files(library, tops))
-    return tuple(Path(path) for path in files if path not in listed and os.lstat(path).st_ino not in inodes)
+    before = frozenset(known)
+    files = [path for library in inside.libraries for path in _files(library, tops, before) if path not in listed]
+    if files:  # of another package, perhaps
+        listed.update(file for one in installed if one.name not in names for file in one.files() or ())
+    return tuple(Path(path) for path in files if path not in listed)
 
 
-def _files(library: Path, tops: set[str]) -> Iterator[str]:
+def _files(library: Path, tops: set[str], known: frozenset[int]) -> Iterator[str]:
+    """Files in the top of a library and below the folders ``tops``, but bytecode and what was ``known`` before."""
+    folders = []
     for entry in os.scandir(library):
-        if entry.is_file(follow_symlinks=False):
+        if entry.is_file(follow_symlinks=False) and entry.inode() not in known:
             yield entry.path
         elif entry.name in tops and entry.is_dir(follow_symlinks=False):
-            for folder, folders, names in os.walk(entry.path):
-                folders[:] = [name for name in folders if name != "__pycache__"]
-                yield from (f"{folder}/{name}" for name in names)
+            folders.append(entry.path)
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    folders.append(entry.path)
+            elif entry.inode() not in known and not entry.is_dir():
+                yield entry.path
 
 
 def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
@@ -102,9 +109,10 @@ def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     names = {pin.name for pin in pins}
     installed = scan(inside.libraries)
     fresh: dict[str, tuple[str, str]] = {}  # file -> package, hash
+    prefix, packages = f"{inside.prefix}/", f"{inside.purelib}/"
     for one in (one for one in installed if one.name in names):
         for file, digest in _stated(one):
-            if why := _is_reserved(file, inside):
+            if why := _is_reserved(file, prefix, packages):
                 return f"{one.name} {one.version} would put its own {why} into the environment"
             name, known = fresh.setdefault(file, (one.name, digest))
             if known != digest and name != one.name and _is_importable(file, inside):
@@ -131,12 +139,13 @@ def _hashed(record: Iterable[Sequence[str]]) -> Iterator[tuple[str, str, str]]:
     return ((row[0], row[1], row[2]) for row in record if len(row) == 3 and row[1])
 
 
-def _is_reserved(file: str, inside: Layout) -> str | None:
-    beginning = f"{inside.prefix}/"
-    if not file.startswith(beginning):
+def _is_reserved(file: str, prefix: str, packages: str) -> str | None:
+    if not file.startswith(prefix):
         return f"{file} beside it"
-    path, in_library = file.removeprefix(beginning), file.removeprefix(f"{inside.purelib}/")
-    return path if _RESERVED.fullmatch(path) or in_library in hook.FILES else None
+    path = file.removeprefix(prefix)
+    if file.startswith(packages):
+        return path if file.removeprefix(packages) in hook.FILES else None
+    return path if _RESERVED.fullmatch(path) else None
 
 
 def _is_importable(file: str, inside: Layout) -> bool:

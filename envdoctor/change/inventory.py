@@ -30,11 +30,19 @@ class Departure:
 
 def record(where: Places, number: int, tree: Tree) -> None:
     """Store what is in state ``number``. Raises OSError; a record that is cut short counts as none."""
+    draft(where, number, tree)
+    adopt(where, number)
+
+
+def draft(where: Places, number: int, tree: Tree) -> None:
+    """Write down what is in state ``number``, to be its record once it is left. Raises OSError."""
     lines = {path: [seen.kind, seen.size, seen.modified, seen.goal] for path, seen in tree.items()}
-    path = _path(where, number)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(lines), encoding="ascii")
-    fresh.replace(path)
+    _draft(where, number).write_text(json.dumps(lines), encoding="ascii")
+
+
+def adopt(where: Places, number: int) -> None:
+    """Make the draft the record. Raises OSError."""
+    _draft(where, number).replace(_path(where, number))
 
 
 def read_inventory(where: Places, number: int) -> dict[str, Seen] | None:
@@ -47,12 +55,13 @@ def read_inventory(where: Places, number: int) -> dict[str, Seen] | None:
 
 
 def forget(where: Places, journal: Journal) -> None:
-    """Delete the records of states that are no more."""
+    """Delete the records of states that are no more, and drafts of states that were not left."""
     known = {journal.current.number, *(state.number for state in journal.states)}
     with contextlib.suppress(OSError):
         for name in os.listdir(where.control):
             number = name.removeprefix(_PREFIX).partition(".")[0]
-            if name.startswith(_PREFIX) and not (number.isdecimal() and int(number) in known):
+            of_use = name.endswith(_SUFFIX) and number.isdecimal() and int(number) in known
+            if name.startswith(_PREFIX) and not of_use:
                 (where.control / name).unlink()
 
 
@@ -123,3 +132,7 @@ def departure(where: Places, current: int, goal: int, kept: Path) -> tuple[Depar
 
 def _path(where: Places, number: int) -> Path:
     return where.control / f"{_PREFIX}{number}{_SUFFIX}"
+
+
+def _draft(where: Places, number: int) -> Path:
+    return _path(where, number).with_suffix(".new")

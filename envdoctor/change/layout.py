@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import Trouble
-from envdoctor.process import run
+from envdoctor.process import Child
 from envdoctor.values import shell
 
 # The interpreter is started for this in a clone as well, so that a clone whose Python does not run is noticed at once.
@@ -72,12 +72,23 @@ def python_of(environment: Path) -> Path:
     return environment / "bin" / "python"
 
 
-def ask(environment: Path, *, variables: Mapping[str, str] | None = None) -> Layout:
-    """Start the environment's Python and ask. Raises `Trouble` when it does not start."""
+def ask(
+    environment: Path, *, variables: Mapping[str, str] | None = None, meanwhile: Callable[[], object] = lambda: None
+) -> Layout:
+    """Start the environment's Python and ask; ``meanwhile`` is done until it answers.
+
+    Raises `Trouble` when it does not start.
+    """
     python = python_of(environment)
     if not os.path.lexists(python) and os.path.lexists(environment / "bin" / "python3"):
         python = environment / "bin" / "python3"
-    outcome = run([python, "-I", "-c", _QUESTION], deadline=START_SECONDS, env=variables)
+    child = Child([python, "-I", "-c", _QUESTION], deadline=START_SECONDS, env=variables)
+    try:
+        meanwhile()
+        outcome = child.wait()
+    except BaseException:
+        child.kill()
+        raise
     _, mark, answer = outcome.out.rpartition("\x1elayout")
     if not mark:
         detail = outcome.err.strip().splitlines()[-1:] or [""]

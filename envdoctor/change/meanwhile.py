@@ -16,7 +16,16 @@ from pathlib import Path
 from envdoctor.change.clone import Cloned, copy_file
 from envdoctor.change.distributions import Going
 from envdoctor.change.exchange import rename_new
-from envdoctor.change.tree import Seen, Tree, TreeDifference, abbreviate, difference, walk
+from envdoctor.change.tree import (
+    Seen,
+    Tree,
+    TreeDifference,
+    abbreviate,
+    difference,
+    of_package,
+    shared_files,
+    walk,
+)
 from envdoctor.errors import Trouble
 
 _MOST_PATHS, _MOST_BYTES = 2000, 64 * 2**20  # carried over at once; more is not a log but somebody's work under way
@@ -32,7 +41,12 @@ class Watch:
         self._root, self._leave_out = root, leave_out
         self._started = time.time_ns()
         self.seen: Tree = walk(root, leave_out)
+        self._shared: Tree = {}
         self._carried: dict[str, tuple[int, int]] = {}  # path -> inode and change time of the clone's copy
+
+    def share(self, other: Tree) -> None:
+        """From now on only look for what the state ``other`` does not have by itself, as another name of the file."""
+        self._shared = shared_files(self.seen, other)
 
     def settle(self, slot: Path, going: Going, done: Cloned) -> bool:
         """Bring the clone up to date; whether there was anything to bring.
@@ -53,6 +67,7 @@ class Watch:
             self.seen = now
             if not todo:
                 return look > 0
+            self._shared = {}  # the number of a file that is gone from both may be another's by the next look
         raise Trouble(
             f"is written to without a pause: {abbreviate(tuple(todo))}",
             file=self._root,
@@ -75,14 +90,14 @@ class Watch:
 
         What was appended is appended, a new file is copied. Answers the paths that only the left state has.
         """
-        now = walk(left, self._leave_out)
+        now = walk(left, self._leave_out, self._shared)
         found = difference(self.seen, now)
         missed = [path for path in sorted(found.paths) if not self._taken_over(left, real, path, now.get(path))]
         self.seen = now
         return tuple(missed)
 
     def _look(self, slot: Path, done: Cloned, *, linked: bool = False) -> tuple[Tree, TreeDifference, list[str]]:
-        now = walk(self._root, self._leave_out)
+        now = walk(self._root, self._leave_out, self._shared)
         found = difference(self.seen, now)
         # Nobody else makes links of what was copied, so its time of change tells of every write.
         both = (path for path in done.copies if path in now and path in self.seen and not linked)
@@ -117,7 +132,7 @@ class Watch:
         carried: bool = True,
     ) -> None:
         clashing = tuple(path for path in todo if self._clashes(slot, path, now, going, done))
-        clashing = clashing or tuple(path for path in found.paths if _of_package(path))
+        clashing = clashing or tuple(path for path in found.paths if of_package(path))
         if clashing:
             raise Trouble(
                 f"was changed by somebody else meanwhile: {abbreviate(clashing)}",
@@ -136,7 +151,7 @@ class Watch:
 
     def _clashes(self, slot: Path, path: str, now: Tree, going: Going, done: Cloned) -> bool:
         """Whether the change touches this path as well, or it belongs to a package: neither version may be lost."""
-        if _of_package(path) or going.covers(path):
+        if of_package(path) or going.covers(path):
             return True
         before = self.seen.get(path)
         try:
@@ -238,11 +253,6 @@ def _same_contents(one: Path, other: Path) -> bool:
         return filecmp.cmp(one, other, shallow=False)
     except OSError:  # one of them has gone: the next look tells
         return True
-
-
-def _of_package(path: str) -> bool:
-    """Whether it tells of a package that was installed or removed."""
-    return any(part.endswith((".dist-info", ".egg-info")) for part in path.split("/"))
 
 
 def _remove(path: Path) -> None:

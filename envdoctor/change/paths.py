@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from envdoctor.change.clone import copy_file
+from envdoctor.change.distributions import join, scan
 
 _LIMIT = 1024 * 1024  # bytes; no script or settings file is larger
 
@@ -78,26 +79,22 @@ def replace_bytes(file: Path, data: bytes) -> None:
 def _update_records(files: Iterable[Path], libraries: Sequence[Path]) -> None:
     """Write the new sizes and hashes of corrected files into the RECORDs that list them."""
     changed = {os.path.normpath(file) for file in files}
-    names = {os.path.basename(file) for file in changed}
-    for library in libraries:
-        for entry in sorted(os.listdir(library)):
-            record = library / entry / "RECORD"
-            if not entry.endswith(".dist-info") or not record.is_file():
-                continue
-            text = record.read_text(encoding="utf-8", errors="surrogateescape")
-            if not any(f"/{name},sha256" in text or f'/{name}",' in text for name in names):
-                continue
-            with io.StringIO(text, newline="") as source:
-                rows = list(csv.reader(source))
-            touched = False
-            for row in rows:
-                path = os.path.normpath(f"{library}/{row[0]}") if row else ""
-                if path in changed and len(row) == 3 and row[1]:
-                    data = Path(path).read_bytes()
-                    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-                    row[1:] = [f"sha256={digest}", str(len(data))]
-                    touched = True
-            if touched:
-                out = io.StringIO(newline="")
-                csv.writer(out, lineterminator="\n").writerows(rows)
-                replace_bytes(record, out.getvalue().encode("utf-8", errors="surrogateescape"))
+    for one in scan(libraries):
+        rows, library = one.record(), one.library
+        stale = {
+            number: path
+            for number, row in enumerate(rows)
+            if len(row) == 3 and row[1] and (path := join(library, row[0])) in changed
+        }
+        if stale:
+            corrected = [_current(stale[number], row) if number in stale else row for number, row in enumerate(rows)]
+            out = io.StringIO(newline="")
+            csv.writer(out, lineterminator="\n").writerows(corrected)
+            replace_bytes(one.info / "RECORD", out.getvalue().encode("utf-8", errors="surrogateescape"))
+
+
+def _current(path: str, row: Sequence[str]) -> Sequence[str]:
+    """The row with the hash and the size that its file has now."""
+    data = Path(path).read_bytes()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return (row[0], f"sha256={digest}", str(len(data)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,7 +95,8 @@ def command(
     elif driver is not None:
         raise Trouble("a driver is named for an image only", where="--driver", remedy="Add --dockerfile FILE.")
     elif facts_file is None:
-        checkup = doctor.examine(environment_of(env), options)
+        showing = functools.partial(importlib.import_module, "envdoctor.commands._show")
+        checkup = doctor.examine(environment_of(env), options, meanwhile=showing)
     else:
         checkup = doctor.judge(collect.read(facts_file), options)
     from envdoctor.commands._show import show

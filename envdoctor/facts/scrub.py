@@ -189,17 +189,23 @@ def _walk(value: Any, change: Callable[[str, bool], str], *, exact: bool = False
         return change(value, exact)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changed = {}
-        for field in dataclasses.fields(value):
-            old = getattr(value, field.name)
-            new = _walk(old, change, exact=exact or field.name in _HASHES)
+        for name in _names(type(value)):
+            old = getattr(value, name)
+            new = _walk(old, change, exact=exact or name in _HASHES)
             if new is not old and new != old:
-                changed[field.name] = new
+                changed[name] = new
         return dataclasses.replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
         return {_walk(key, change): _walk(member, change, exact=exact) for key, member in value.items()}
     if isinstance(value, tuple):
         return tuple(_walk(member, change, exact=exact) for member in value)
     return value
+
+
+@functools.cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a dataclass; `dataclasses.fields` looks for them anew each time."""
+    return tuple(field.name for field in dataclasses.fields(kind))
 
 
 def _impersonal(value: str) -> str:

@@ -59,10 +59,25 @@ def load(path: Path) -> Stack:
 def load_for(path: Path, interpreter: Interpreter) -> Stack:
     """As much of a lock as one interpreter can use: `select` chooses the same as from all, in a quarter of the time.
 
-    For locks that are linted before they are published: a mistake in what is left out is not looked for.
+    For locks that are linted before they are published: a mistake in what is left out is not looked for. One change
+    asks for the same lock up to four times; it is read once, as long as nobody writes it.
     """
     try:
-        data = _of_use(read_text(path), path, interpreter)
+        status = path.stat()
+    except OSError:
+        return load(path)  # which says why
+    stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return _load_for(
+        path, stamp, interpreter.version, interpreter.platform or "", tuple(sorted(interpreter.markers.items()))
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _load_for(
+    path: Path, _stamp: tuple[int, ...], version: str, platform: str, markers: tuple[tuple[str, str], ...]
+) -> Stack:
+    try:
+        data = _of_use(read_text(path), path, version, platform, dict(markers))
         return _validate(path, read_toml(path) if data is None else data)
     except (Trouble, LookupError, ValueError):
         return load(path)  # which names the right line
@@ -74,18 +89,17 @@ _WHEEL = Pattern(
 _TEXT = Pattern(r'(name|version|marker) = "([^"\\]*)"')
 
 
-def _of_use(text: str, path: Path, interpreter: Interpreter) -> dict[str, Any] | None:
+def _of_use(text: str, path: Path, version: str, platform: str, here: dict[str, str]) -> dict[str, Any] | None:
     """What `tomllib` reads from a lock as `envdoctor lock` writes it, line by line and without what surely is of no use
     here: dependencies, packages and wheels for other Pythons and platforms. None for a lock that looks otherwise.
 
     Of each package one wheel stays: without any it were no package. torch stays too: it is what a stack is named by.
     """
-    machine = (interpreter.platform or "").partition("linux-")[2]
-    if not machine or not interpreter.markers:
+    machine = platform.partition("linux-")[2]
+    if not machine or not here:
         return None
-    here = dict(interpreter.markers)
     holds = functools.cache(lambda marker: Marker(marker).evaluate(here, context="requirement"))  # few differ
-    python = "cp" + "".join(interpreter.version.split(".")[:2])
+    python = "cp" + "".join(version.split(".")[:2])
     head, *blocks = text.split("\n[[packages]]\n")
     packages = []
     for block in blocks:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
-from pathlib import Path
 from types import ModuleType
 
 from envdoctor.facts.model import Facts
@@ -69,8 +68,8 @@ def _module(family: str, name: str) -> ModuleType:
 
 def _plugins() -> Iterator[Rule]:
     """Rules of other distributions. `importlib.metadata` takes long to import, so it is asked only if there are any."""
-    wanted = f"[{PLUGINS}]"
-    if not any(wanted in file.read_text("utf-8", errors="replace") for file in _entry_point_files()):
+    wanted = f"[{PLUGINS}]".encode()
+    if not any(wanted in said for said in _entry_points()):
         return
     from importlib import metadata
 
@@ -86,12 +85,16 @@ def _plugins() -> Iterator[Rule]:
             yield replace(loaded, name=name)
 
 
-def _entry_point_files() -> Iterator[Path]:
+def _entry_points() -> Iterator[bytes]:
+    """What each installed distribution says of its entry points."""
     for folder in dict.fromkeys(sys.path):
         if folder and os.path.isdir(folder):
             with os.scandir(folder) as entries:
                 found = [entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))]
-            yield from (file for path in found if (file := Path(path, "entry_points.txt")).is_file())
+            for path in found:
+                if os.path.isfile(file := f"{path}/entry_points.txt"):
+                    with open(file, "rb") as stream:
+                        yield stream.read()
 
 
 def _broken_rule(name: str, problem: str) -> Rule:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -113,3 +115,21 @@ def test_the_clone_s_path_becomes_the_final_one(tmp_path: Path, name: str, text:
     script.write_text(text.format(**words))
     paths.correct(clone_path, final, [])
     assert script.read_text() == expected.format(**words)
+
+
+def test_the_record_of_a_corrected_file_is_corrected(tmp_path: Path) -> None:
+    clone_path, library = tmp_path / ".envdoctor-env-3", tmp_path / ".envdoctor-env-3" / "lib"
+    record = library / "tool-1.dist-info" / "RECORD"
+    record.parent.mkdir(parents=True)
+    (clone_path / "bin").mkdir()
+    for file in (library / "__editable__.tool.pth", clone_path / "bin" / "tool"):
+        file.write_text(f"{clone_path}/bin/python")
+    rows = '"same,one.py",sha256=a,1\r\n__editable__.tool.pth,sha256=b,2\n../bin/tool,sha256=c,3\ntool.pyc,,\n'
+    record.write_text(rows, newline="")
+    paths.correct(clone_path, tmp_path / "env", [library])
+    text = f"{tmp_path / 'env'}/bin/python"
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    assert (library / "__editable__.tool.pth").read_text() == (clone_path / "bin" / "tool").read_text() == text
+    now = f"sha256={digest},{len(text)}"
+    expected = f'"same,one.py",sha256=a,1\n__editable__.tool.pth,{now}\n../bin/tool,{now}\ntool.pyc,,\n'
+    assert record.read_text() == expected

@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 
 from envdoctor.change.apply import apply
+from envdoctor.change.clone import clone
+from envdoctor.change.distributions import Going
+from envdoctor.change.meanwhile import Watch
+from envdoctor.change.tree import difference, shared_files, walk
 from envdoctor.change.undo import history, undo
 from envdoctor.errors import Trouble
 from tests.change.conftest import World, fix_words, install, leftovers, quiet, snapshot, write_target
@@ -115,6 +119,61 @@ def test_what_is_written_meanwhile_where_the_change_writes_too_is_refused_by_nam
         apply(world.change(), verify=verify, progress=quiet)
     assert (world.environment / SITE / "alpha" / "gone.py").read_text() == "text = 'precious'\n"
     assert world.version("alpha") == "1.0"
+
+
+def test_files_that_both_states_have_are_not_asked_for_again(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    names = ("replaced.py", "same.py", "x-1.dist-info/RECORD")
+    for state in (one, other):
+        (state / "x-1.dist-info").mkdir(parents=True)
+        (state / "own.log").write_text("1")
+    for name in names:
+        (one / name).write_text("1")
+        (other / name).hardlink_to(one / name)
+    before = walk(one)
+    shared = shared_files(before, walk(other))
+    assert shared.keys() == {"replaced.py", "same.py"}, "what tells of packages is looked at whoever has it"
+    for name in ("same.py", "own.log", "x-1.dist-info/RECORD"):
+        with (one / name).open("a") as file:
+            file.write("2")
+    (one / "replaced.new").write_text("2")
+    (one / "replaced.new").replace(one / "replaced.py")
+    found = difference(before, walk(one, shared=shared))
+    assert (found.new, found.gone) == ((), ())
+    assert found.altered == ("own.log", "replaced.py", "x-1.dist-info/RECORD")
+
+
+def test_once_something_was_carried_over_all_is_looked_at_again(tmp_path: Path) -> None:
+    """The number of a file that is gone from both states may be another's by the next look."""
+    real, slot = tmp_path / "real", tmp_path / "slot"
+    (real / "lib").mkdir(parents=True)
+    for name in ("shared.py", "gone.py"):
+        (real / "lib" / name).write_text("old")
+    watch = Watch(real, frozenset())
+    done, going = clone(real, slot), Going(files=frozenset(), folders=frozenset())
+    watch.share(walk(slot))
+    (real / "lib" / "shared.py").write_text("longer")
+    assert not watch.settle(slot, going, done)
+    assert watch.seen["lib/shared.py"].size == len("old"), "it is in both: nobody asks"
+    (real / "lib" / "gone.py").unlink()
+    assert watch.settle(slot, going, done)
+    assert not (slot / "lib" / "gone.py").exists()
+    assert watch.seen["lib/shared.py"].size == len("longer")
+    (real / "lib" / "gone.py").write_text("new")
+    assert watch.settle(slot, going, done)
+    assert (slot / "lib" / "gone.py").read_text() == "new"
+
+
+def test_a_change_that_fails_leaves_the_record_of_what_was_there(world: World, healthy: Verify) -> None:
+    apply(world.change(), verify=healthy, progress=quiet)
+    (journal,) = world.environment.parent.glob(".envdoctor-*.journal")
+    before = {path.name: path.read_text() for path in journal.glob("state-*")}
+    (world.environment / SITE / "mine.py").write_text("precious = 1\n")
+    with pytest.raises(Trouble, match="SIGSEGV"):
+        apply(world.change(install=world.old[:1]), verify=lambda _: "import torch: SIGSEGV", progress=quiet)
+    assert {path.name: path.read_text() for path in journal.glob("state-*")} == before
+    with pytest.raises(Trouble, match=rf"leave behind .*{SITE}/mine\.py"):
+        undo(world.environment)
 
 
 def test_too_much_to_carry_over_is_refused(world: World) -> None:

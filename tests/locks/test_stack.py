@@ -54,6 +54,18 @@ def test_a_mistake_in_a_lock_read_for_one_interpreter_is_named_by_its_own_line(t
     assert caught.value.where.startswith(f"line {line}")
 
 
+def test_a_lock_that_was_written_anew_is_read_anew(tmp_path: Path) -> None:
+    path, asked = tmp_path / "pylock.cpu.toml", interpreter("3.11", "x86_64")
+    text = (lockfiles() / "pylock.cpu.toml").read_text()
+    path.write_text(text)
+    first = stack.load_for(path, asked)
+    assert stack.load_for(path, asked) is first
+    assert _wheels(stack.load_for(path, interpreter("3.12", "x86_64"))) > 0
+    assert stack.load_for(path, interpreter("3.12", "x86_64")) is not first
+    path.write_text(text.replace('created-by = "envdoctor"', 'created-by = "others"'))
+    assert (first.lock.created_by, stack.load_for(path, asked).lock.created_by) == ("envdoctor", "others")
+
+
 def test_what_a_stack_is(tmp_path: Path) -> None:
     found = stack.load(write_lock(tmp_path, lock(package("torch", "2.11.0"), package("beta")), "cu130"))
     assert (found.name, found.torch, found.cuda, len(found.lock.packages)) == ("cu130", "2.11.0", "", 2)

@@ -42,6 +42,8 @@ def main(answer_path: str, table_path: str, device: bool) -> None:
         warnings.showwarning = catch
         _leash()
         tell(stage="import torch", environ=_set_at_start())
+        # NumPy's threads would wait for work in a busy loop, beside whatever else a doctor does: 30 ms each.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
         gc.disable()  # an import leaves hardly any garbage, and looking for it took a seventh of the time
         started = time.perf_counter()
         try:

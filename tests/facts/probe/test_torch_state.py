@@ -127,6 +127,20 @@ def test_a_crash_names_the_python_line_that_ran(venv: Venv, tmp_path: Path) -> N
     assert any("Segmentation fault" in message for message in messages)
 
 
+@pytest.mark.parametrize(("theirs", "waited"), [(None, "4"), ("26", "26")])
+def test_threads_of_numpy_do_not_wait_in_a_busy_loop(
+    theirs: str | None, waited: str, venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if theirs is not None:
+        monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", theirs)
+    venv.torch(FAKE.replace('"abc"', '__import__("os").environ["OPENBLAS_THREAD_TIMEOUT"]'))
+    told, _ = ask(venv.python, tmp_path)
+    assert isinstance(told, Torch)
+    assert told.git == waited
+    answer = [json.loads(line) for line in (tmp_path / "answer.json").read_text().splitlines()]
+    assert answer[0]["environ"] == {}, "and nobody takes it for what the environment's own start has set"
+
+
 def test_noise_does_no_harm(venv: Venv, tmp_path: Path) -> None:
     noise = "import sys, os\nprint('x' * 1_000_000)\nsys.stderr.write('y' * 5_000_000)\nos.write(1, b'{}\\n' * 9)\n"
     venv.torch(noise + FAKE)
