@@ -15,6 +15,9 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from packaging.tags import Tag, parse_tag
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
 from envdoctor.change.distributions import Installed, join, scan
 from envdoctor.change.layout import Layout
 from envdoctor.facts.probe.environment import hashes
@@ -59,12 +62,35 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
         one = owners[path]
         found.setdefault(one.name, f"{os.path.relpath(path, one.library)} is not what RECORD says")
     for one in fresh:
-        stated = _rows_of_wheel(names[one.name], archives)
-        installed = {file: digest for file, digest, _ in _hashed(one.record())} if stated else {}
-        for path, digest in stated.items():
-            if installed.get(path, "") != digest:
-                found.setdefault(one.name, f"its RECORD has another {path} than the wheel")
+        if (other := _other_than_the_wheel(one, names[one.name], archives)) is not None:
+            found.setdefault(one.name, f"its RECORD has another {other} than the wheel")
     return found
+
+
+def _other_than_the_wheel(one: Installed, pin: Locked, folders: Sequence[Path]) -> str | None:
+    """A file of which RECORD says something else than the wheel that it was installed from, where a folder has that.
+
+    The lock may hold several wheels of a release that would do: which was taken is told by its tags. Where it holds
+    one only, no tag speaks against it.
+    """
+    wheels = tuple(_wheels(pin, folders))
+    tags = _tags(one) if wheels and pin.also else frozenset()
+    installed = {file: digest for file, digest, _ in _hashed(one.record())} if wheels else {}
+    differing = [
+        next((path for path, digest in rows.items() if installed.get(path, "") != digest), None)
+        for wheel, rows in wheels
+        if not pin.also or tags & parse_wheel_filename(wheel)[3]
+    ]
+    return None if None in differing else next(iter(differing), None)
+
+
+def _tags(one: Installed) -> frozenset[Tag]:
+    try:
+        text = (one.info / "WHEEL").read_text("utf-8", errors="replace")
+    except OSError:
+        return frozenset()
+    said = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("Tag:"))
+    return frozenset(tag for line in said if line.count("-") == 2 for tag in parse_tag(line))
 
 
 def strangers(pins: Sequence[Locked], inside: Layout, known: Iterable[int]) -> tuple[Path, ...]:
@@ -156,21 +182,41 @@ def _is_importable(file: str, inside: Layout) -> bool:
     return file.startswith(f"{inside.scripts}/")
 
 
-def _rows_of_wheel(pin: Locked, folders: Sequence[Path]) -> Mapping[str, str]:
-    """Path -> hash from the RECORD of the wheel itself, without what is put elsewhere when it is installed."""
+def _wheels(pin: Locked, folders: Sequence[Path]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Each wheel in a folder that the lock has for this release: its name, and path -> hash from its own RECORD,
+    without what is put elsewhere when it is installed."""
     for folder in folders:
-        try:
-            with open(folder / pin.wheel, "rb") as archive:
-                digest = hashlib.sha256()
-                while block := archive.read(1 << 20):
-                    digest.update(block)
-                if digest.hexdigest() not in (pin.sha256, *pin.also):
-                    continue
-                with zipfile.ZipFile(archive) as wheel:
-                    name = next(n for n in wheel.namelist() if n.endswith(".dist-info/RECORD") and n.count("/") == 1)
-                    text = wheel.read(name).decode("utf-8")
-        except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError):
-            continue
-        rows = _hashed(csv.reader(io.StringIO(text)))
-        return {file: digest for file, digest, _ in rows if ".data/" not in file.split("/", 1)[0] + "/"}
-    return {}
+        names = (pin.wheel, *(_others(pin, folder) if pin.also else ()))
+        for name in names:
+            try:
+                with open(folder / name, "rb") as archive:
+                    digest = hashlib.sha256()
+                    while block := archive.read(1 << 20):
+                        digest.update(block)
+                    if digest.hexdigest() not in (pin.sha256, *pin.also):
+                        continue
+                    with zipfile.ZipFile(archive) as wheel:
+                        record = next(
+                            n for n in wheel.namelist() if n.endswith(".dist-info/RECORD") and n.count("/") == 1
+                        )
+                        text = wheel.read(record).decode("utf-8")
+            except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError):
+                continue
+            rows = _hashed(csv.reader(io.StringIO(text)))
+            yield name, {file: digest for file, digest, _ in rows if ".data/" not in file.split("/", 1)[0] + "/"}
+
+
+def _others(pin: Locked, folder: Path) -> Iterator[str]:
+    """Wheels beside it of the same release, for other Pythons or systems."""
+    release = "-".join(pin.wheel.split("-")[:2]) + "-"
+    for name in sorted(os.listdir(folder)):
+        if name.startswith(release) and name.endswith(".whl") and name != pin.wheel and _is_wheel(name):
+            yield name
+
+
+def _is_wheel(name: str) -> bool:
+    try:
+        parse_wheel_filename(name)
+    except InvalidWheelFilename:
+        return False
+    return True

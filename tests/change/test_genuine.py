@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from envdoctor.change import layout
 from envdoctor.change.apply import apply, create
+from envdoctor.change.distributions import forget_records
+from envdoctor.change.genuine import altered_packages
 from envdoctor.errors import Trouble
 from envdoctor.launch import hook
 from envdoctor.locks import target
@@ -72,6 +77,33 @@ def _digest(data: bytes) -> str:
     import base64
 
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def test_another_wheel_that_the_lock_has_for_this_release_is_none_that_was_altered(world: World) -> None:
+    """A mirror has the wheel for an older Python alone; the folder beside the lock has the best one, or both."""
+    tag = f"py3{sys.version_info.minor}-none-any"
+    best = make_wheel(world.wheels, "alpha", "2.0", {"alpha/__init__.py": "version = 'best'\n"}, tag=tag)
+    other = world.new[0]
+    (world.wheels.parent / "mirror").mkdir()
+    shutil.copy2(world.wheels / other.wheel, world.wheels.parent / "mirror")
+    install(world.environment, world.wheels.parent / "mirror", other)
+    inside = layout.ask(world.environment)
+    either = (replace(best, also=(other.sha256,)),)
+    alone = world.wheels.parent / "alone"
+    alone.mkdir()
+    shutil.copy2(world.wheels / best.wheel, alone)
+
+    def altered(folder: Path) -> dict[str, str]:
+        return altered_packages(either, inside.libraries, [folder])
+
+    assert altered(alone) == altered(world.wheels) == {}
+    (record,) = inside.purelib.glob("alpha-2.0.dist-info/RECORD")
+    module = inside.purelib / "alpha" / "__init__.py"
+    before = module.read_bytes()
+    module.write_text("version = 'evil'\n")
+    record.write_text(record.read_text().replace(_digest(before), _digest(module.read_bytes())))
+    forget_records()
+    assert altered(world.wheels) == {"alpha": "its RECORD has another alpha/__init__.py than the wheel"}
 
 
 def test_what_was_planted_in_the_cache_is_not_installed(world: World, healthy: Verify) -> None:
