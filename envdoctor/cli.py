@@ -127,6 +127,8 @@ def run(argv: Sequence[str] | None = None) -> int:
             result = envdoctor.main(args=words, standalone_mode=False, default_map=defaults)
         return result if isinstance(result, int) else 0
     except SystemExit as stop:
+        if not stop.code:  # click has told a shell what completes a word
+            return 0
         if not isinstance(stop.code, int) or stop.code <= 128:  # how click tells that nobody reads on
             return _leave_reader()
         # Told to by a signal: everything on the way has been cleared and ended.

@@ -75,7 +75,7 @@ def held_against_float32(
     weights = torch.randn_like(wanted)
     (out.squeeze(0).float() * weights).sum().backward()
     (wanted * weights).sum().backward()
-    pairs = [("output", out.squeeze(0), wanted)]
+    pairs = [("output", out.squeeze(0).detach(), wanted.detach())]
     pairs += [(name, a.grad, b.grad) for name, a, b in zip(("dQ", "dK", "dV"), inputs, exact)]
     for name, found, right in pairs:
         off = float((found.float() - right).norm() / right.norm())
