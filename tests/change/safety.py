@@ -154,6 +154,10 @@ def series(name: str, trials: int, first: int = 0) -> dict[str, object]:
     }  # fmt: skip
 
 
+NEEDED = {"mkfs.btrfs": "btrfs-progs", "mkfs.xfs": "xfsprogs", "setfacl": "acl", "faketime": "faketime"}
+"""Programs that a series starts, and the package of Debian that has them."""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("series", choices=SERIES)
@@ -161,7 +165,13 @@ def main() -> int:
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--record", type=Path)
     given = parser.parse_args()
-    line = json.dumps(series(given.series, given.trials, given.first))
+    try:
+        line = json.dumps(series(given.series, given.trials, given.first))
+    except FileNotFoundError as error:
+        if error.filename not in NEEDED:
+            raise
+        print(f"not tried: {error.filename} is not here (apt-get install {NEEDED[error.filename]})", file=sys.stderr)
+        return 3
     print(line)
     if given.record is not None:
         with given.record.open("a", encoding="utf-8") as record:
