@@ -34,6 +34,11 @@ class KnownError:
     last: bool = False  # said of any such failure: only where no other row speaks
     alone: bool = False  # told by its form alone: only where no row at all speaks, not even a last one, and no error
 
+    @property
+    def guess(self) -> bool:
+        """Does the meaning name what the error has most often, where others are possible?"""
+        return "most often" in self.meaning or "mostly" in self.meaning
+
     @cached_property
     def pattern(self) -> Pattern:
         return Pattern(self.said, re.IGNORECASE)

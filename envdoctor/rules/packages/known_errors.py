@@ -12,6 +12,7 @@ from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules import remedies
+from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import (
     ERROR,
@@ -56,6 +57,11 @@ def known_errors(facts: Facts, target: Target) -> Findings:
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
+
+
+def _is_guess(row: KnownError) -> bool:
+    """A warning of these kinds would explain no error."""
+    return row.guess and row.kind not in ONLY_SLOW
 
 
 def _is_told_apart(line: str) -> bool:
@@ -127,7 +133,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         who=row.who,
         severity=min(
             Severity[row.severity.upper()],
-            Severity.WARNING if row.alone or is_log_line(found.string) else Severity.ERROR,
+            Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         certain=not row.weak,
