@@ -6,8 +6,10 @@ steps in the same order, and a run may change their number between two steps.
 
 from __future__ import annotations
 
+import functools
 import math
 import multiprocessing
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from typing import Any, Callable
 
 import torch
 
+from trainer.data.parent import end_with
 from trainer.data.source import Source
 from trainer.errors import TrainerError
 
@@ -95,12 +98,17 @@ def in_processes(source: Source, positions: Iterator[Any], workers: int, pin: bo
         Made(source), sampler=positions, batch_size=None, num_workers=workers, prefetch_factor=2, collate_fn=_as_it_is,
         generator=torch.Generator(),  # the run's own generator must not notice how many workers there are
         multiprocessing_context="fork" if "fork" in methods else None,
+        worker_init_fn=functools.partial(_begin, os.getpid()),
     )  # fmt: skip
     for item in loader:
         if isinstance(item, TrainerError):
             raise item
         position, batches = item
         yield position, [batch.pinned() for batch in batches] if pin else batches
+
+
+def _begin(parent: int, _number: int) -> None:
+    end_with(parent)
 
 
 def _as_it_is(item: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -16,6 +17,7 @@ from typing import Any
 
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row
+from trainer.data.parent import end_with
 from trainer.data.tokens import Encoded
 from trainer.settings import Settings
 
@@ -41,7 +43,7 @@ def encode_in_processes(rows: Iterable[Row], tokenizer: Any, settings: Settings,
     chunks = iter(lambda: list(itertools.islice(remaining, CHUNK)), [])
     context = multiprocessing.get_context("spawn")  # a fork would copy torch's threads in an unknown state
     running: deque[Future[list[Encoded]]] = deque()
-    with ProcessPoolExecutor(workers, context, _start, (tokenizer, settings)) as pool:
+    with ProcessPoolExecutor(workers, context, _start, (os.getpid(), tokenizer, settings)) as pool:
         try:
             for chunk in chunks:
                 running.append(pool.submit(_work, chunk))
@@ -54,7 +56,8 @@ def encode_in_processes(rows: Iterable[Row], tokenizer: Any, settings: Settings,
                 future.cancel()
 
 
-def _start(tokenizer: Any, settings: Settings) -> None:
+def _start(parent: int, tokenizer: Any, settings: Settings) -> None:
+    end_with(parent)
     _state[:] = [tokenizer, settings]
 
 
