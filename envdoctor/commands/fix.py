@@ -82,7 +82,8 @@ def command(
     extras = tuple(one.name for one in wanted)
     options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
     environment = environment_of(env)
-    with doctor.begun(environment, options) or contextlib.nullcontext() as examination:  # what follows loads beside it
+    # What follows loads beside it
+    with doctor.begin_examination(environment, options) or contextlib.nullcontext() as examination:
         from envdoctor.change.proposal import ChangeOptions
         from envdoctor.commands._dialogue import TerminalDialogue
 

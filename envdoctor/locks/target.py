@@ -11,7 +11,7 @@ from typing import Any, Literal
 from envdoctor.errors import Trouble
 from envdoctor.locks.demands import unprintable
 from envdoctor.locks.stack import Locked
-from envdoctor.values.document import line_of, read_toml
+from envdoctor.values.document import read_toml, with_line
 from envdoctor.values.frozen import frozen
 from envdoctor.values.numbers import is_positive
 from envdoctor.values.pattern import Pattern
@@ -46,7 +46,7 @@ class Baseline:
 
 
 @frozen
-class Choice:
+class StackChoice:
     """The stack taken for this machine, the reason, and its pins for this interpreter."""
 
     stack: str
@@ -77,7 +77,7 @@ class Target:
     conditions: Mapping[str, Any] = field(default_factory=dict)
     baselines: tuple[Baseline, ...] = ()
     path: Path | None = None
-    choice: Choice | None = None
+    choice: StackChoice | None = None
     no_choice: str | None = None  # why no stack was chosen
     refused: tuple[str, ...] = ()  # without a choice, why not: one "stack: reason" for each that was considered
     asked: bool = False  # by name or file, not found by looking at the machine
@@ -147,7 +147,7 @@ class _TargetReader:
         self.path = path
 
     def trouble(self, where: str, problem: str) -> Trouble:
-        return Trouble(problem, file=self.path, where=line_of(self.path, where), remedy="Correct the target file.")
+        return Trouble(problem, file=self.path, where=with_line(self.path, where), remedy="Correct the target file.")
 
     def table(self, data: Mapping[str, Any], key: str) -> dict[str, Any]:
         value = data.get(key, {})

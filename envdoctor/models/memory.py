@@ -7,7 +7,7 @@ from typing import Literal
 
 from envdoctor.models.architecture import Architecture, NotKnown
 from envdoctor.models.formula import Footprint, formula, kept_bytes
-from envdoctor.models.source import Source
+from envdoctor.models.source import ModelSource
 from envdoctor.values.frozen import frozen
 
 Device = Literal["cuda", "cpu"]
@@ -34,7 +34,7 @@ class Job:
 
 
 @frozen
-class Memory:
+class StepMemory:
     """Bytes at the worst moment of a step at one rung. ``parts`` add up to ``total``, context and slack included."""
 
     rung: str
@@ -48,7 +48,9 @@ class Memory:
         return sum(self.parts.values())
 
 
-def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None) -> tuple[Memory, ...]:
+def rungs(
+    shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None
+) -> tuple[StepMemory, ...]:
     """Each rung of recomputation, from none to all layers; with ``room`` (bytes) None everything fits.
 
     Raises `NotKnown` for a family whose activations were not counted.
@@ -57,7 +59,7 @@ def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room
     return tuple(_rung(need, rung, job, device, room) for rung in formula().RUNGS)
 
 
-def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> Memory:
+def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> StepMemory:
     def worst(tokens: int) -> tuple[str, Mapping[str, float]]:
         return need.process(device, rung, tokens, tokens * job.trained, accumulate=job.accumulate)
 
@@ -65,7 +67,7 @@ def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None)
         return sum(worst(tokens)[1].values())
 
     moment, parts = worst(job.tokens)
-    return Memory(
+    return StepMemory(
         rung=rung,
         moment=moment,
         parts=parts,
@@ -176,7 +178,7 @@ def _attention_weights(job: Job) -> float:
     return 2.0 * seen / length
 
 
-def states(source: Source, job: Job) -> float:
+def states(source: ModelSource, job: Job) -> float:
     """Bytes of weights, gradients and moments alone, where no more is known: float32 and every weight trained, or, with
     adapters, the frozen weights in 16 bits."""
     if job.rank:

@@ -9,8 +9,8 @@ from typing import Any
 
 from envdoctor import __version__
 from envdoctor.facts.scrub import printable
-from envdoctor.models.fitting import Fit, Place
-from envdoctor.models.memory import Memory
+from envdoctor.models.fitting import Fit, JobOnTarget
+from envdoctor.models.memory import StepMemory
 from envdoctor.speed.cost import Price, duration
 
 WIDTH = 80
@@ -69,7 +69,7 @@ def trained_parameters(fit: Fit) -> int | None:
     return fit.source.shape.adapters(fit.job.rank) if fit.source.shape else None
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: JobOnTarget) -> dict[str, Any]:
     chosen, price = place.chosen, place.price
     return {
         "target": place.target,
@@ -89,7 +89,7 @@ def _place(place: Place) -> dict[str, Any]:
     }
 
 
-def _rung(rung: Memory) -> dict[str, Any]:
+def _rung(rung: StepMemory) -> dict[str, Any]:
     return {
         "recompute": rung.rung,
         "fits": rung.fits,

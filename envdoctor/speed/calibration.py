@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.published import PublishedSpeed, shape_of
-from envdoctor.knowledge.work import Work
+from envdoctor.knowledge.work import StepWork
 from envdoctor.speed.dense import Decoder, Style, step_work
 from envdoctor.speed.modelled import ATTENTION, EFFICIENCIES, Efficiency, Rates, expected_step, rates_of_chip
 
@@ -27,7 +27,7 @@ class CalibrationRow:
 
     published: PublishedSpeed
     generation: str
-    work: Work
+    work: StepWork
     rates: Rates
 
     def log_error(self, efficiency: Efficiency) -> float:

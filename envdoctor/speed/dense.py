@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.knowledge.work import Work
+from envdoctor.knowledge.work import StepWork
 
 Style = Literal["autocast", "eager", "lean", "fused"]
 
@@ -82,7 +82,7 @@ def step_work(
     recomputed: float = 0.0,
     shards: int = 1,
     steps: float = 1.0,
-) -> Work:
+) -> StepWork:
     """One optimizer step over ``tokens``, with ``squares`` the sum of squared lengths of documents that see each other.
 
     ``trained``: predicted tokens (None: all). ``recomputed``: share of the forward pass that is computed again.
@@ -104,7 +104,7 @@ def step_work(
         pieces = math.ceil(predicted / max(1, CHUNK_BYTES // (decoder.vocabulary * 4)))
         of_head = CHUNK_LOGITS * predicted * decoder.vocabulary + CHUNK * pieces * decoder.width * decoder.vocabulary
     of_update = UPDATE * decoder.weights / shards * steps
-    return Work(
+    return StepWork(
         precision=other,
         tokens=tokens,
         trained=predicted,

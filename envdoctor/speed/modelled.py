@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from envdoctor.knowledge.gpus import Model
-from envdoctor.knowledge.work import Work
+from envdoctor.knowledge.gpus import GpuModel
+from envdoctor.knowledge.work import StepWork
 
 Part = Literal["products", "attention", "memory", "launches"]
 PARTS: tuple[Part, ...] = ("products", "attention", "memory", "launches")
@@ -81,7 +81,7 @@ class Expectation:
         return self.seconds * math.exp(-2.0 * self.log_sd), self.seconds * math.exp(2.0 * self.log_sd)
 
 
-def expected_step(work: Work, device: Model | Rates) -> Expectation:
+def expected_step(work: StepWork, device: GpuModel | Rates) -> Expectation:
     """The expected time of one step of ``work`` on a chip by its data sheet, or by rates that were probed.
 
     Raises ValueError where a figure that the step depends on is not known of the chip.
@@ -110,7 +110,7 @@ def _rate(rates: Rates, form: str) -> float:
     return known
 
 
-def rates_of_chip(chip: Model) -> Rates:
+def rates_of_chip(chip: GpuModel) -> Rates:
     """By the chip's table. Raises ValueError where its bandwidth or peaks are not known."""
     if not chip.bandwidth or not chip.peak:
         raise ValueError(f"the peak or the bandwidth of {chip.name} is not known")
@@ -122,7 +122,7 @@ def rates_of_chip(chip: Model) -> Rates:
     )
 
 
-def rates_of_probes(speeds: Mapping[str, float], chip: Model) -> Rates:
+def rates_of_probes(speeds: Mapping[str, float], chip: GpuModel) -> Rates:
     """By the card's own probes (`evidence.probes.flat` of a report), and by the chip's table where one is missing.
 
     A card that is slow by itself is then expected to train slowly: that it is slow is `evidence.card`'s to say.
@@ -142,13 +142,13 @@ def rates_of_probes(speeds: Mapping[str, float], chip: Model) -> Rates:
     )
 
 
-def _achievable(chip: Model) -> dict[str, float]:
+def _achievable(chip: GpuModel) -> dict[str, float]:
     """FLOP/s by number format: the measured share of the peak, which is bfloat16's, held to be every format's."""
     share = chip.achievable_share() or LEAST_ACHIEVABLE
     return {form: tera * 1e12 * share for form, tera in chip.peak.items()}
 
 
-def efficiency_of(chip: Model) -> Efficiency:
+def efficiency_of(chip: GpuModel) -> Efficiency:
     """Of the chip's generation; of the most like one, with more doubt, where no published speed was found."""
     known = EFFICIENCIES.get(chip.generation)
     if known is not None:

@@ -115,7 +115,7 @@ class Impossible:
     arithmetic: str
 
 
-def work_of(conditions: Mapping[str, object]) -> tuple[float, str] | None:
+def declared_work(conditions: Mapping[str, object]) -> tuple[float, str] | None:
     """FLOPs per step that a baseline's conditions tell, and how; None when they do not tell enough.
 
     Either ``flops_per_step``, or ``parameters`` and ``tokens_per_step`` (6 per weight and token, 4 when ``frozen``).
@@ -141,7 +141,7 @@ def refuse_impossible(
     """
     speeds = [rate for row in baseline.windows for rate in row]
     claimed = max(speeds) if speeds else baseline.steps_per_second
-    work = work_of(baseline.conditions)
+    work = declared_work(baseline.conditions)
     chip = gpus.board(gpu or baseline.gpu or "")
     form = precision or str(baseline.conditions.get("precision", "bfloat16"))
     peak = chip.ceiling(form) if chip else None

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from envdoctor.knowledge.work import Work
+from envdoctor.knowledge.work import StepWork
 from envdoctor.speed.modelled import Efficiency, Rates, expected_step
 from trainer import tasks
 from trainer.compute.hardware import bfloat16_units
@@ -288,7 +288,7 @@ def _launches() -> Callable[[], float]:
     return chain
 
 
-def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
+def work_and_rates(cell: Cell) -> tuple[StepWork, Rates, float]:
     """The mean step, what the machine gives to just such work, and the seconds it took.
 
     Every probe is held against the step of its own round, and the middle of the rounds is taken: what the machine does
@@ -322,7 +322,7 @@ def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
         ]
     )
     total = mean(one.bytes for one in every)
-    work = Work(
+    work = StepWork(
         precision=cell.precision, tokens=cell.tokens, products=flops, attention=attention, bytes=total,
         optimizer_bytes=mean(one.optimizer_bytes for one in every), launches=mean(one.launches for one in every),
     )  # fmt: skip
@@ -334,7 +334,7 @@ def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
     return work, rates, usual
 
 
-Known = list[tuple[Work, Rates, float]]
+Known = list[tuple[StepWork, Rates, float]]
 
 
 def log_errors(known: Known, products: float, memory: float) -> list[float]:

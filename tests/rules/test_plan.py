@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.model import Distribution, Facts, Packages
 from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 from envdoctor.rules.diagnose import diagnose
 from envdoctor.rules.finding import Finding, Pin, Remedy, Repair, SetFlag, SetVariable, Severity
 from envdoctor.rules.plan import plan
@@ -16,7 +16,7 @@ PINS = tuple(
     Locked(name=name, version=version, wheel=f"{name}-{version}-py3-none-any.whl", sha256="0" * 64)
     for name, version in (("torch", "2.13.0+cpu"), ("transformers", "5.23.0"))
 )
-TARGET = Target(name="cpu", title="CPU", choice=Choice(stack="cpu", reason="only one", pins=PINS))
+TARGET = Target(name="cpu", title="CPU", choice=StackChoice(stack="cpu", reason="only one", pins=PINS))
 FACTS = Facts(
     packages=Packages(
         distributions=(Distribution(name="transformers", version="4.41.2"), Distribution(name="mine", version="1.0"))

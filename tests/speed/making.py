@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.locks.target import Baseline, Choice, Target
+from envdoctor.locks.target import Baseline, StackChoice, Target
 from envdoctor.speed.report import Device, Report, TrainedModel, Warmup, Window
 
 GPU = "NVIDIA H100 80GB HBM3"
@@ -111,6 +111,6 @@ def baseline(
 
 def target(**changes: Any) -> Target:
     """An H100 target whose chosen stack has the baseline's lock."""
-    choice = Choice(stack="cu130", reason="first that fits", digest="a" * 64)
+    choice = StackChoice(stack="cu130", reason="first that fits", digest="a" * 64)
     made = Target(name="h100", title="NVIDIA H100", gpu_names=("H100",), stacks=("cu130",), choice=choice)
     return replace(made, **changes)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from envdoctor.knowledge.gpus import board, models
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.report import Device, SettingChoice
-from envdoctor.speed.roofline import flops, of_report, probed_matmul, refuse_impossible, work_of
+from envdoctor.speed.roofline import declared_work, flops, of_report, probed_matmul, refuse_impossible
 from tests.speed.making import cpu_report, report
 
 
@@ -164,6 +164,6 @@ def test_one_window_above_the_peak_is_enough() -> None:
 
 
 def test_work_needs_enough_to_be_known() -> None:
-    assert work_of({"parameters": 1e9}) is None
-    assert work_of({"parameters": "many", "tokens_per_step": 3}) is None
-    assert work_of({"flops_per_step": 0}) is None
+    assert declared_work({"parameters": 1e9}) is None
+    assert declared_work({"parameters": "many", "tokens_per_step": 3}) is None
+    assert declared_work({"flops_per_step": 0}) is None

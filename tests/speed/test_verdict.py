@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envdoctor.facts.model import Facts, Gpu, Gpus
-from envdoctor.locks.target import Baseline, Choice
+from envdoctor.locks.target import Baseline, StackChoice
 from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.cost import Price
 from envdoctor.speed.outcome import Verdict, as_json
@@ -360,7 +360,7 @@ CASES: list[tuple[str, Report | list[Report], Baseline | None, dict[str, Any], s
         "another lock: derived, so a little slower is as expected as far as can be seen",
         report(9.3),
         baseline(),
-        {"target": target(choice=Choice(stack="cu130", reason="", digest="b" * 64))},
+        {"target": target(choice=StackChoice(stack="cu130", reason="", digest="b" * 64))},
         "as-expected",
         None,
         "another lock",

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable
 
-from trainer.data.remote import is_remote, opened
+from trainer.data.remote import is_remote, open_bytes
 from trainer.errors import TrainerError
 
 LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
@@ -52,7 +52,7 @@ def raw_lines(path: Path, number: int = 0, offset: int = 0) -> Iterator[tuple[in
     byte `offset`. TrainerError names the line that is none.
     """
     try:
-        with opened(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
+        with open_bytes(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
             stream.seek(offset)
             for line in iter(lambda: stream.readline(LONGEST + 1), b""):
                 number, offset = number + 1, offset + len(line)
@@ -176,7 +176,7 @@ def _parquet_batches(path: Path, skip: int) -> Iterator[tuple[int, Any]]:
     """(rows before it, batch), from the row group on in which row `skip` is."""
     import pyarrow.parquet as parquet
 
-    with opened(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
+    with open_bytes(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
         ends = list(
             itertools.accumulate(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
         )

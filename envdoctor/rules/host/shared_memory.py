@@ -35,7 +35,7 @@ def shared_memory(facts: Facts) -> Findings:
     """
     host = known(facts.host)
     size = host.shm if host else None
-    said = messages.line(facts, *_SAYS)
+    said = messages.line_with(facts, *_SAYS)
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = found.string
     if said is not None and "too many open files" in said.lower():

@@ -29,7 +29,7 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     numpy = packages.version("numpy") if packages else None
-    said = messages.line(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
+    said = messages.line_with(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
     if said is None and numpy is None:
         raise Skip("the version of NumPy is not known")
     old = {}

@@ -40,7 +40,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     packages, torch_facts = known(facts.packages), known(facts.torch)
     torch = (torch_facts.version if torch_facts else None) or (packages.version("torch") if packages else None)
     said = messages.in_report(facts, *_SAYS)
-    if said is None and not messages.line(facts, _HARMLESS):
+    if said is None and not messages.line_with(facts, _HARMLESS):
         said = messages.in_report(facts, _MISSING)
     if torch is None and said is None:
         raise Skip("neither torch nor an error of triton is reported")

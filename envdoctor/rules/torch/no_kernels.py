@@ -119,7 +119,7 @@ def _finding(
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
-        if compiled := _compiled(facts):
+        if compiled := _extension_built_at_home(facts):
             text = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {text}"
             options = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
             by_hand = (remedies.again(compiled, options), *by_hand)
@@ -165,7 +165,7 @@ def _raiser(facts: Facts) -> str | None:
     )
 
 
-def _compiled(facts: Facts) -> str | None:
+def _extension_built_at_home(facts: Facts) -> str | None:
     """The one extension of the report that is compiled for the GPUs of whoever built it."""
     packages = known(facts.packages)
     there = {d.name for d in packages.distributions} & extensions.BUILT_AT_HOME if packages else set()

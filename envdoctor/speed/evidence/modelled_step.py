@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from envdoctor.knowledge.gpus import Model
-from envdoctor.knowledge.work import Work, work_of
+from envdoctor.knowledge.gpus import GpuModel
+from envdoctor.knowledge.work import StepWork, work_of
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
 from envdoctor.speed.distributions import t_quantile
 from envdoctor.speed.evidence.evidence import Cause
@@ -86,7 +86,7 @@ class ModelledStep:
 
 
 def modelled_step(
-    reports: tuple[Report, ...], spent: Breakdown, rate: float | None, chip: Model
+    reports: tuple[Report, ...], spent: Breakdown, rate: float | None, chip: GpuModel
 ) -> ModelledStep | None:
     """The timed steps of a bundled workload; None where its work was not counted or the chip lacks a figure.
 
@@ -112,7 +112,7 @@ def modelled_step(
     return ModelledStep(seconds=1.0 / rate, expected=expected, misses=misses, cause=cause, fault=fault)
 
 
-def usual_format(chip: Model) -> str:
+def usual_format(chip: GpuModel) -> str:
     """What the trainer chooses for such a card (`trainer/compute/hardware.py`)."""
     major = int(chip.capability.partition(".")[0])
     return "bfloat16" if major >= 8 else "float16" if major == 7 else "float32"
@@ -123,7 +123,7 @@ def _settings(report: Report) -> dict[str, str]:
     return {**given, **{choice.what: choice.value for choice in report.choices}}
 
 
-def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
+def _as_run(work: StepWork, report: Report, settings: Mapping[str, str]) -> StepWork:
     """The counted step with the tokens of the timed ones, with what they compute again, and compiled where they are."""
     real = report.tokens_per_step.get("real") or work.tokens
     scale = real / work.tokens
@@ -141,8 +141,8 @@ def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
 
 
 def _losses(
-    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: Work, rates: Rates,
-    seconds: float,
+    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: StepWork,
+    rates: Rates, seconds: float,
 ) -> Iterator[tuple[Cause, str, float]]:  # fmt: skip
     """What a slow step loses most in, and what that alone costs (log): what was seen first, what is left at the end."""
     waits = spent.shares["data"]
@@ -167,7 +167,7 @@ def _losses(
     yield "stack", misses, 0.0
 
 
-def _worth(work: Work, format_: str, rates: Rates) -> float:
+def _worth(work: StepWork, format_: str, rates: Rates) -> float:
     """Log of a step's time in another number format over its time in the usual one: errors of the model cancel."""
     other = work_of(work.workload, format_)
     try:

@@ -4,14 +4,14 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.speed.baselines.derive import derive
 from envdoctor.speed.report import Device
 from envdoctor.speed.verdict import judge
 from tests.speed.making import PROBES, baseline, report
 
 
-def chip(name: str) -> Model:
+def chip(name: str) -> GpuModel:
     found = gpus.board(name)
     assert found is not None
     return found

@@ -27,17 +27,17 @@ CHIPS = (
 )  # fmt: skip
 
 
-def model_of(name: str) -> gpus.Model:
+def model_of(name: str) -> gpus.GpuModel:
     found = gpus.board(name)
     assert found is not None
     return found
 
 
-def format_of(model: gpus.Model) -> str:
+def format_of(model: gpus.GpuModel) -> str:
     return "bfloat16" if "bfloat16" in model.peak else "float16"
 
 
-def link_of(model: gpus.Model) -> tuple[int, int]:
+def link_of(model: gpus.GpuModel) -> tuple[int, int]:
     generation, lanes = (model.link or "3x16").split("x")
     return int(generation), int(lanes)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from envdoctor.errors import Trouble
 from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 from envdoctor.render.speed import render_measured
 from envdoctor.speed.measured_run.advice import MeasuredRun, diagnose_run, processes, run_json
 from envdoctor.speed.measured_run.agreement import agreement, as_json, sentences
@@ -428,7 +428,7 @@ PINS = tuple(
 
 
 def target(**changes: Any) -> Target:
-    choice = Choice(stack="cu130", reason="", pins=PINS, cuda="13.0")
+    choice = StackChoice(stack="cu130", reason="", pins=PINS, cuda="13.0")
     return replace(
         Target(name="h100", title="H100", flags={"float32-matmul-precision": "high"}, choice=choice), **changes
     )

@@ -26,7 +26,7 @@ from trainer.settings import Settings
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedAnswer:
     """One answer to sample: number of its prompt, its own number among that prompt's answers, the prompt's ids."""
 
     prompt: int
@@ -45,11 +45,11 @@ class Answer:
     finished: bool
 
 
-def plan(prompts: Sequence[Sequence[int]], settings: Settings) -> list[list[Wanted]]:
+def plan(prompts: Sequence[Sequence[int]], settings: Settings) -> list[list[WantedAnswer]]:
     """Batches of prompts of nearly one length, the longest first: what does not fit into memory is known at once."""
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     each = range(settings.samples_per_prompt)
-    wanted = [Wanted(index, sample, tuple(prompts[index])) for index in order for sample in each]
+    wanted = [WantedAnswer(index, sample, tuple(prompts[index])) for index in order for sample in each]
     size = settings.sample_batch
     return [wanted[start : start + size] for start in range(0, len(wanted), size)]
 
@@ -109,7 +109,7 @@ class Sampler:
         """Positions the model knows, where its configuration says."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
-    def answers(self, batch: Sequence[Wanted], cache: bool = True) -> list[Answer]:
+    def answers(self, batch: Sequence[WantedAnswer], cache: bool = True) -> list[Answer]:
         """Sample `batch`; one that does not fit into memory is halved. TrainerError when a single answer does not."""
         try:
             return self._generate(batch, cache)
@@ -129,7 +129,7 @@ class Sampler:
     def _new(self) -> int:
         return self.settings.max_new_tokens
 
-    def _generate(self, batch: Sequence[Wanted], cache: bool) -> list[Answer]:
+    def _generate(self, batch: Sequence[WantedAnswer], cache: bool) -> list[Answer]:
         from transformers import GenerationConfig, LogitsProcessorList
 
         width = max(len(wanted.ids) for wanted in batch)
@@ -155,7 +155,7 @@ class Sampler:
             )
         return [self._answer(wanted, row[width:].tolist()) for wanted, row in zip(batch, made.cpu())]
 
-    def _answer(self, wanted: Wanted, made: list[int]) -> Answer:
+    def _answer(self, wanted: WantedAnswer, made: list[int]) -> Answer:
         end = next((place for place, token in enumerate(made) if token in self.ends), None)
         body = made if end is None else made[:end]
         text, tokens = text_of(self.tokenizer, wanted.ids, body), len(body) + (end is not None)
@@ -171,5 +171,5 @@ def text_of(tokenizer: Any, prompt: Sequence[int], body: Sequence[int]) -> str:
     return whole[len(before) :] if whole.startswith(before) else alone
 
 
-def _chances(seed: int, wanted: Wanted, count: int) -> Any:
+def _chances(seed: int, wanted: WantedAnswer, count: int) -> Any:
     return np.random.default_rng([seed, wanted.prompt, wanted.sample]).random(count)
