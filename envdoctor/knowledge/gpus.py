@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Literal
 
 from envdoctor.knowledge.table import Block, Table, bundled_table
 from envdoctor.values.frozen import frozen
 
-Precision = Literal["float32", "tf32", "bfloat16", "float16", "fp8"]
 Words = tuple[str, ...]
 
 BOOST = 1.15

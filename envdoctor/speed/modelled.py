@@ -3,7 +3,7 @@
 Every part is bound by one thing: products by the card's units, attention by the same units less well fed, everything
 else by its memory, and the whole by the host that launches the kernels where the card waits for it. Two efficiencies
 say how much of the units and of the memory real trainings reach; they are calibrated on published speeds, generation by
-generation (``knowledge/published_speeds.toml``, ``calibration.py``).
+generation (``tests/speed/published_speeds.toml``, ``calibration.py``).
 
 The estimate is for `expected_step`'s callers to compare with: its ``log_sd`` says how far off it may be.
 """
@@ -20,7 +20,6 @@ from envdoctor.knowledge.work import StepWork
 
 Part = Literal["products", "attention", "memory", "launches"]
 PARTS: tuple[Part, ...] = ("products", "attention", "memory", "launches")
-BITS = {"float32": 32, "tf32": 32, "bfloat16": 16, "float16": 16, "fp8": 8}
 
 PRODUCT_PROBE, COPY_PROBE = 0.875, 0.895
 """What the trainer's own probes reach of a sound card's achievable products and of its rated bandwidth: the middles of
@@ -179,7 +178,7 @@ EFFICIENCIES: Mapping[str, Efficiency] = {
     "Hopper": Efficiency(products=0.625, attention=0.42, memory=0.75, log_sd=0.21),
     "Blackwell": Efficiency(products=0.70, attention=0.30, memory=0.75, log_sd=0.30),
 }
-"""As calibrated (`calibration.py`): Ampere and Hopper on a dozen rows each, Ada on one, Blackwell on two.
+"""As calibrated (``tests/speed/calibration.py``): Ampere and Hopper on a dozen rows each, Ada on one, Blackwell on two.
 
 ``log_sd``, for Ampere and Hopper: 0.15, by which rows of other software than the one that most rows are of are off;
 and 0.14, for the bundled trainer's steps are two thirds memory where those rows are a fifth, and the memory's

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import demanded_specifier, line_of, messages, pairs, versions
+from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 from envdoctor.values import shell
@@ -35,7 +35,7 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
     """
     packages = known(facts.packages)
     said = messages.in_report(facts, *_SAYS)
-    torch = _torch(facts)
+    torch = extensions.labelled_torch(facts)
     mates = [mate for name in ("torchvision", "torchaudio") if packages and (mate := packages.find(name))]
     if said is None and (torch is None or not mates):
         if packages is None or not packages.complete:
@@ -48,12 +48,6 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
         yield _finding(target, packages, torch or "", name, said.string, serious=True, proven=True)
-
-
-def _torch(facts: Facts) -> str | None:
-    """torch's own word for its version carries the label; the metadata of a PyPI wheel does not."""
-    torch, packages = known(facts.torch), known(facts.packages)
-    return (torch.version if torch else None) or (packages.version("torch") if packages else None)
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
