@@ -201,6 +201,21 @@ def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
     assert prepared.facts["examples"] == 2
 
 
+def test_over_long_examples_can_be_cut(tmp_path: Path, tiny: dict) -> None:
+    """To their beginning, and one whose beginning trains nothing is left out."""
+    from trainer.settings import from_mapping
+    from trainer.tasks.sft import Sft
+
+    data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), json.dumps(chat(400, 2)))
+    prepared = Sft().prepare(from_mapping({**tiny, **data, "over_long": "cut"}, "test"), None)
+    whole = Sft().prepare(from_mapping({**tiny, **data, "over_long": "cut", "tokens_per_row": 9000}, "test"), None)
+    assert (prepared.facts["examples"], whole.facts["examples"]) == (2, 3)
+    kept, marks = prepared.source.tokens.example(1)
+    ids, trained = whole.source.tokens.example(2)
+    assert len(kept) == 128 < len(ids)
+    assert (list(kept), list(marks)) == (list(ids[:128]), list(trained[:128]))
+
+
 def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: dict) -> None:
     from trainer.errors import TrainerError
     from trainer.settings import from_mapping

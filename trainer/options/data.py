@@ -83,8 +83,8 @@ class RowOptions:
         result=False,
     )
     over_long: str = option(
-        "error", "an example longer than tokens_per_row: stop, or leave it out (nothing is ever cut)",
-        ("error", "skip"), tasks=CHATS,
+        "error", "of an example beyond tokens_per_row: stop, leave it out, or keep a beginning that trains something",
+        ("error", "skip", "cut"), tasks=CHATS,
     )  # fmt: skip
 
 
