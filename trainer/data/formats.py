@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,10 @@ def as_dialogue(place: str, row: dict[str, Any], tokenizer: Any, settings: Setti
             "missing-column", f"{place}: no column {what}; it has {', '.join(map(repr, row)) or 'none'}",
             "Rows are chats (messages; or sharegpt's conversations), alpaca (instruction, input, output), a question "
             "and its answer (prompt and completion, query and response ...), or text. Name other columns with "
-            "messages_field, text_field, or prompt_field and completion_field.",
+            "messages_field, text_field, or prompt_field and completion_field." + _preferred(row),
         )  # fmt: skip
     if kind == "messages":
-        return {"messages": row[wanted[0]], "tools": row.get("tools")}
+        return {"messages": _parsed(row[wanted[0]]), "tools": _parsed(row.get("tools"))}
     if kind == "prompt":
         return {"prompt": row[wanted[0]], "completion": row[wanted[1]]}
     if kind == "sharegpt":
@@ -105,11 +106,32 @@ def _asked(row: dict[str, Any]) -> list[str]:
     return [question, answer, first(CONTEXTS, question), first(SYSTEMS)]
 
 
+def _parsed(value: Any) -> Any:
+    """The list in a text of JSON, which is how CSV files, and many parquet files, hold one."""
+    if not isinstance(value, str) or value[:1] != "[":
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+def _preferred(row: dict[str, Any]) -> str:
+    """What to do with a preferred answer beside a rejected one."""
+    if "chosen" not in row or "rejected" not in row:
+        return ""
+    field = "messages_field" if isinstance(_parsed(row["chosen"]), list) else "completion_field"
+    return (
+        f" Of preferences the preferred answers can be trained: {field}=chosen. Learning from both (DPO) is for "
+        "TRL: envdoctor run -- trl dpo ..."
+    )
+
+
 def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     if isinstance(row.get("system"), str) and row["system"].strip():
         turns.append({"role": "system", "content": row["system"]})
-    said = row[CONVERSATION]
+    said = _parsed(row[CONVERSATION])
     for turn in said if isinstance(said, list) else [None]:
         speaker = turn.get("from", turn.get("role")) if isinstance(turn, dict) else None
         text = turn.get("value", turn.get("content")) if isinstance(turn, dict) else None

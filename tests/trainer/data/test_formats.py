@@ -80,6 +80,27 @@ def test_a_question_and_its_answer_are_told_by_their_columns(tiny: dict, tmp_pat
         assert list(describe_formats([tmp_path / "rows.jsonl"], settings)) == [said]
 
 
+def test_a_list_may_stand_in_a_text(tiny: dict) -> None:
+    """As in CSV files."""
+    assert tokens({"messages": json.dumps(ASKED["messages"])}, tiny) == tokens(ASKED, tiny)
+    shared = SAME["sharegpt"]["conversations"]
+    assert tokens({"conversations": json.dumps(shared)}, tiny) == tokens(ASKED, tiny)
+    with pytest.raises(TrainerError, match="messages must be a list"):
+        tokens({"messages": "[{'role'"}, tiny)
+
+
+@pytest.mark.parametrize("chosen", ["that", ASKED["messages"]])
+def test_preferences_are_told_what_can_be_done_with_them(tiny: dict, chosen: object) -> None:
+    row = {"prompt": "what?", "chosen": chosen, "rejected": "x"}
+    with pytest.raises(TrainerError) as caught:
+        tokens(row, tiny)
+    said = "completion_field=chosen" if chosen == "that" else "messages_field=chosen"
+    assert said in caught.value.remedy
+    assert "trl dpo" in caught.value.remedy
+    field, _, value = said.partition("=")
+    assert tokens(row, tiny, **{field: value})[0]
+
+
 def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
     both = {**ASKED, "text": "the cost"}
     assert tokens(both, tiny) == tokens(ASKED, tiny)
@@ -126,11 +147,15 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path) -> None:
             writer.writeheader()
             writer.writerows(rows)
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    (tmp_path / "object.json").write_text(json.dumps({"version": 1, "data": rows}))
+    (tmp_path / "indented.json").write_text(json.dumps({"train": rows, "authors": [{"name": "x"}]}, indent=2))
     datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
     settings = from_mapping({"data": [str(tmp_path / "saved")]}, "test")
     (arrow,) = locate(settings, "sft", print)[0].data
     for path in [*tmp_path.glob("*.*"), Path(arrow)]:
         assert [row for _, row in read_rows([path])] == rows, path.name
+    (tmp_path / "one.json").write_text(json.dumps(ASKED))
+    assert [row for _, row in read_rows([tmp_path / "one.json"])] == [ASKED]
     (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
     with pytest.raises(TrainerError, match="line 2: not as many values"):
         list(read_rows([tmp_path / "bad.csv"]))
