@@ -147,9 +147,10 @@ def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
     """What decides the tokens beside the files."""
     fields = [settings.prompt_field, settings.completion_field, settings.messages_field]
     fields += [settings.text_field, settings.data_format]
+    lengths = [settings.tokens_per_row, settings.over_long, *(["counted"] if settings.over_long != "error" else [])]
     return (
         tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
-        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr([settings.tokens_per_row, settings.over_long]),
+        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr(lengths),
     )  # fmt: skip
 
 
