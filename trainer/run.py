@@ -76,6 +76,8 @@ def execute(
         report.data = prepared.facts
         for kind, files in prepared.facts.get("formats", {}).items():
             tell(f"{', '.join(files[:3])}{' ...' if len(files) > 3 else ''}: {kind}")
+        for line in prepared.facts.get("over_long", ()):
+            tell(line)
         content = {"data": prepared.facts["fingerprint"], "model": run_folder.model_fingerprint(settings)}
         if "eval_fingerprint" in prepared.facts:
             content["validation"] = prepared.facts["eval_fingerprint"]

@@ -70,14 +70,18 @@ def _check_dialogues(place: str, encoded: Encoded, settings: Settings) -> Iterat
         raise TrainerError(
             "nothing-to-train", f"{place}: no trained token", "Give it a non-empty answer, or remove it."
         )
-    if len(ids) <= settings.tokens_per_row:
+    most = settings.tokens_per_row
+    if len(ids) <= most:
         yield encoded
     elif settings.over_long == "error":
         raise TrainerError(
             "example-too-long",
-            f"{place}: {len(ids)} tokens, more than tokens_per_row ({settings.tokens_per_row})",
-            f"Raise tokens_per_row to at least {len(ids)}, or set over_long=skip to leave such examples out.",
+            f"{place}: {len(ids)} tokens, more than tokens_per_row ({most})",
+            f"Raise tokens_per_row to at least {len(ids)}, or set over_long=skip to leave such examples out, or "
+            "over_long=cut to keep their beginning.",
         )
+    elif settings.over_long == "cut" and any(trained[1:most]):
+        yield ids[:most], trained[:most]
 
 
 def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[str, list[Span]]:

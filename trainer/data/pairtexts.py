@@ -98,7 +98,9 @@ def encode_pairs(files: list[Path], tokenizer: Any, settings: Settings) -> Itera
         for row in pairs:
             first, pending = pending or row[0][0] == FIRST_QUERY, False
             found = list(itertools.islice(documents, len(row)))
-            if any(len(ids) > settings.tokens_per_row for ids, _ in found):
+            if settings.over_long == "cut":
+                found = [(ids[: settings.tokens_per_row], marks[: settings.tokens_per_row]) for ids, marks in found]
+            if not all(any(marks) and len(ids) <= settings.tokens_per_row for ids, marks in found):
                 _over_long(row[0][1], max(len(ids) for ids, _ in found), settings)
                 pending = first
                 continue
@@ -111,7 +113,8 @@ def _over_long(place: str, length: int, settings: Settings) -> None:
         raise TrainerError(
             "example-too-long",
             f"{place}: a text of {length} tokens, more than tokens_per_row ({settings.tokens_per_row})",
-            f"Raise tokens_per_row to at least {length}, or set over_long=skip to leave such rows out.",
+            f"Raise tokens_per_row to at least {length}, or set over_long=skip to leave such rows out, or "
+            "over_long=cut to keep the beginning of their texts.",
         )
 
 

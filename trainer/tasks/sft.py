@@ -12,7 +12,7 @@ from trainer.compute.hardware import usable_cores
 from trainer.data import tokens
 from trainer.data.batches import PackedSource, PaddedSource
 from trainer.data.dialogue import encode_rows
-from trainer.data.examples import Row, existing_files, read_rows
+from trainer.data.examples import CountedRows, Row, existing_files, read_rows
 from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
@@ -65,6 +65,7 @@ class Sft(Task):
         if settings.data_weights:
             drawn = _mixture([len(part) for part, _ in parts], settings)
         facts.update(examples=len(found), tokens=int(found.lengths.sum()), reused_tokens=reused)
+        facts["over_long"] = _over_long([part for part, _ in parts], settings)
         held = _of_its_own(facts, tokenizer, settings)
         examples: Examples = found
         if settings.eval_share:
@@ -113,9 +114,23 @@ def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings)
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
     workers = worker_count(settings.tokenize_workers, files, usable_cores())
+    rows = CountedRows(read_rows(files))
     return tokens.cached_tokens(
-        cache / content[:32], lambda: encode_in_processes(read_rows(files), tokenizer, settings, workers)
+        cache / content[:32], lambda: encode_in_processes(rows, tokenizer, settings, workers), lambda: rows.count
     )
+
+
+def _over_long(parts: list[tokens.Tokens], settings: Settings) -> list[str]:
+    """What became of examples longer than a row."""
+    most, examples = settings.tokens_per_row, sum(map(len, parts))
+    read = sum(len(part) if part.rows is None else part.rows for part in parts)
+    found = []
+    if read > examples:
+        what = "longer than" if settings.over_long == "skip" else "with nothing to train in their first"
+        found.append(f"{read - examples} of {read} examples are left out: {what} {most} tokens (tokens_per_row)")
+    if settings.over_long == "cut" and (full := sum(int((part.lengths == most).sum()) for part in parts)):
+        found.append(f"{full} of {read} examples fill {most} tokens (tokens_per_row): cut there, or just as long")
+    return found
 
 
 def _held_out(examples: Examples, tokenizer: Any, settings: Settings) -> HeldOut:
@@ -132,9 +147,10 @@ def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
     """What decides the tokens beside the files."""
     fields = [settings.prompt_field, settings.completion_field, settings.messages_field]
     fields += [settings.text_field, settings.data_format]
+    lengths = [settings.tokens_per_row, settings.over_long, *(["counted"] if settings.over_long != "error" else [])]
     return (
         tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
-        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr([settings.tokens_per_row, settings.over_long]),
+        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr(lengths),
     )  # fmt: skip
 
 
