@@ -74,7 +74,7 @@ def _validate(data: Any, path: Path) -> dict[str, Any]:
         raise Trouble("expected a table", file=path, where="tool.envdoctor")
     if not data:
         return {}
-    from envdoctor.values.document import with_line
+    from envdoctor.values.document import line_of
 
     defaults: dict[str, Any] = {}
     for key, value in data.items():
@@ -83,14 +83,14 @@ def _validate(data: Any, path: Path) -> dict[str, Any]:
 
             near = difflib.get_close_matches(key, PARAMETERS, n=1)
             remedy = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(PARAMETERS)}"
-            raise Trouble(f"unknown key {key!r}", file=path, where=with_line(path, key), remedy=remedy)
+            raise Trouble(f"unknown key {key!r}", file=path, where=line_of(path, key), remedy=remedy)
         good = isinstance(value, str) or (
             key in LISTS and isinstance(value, list) and all(isinstance(item, str) for item in value)
         )
         if not good:
             wanted = "a list of texts" if key in LISTS else "text"
-            raise Trouble(f"{key}: expected {wanted}, found {value!r}", file=path, where=with_line(path, key))
+            raise Trouble(f"{key}: expected {wanted}, found {value!r}", file=path, where=line_of(path, key))
         if not all(text.isprintable() for text in ([value] if isinstance(value, str) else value)):
-            raise Trouble(f"{key}: expected printable text, found {value!r}", file=path, where=with_line(path, key))
+            raise Trouble(f"{key}: expected printable text, found {value!r}", file=path, where=line_of(path, key))
         defaults[PARAMETERS[key]] = [value] if key in LISTS and isinstance(value, str) else value
     return defaults

@@ -14,7 +14,7 @@ from envdoctor.values.frozen import frozen
 
 
 @frozen
-class StepWork:
+class Work:
     """One optimizer step, a mean one where steps differ.
 
     ``products``: FLOPs by number format; ``attention``: FLOPs of its kernels, backward pass included; ``bytes``: read
@@ -36,11 +36,11 @@ class StepWork:
 
 
 @functools.cache
-def _table() -> Rows[StepWork]:
-    return Rows(bundled_table("work"), "work", StepWork, by="workload")
+def _table() -> Rows[Work]:
+    return Rows(bundled_table("work"), "work", Work, by="workload")
 
 
-def work_of(workload: str, precision: str) -> StepWork | None:
+def work_of(workload: str, precision: str) -> Work | None:
     """A step of a bundled workload in a number format; None where nobody counted that."""
     return next((one for one in _table().among({workload}) if one.precision == precision), None)
 

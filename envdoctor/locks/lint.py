@@ -13,7 +13,7 @@ from envdoctor.facts.model import Unavailable
 from envdoctor.locks import stack
 from envdoctor.locks.platforms import DESKTOPS, GLIBC_OLDEST, MACHINES, interpreter, place, served_by
 from envdoctor.locks.stack import Stack
-from envdoctor.values.document import read_toml, with_line
+from envdoctor.values.document import line_of, read_toml
 
 MOST = 25  # flaws reported; a file with more is not one that somebody will mend line by line
 
@@ -45,7 +45,7 @@ def lint(path: Path) -> tuple[Flaw, ...]:
     except Trouble as error:
         return (Flaw(where=error.where, problem=error.problem),)
     flaws = [*islice(_flaws(data, found), MOST)]
-    located = [Flaw(where=with_line(path, flaw.where), problem=flaw.problem, fatal=flaw.fatal) for flaw in flaws]
+    located = [Flaw(where=line_of(path, flaw.where), problem=flaw.problem, fatal=flaw.fatal) for flaw in flaws]
     return tuple(sorted(located, key=lambda flaw: not flaw.fatal))
 
 

@@ -22,7 +22,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Unavailable
 from envdoctor.locks import demands
 from envdoctor.values import shell
-from envdoctor.values.document import parse_toml, read_text, read_toml, with_line
+from envdoctor.values.document import line_of, parse_toml, read_text, read_toml
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -139,15 +139,15 @@ def _validate(path: Path, data: dict[str, Any]) -> Stack:
         raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
     again = f"Write it again: envdoctor lock {shell.word(match[1])}"
     for where, problem in demands.of_document(data):
-        raise Trouble(problem, file=path, where=with_line(path, where), remedy=again)
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
     try:
         lock = Pylock.from_dict(data)
     except PylockUnsupportedVersionError as error:
         raise Trouble(str(error), file=path, where="lock-version", remedy=again) from error
     except PylockValidationError as error:
-        raise Trouble(error.message, file=path, where=with_line(path, error.context or ""), remedy=again) from error
+        raise Trouble(error.message, file=path, where=line_of(path, error.context or ""), remedy=again) from error
     for where, problem in demands.of_lock(lock):
-        raise Trouble(problem, file=path, where=with_line(path, where), remedy=again)
+        raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
     torch = next((package for package in lock.packages if package.name == "torch"), None)
     version = None if torch is None or torch.version is None else str(torch.version)
     return Stack(name=match[1], path=path, lock=lock, torch=version, cuda=_cuda_line(lock, version))

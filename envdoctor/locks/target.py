@@ -11,7 +11,7 @@ from typing import Any, Literal
 from envdoctor.errors import Trouble
 from envdoctor.locks.demands import unprintable
 from envdoctor.locks.stack import Locked
-from envdoctor.values.document import read_toml, with_line
+from envdoctor.values.document import line_of, read_toml
 from envdoctor.values.frozen import frozen
 from envdoctor.values.numbers import is_positive
 from envdoctor.values.pattern import Pattern
@@ -147,7 +147,7 @@ class _TargetReader:
         self.path = path
 
     def trouble(self, where: str, problem: str) -> Trouble:
-        return Trouble(problem, file=self.path, where=with_line(self.path, where), remedy="Correct the target file.")
+        return Trouble(problem, file=self.path, where=line_of(self.path, where), remedy="Correct the target file.")
 
     def table(self, data: Mapping[str, Any], key: str) -> dict[str, Any]:
         value = data.get(key, {})

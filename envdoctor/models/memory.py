@@ -34,7 +34,7 @@ class Job:
 
 
 @frozen
-class StepMemory:
+class Memory:
     """Bytes at the worst moment of a step at one rung. ``parts`` add up to ``total``, context and slack included."""
 
     rung: str
@@ -48,9 +48,7 @@ class StepMemory:
         return sum(self.parts.values())
 
 
-def rungs(
-    shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None
-) -> tuple[StepMemory, ...]:
+def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None) -> tuple[Memory, ...]:
     """Each rung of recomputation, from none to all layers; with ``room`` (bytes) None everything fits.
 
     Raises `NotKnown` for a family whose activations were not counted.
@@ -59,7 +57,7 @@ def rungs(
     return tuple(_rung(need, rung, job, device, room) for rung in formula().RUNGS)
 
 
-def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> StepMemory:
+def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> Memory:
     def worst(tokens: int) -> tuple[str, Mapping[str, float]]:
         return need.process(device, rung, tokens, tokens * job.trained, accumulate=job.accumulate)
 
@@ -67,7 +65,7 @@ def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None)
         return sum(worst(tokens)[1].values())
 
     moment, parts = worst(job.tokens)
-    return StepMemory(
+    return Memory(
         rung=rung,
         moment=moment,
         parts=parts,

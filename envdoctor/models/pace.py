@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.work import StepWork
+from envdoctor.knowledge.work import Work
 from envdoctor.locks.target import Target
 from envdoctor.models.architecture import Architecture
 from envdoctor.models.memory import Job
@@ -37,7 +37,7 @@ def pace(shape: Architecture, job: Job, target: Target, precision: str, rung: st
     return Pace(seconds=found.seconds, log_sd=found.log_sd)
 
 
-def work(shape: Architecture, job: Job, precision: str, rung: str) -> StepWork:
+def work(shape: Architecture, job: Job, precision: str, rung: str) -> Work:
     """What one optimizer step asks of a device. A row is taken for one document where nobody said how long they are."""
     decoder = Decoder(
         layers=shape.layers,
@@ -62,7 +62,7 @@ def work(shape: Architecture, job: Job, precision: str, rung: str) -> StepWork:
     return _of_adapters(found, shape, job, decoder, rung) if job.rank else found
 
 
-def _of_adapters(whole: StepWork, shape: Architecture, job: Job, decoder: Decoder, rung: str) -> StepWork:
+def _of_adapters(whole: Work, shape: Architecture, job: Job, decoder: Decoder, rung: str) -> Work:
     """The same with a frozen model: no weight's gradient but the adapters', no update and no casts but theirs."""
     adapters = float(shape.adapters(job.rank))
     again = 2.0 * RECOMPUTED[rung]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from envdoctor.knowledge.work import StepWork
+from envdoctor.knowledge.work import Work
 
 Style = Literal["autocast", "eager", "lean", "fused"]
 
@@ -81,7 +81,7 @@ def step_work(
     style: Style = "autocast",
     recomputed: float = 0.0,
     shards: int = 1,
-) -> StepWork:
+) -> Work:
     """One optimizer step over ``tokens``, with ``squares`` the sum of squared lengths of documents that see each other.
 
     ``trained``: predicted tokens (None: all). ``recomputed``: share of the forward pass that is computed again.
@@ -103,7 +103,7 @@ def step_work(
         pieces = math.ceil(predicted / max(1, CHUNK_BYTES // (decoder.vocabulary * 4)))
         of_head = CHUNK_LOGITS * predicted * decoder.vocabulary + CHUNK * pieces * decoder.width * decoder.vocabulary
     of_update = UPDATE * decoder.weights / shards
-    return StepWork(
+    return Work(
         precision=other,
         tokens=tokens,
         trained=predicted,

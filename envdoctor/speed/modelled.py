@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from envdoctor.knowledge.gpus import GpuModel
-from envdoctor.knowledge.work import StepWork
+from envdoctor.knowledge.work import Work
 
 Part = Literal["products", "attention", "memory", "launches"]
 PARTS: tuple[Part, ...] = ("products", "attention", "memory", "launches")
@@ -80,7 +80,7 @@ class Expectation:
         return self.seconds * math.exp(-2.0 * self.log_sd), self.seconds * math.exp(2.0 * self.log_sd)
 
 
-def expected_step(work: StepWork, device: GpuModel | Rates) -> Expectation:
+def expected_step(work: Work, device: GpuModel | Rates) -> Expectation:
     """The expected time of one step of ``work`` on a chip by its data sheet, or by rates that were probed.
 
     Raises ValueError where a figure that the step depends on is not known of the chip.

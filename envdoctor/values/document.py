@@ -186,7 +186,7 @@ def read_json(path: Path, *, limit: int = SIZE_LIMIT) -> Any:
         raise Trouble(f"not readable as JSON ({type(error).__name__})", file=path, remedy="Write it again.") from error
 
 
-def with_line(path: Path, where: str) -> str:
+def line_of(path: Path, where: str) -> str:
     """``where`` with the line on which its last key stands, as well as a plain text search can tell.
 
     ``packages[3].wheels[0].hashes`` counts the table headers ``[[packages]]`` first, then looks for the key.

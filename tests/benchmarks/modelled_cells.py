@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from envdoctor.knowledge.work import StepWork
+from envdoctor.knowledge.work import Work
 from envdoctor.speed.modelled import Efficiency, Rates, expected_step
 
 from tests.benchmarks.work.counting import Counted, Shape
@@ -39,7 +39,7 @@ class Cell:
     page: list[float] = field(default_factory=list)  # seconds for one of them
 
 
-def work_and_rates(cell: Cell) -> tuple[StepWork, Rates, float]:
+def work_and_rates(cell: Cell) -> tuple[Work, Rates, float]:
     """The mean step, what the machine gives to just such work, and the seconds it took.
 
     Every probe is held against the step of its own round, and the middle of the rounds is taken: what the machine does
@@ -73,7 +73,7 @@ def work_and_rates(cell: Cell) -> tuple[StepWork, Rates, float]:
         ]
     )
     total = mean(one.bytes for one in every)
-    work = StepWork(
+    work = Work(
         precision=cell.precision, tokens=cell.tokens, products=flops, attention=attention, bytes=total,
         optimizer_bytes=mean(one.optimizer_bytes for one in every), launches=mean(one.launches for one in every),
     )  # fmt: skip
@@ -85,7 +85,7 @@ def work_and_rates(cell: Cell) -> tuple[StepWork, Rates, float]:
     return work, rates, usual
 
 
-Known = list[tuple[StepWork, Rates, float]]
+Known = list[tuple[Work, Rates, float]]
 
 
 def log_errors(known: Known, products: float, memory: float) -> list[float]:

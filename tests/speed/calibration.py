@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.work import StepWork
+from envdoctor.knowledge.work import Work
 from envdoctor.speed.dense import Decoder, Style, step_work
 from envdoctor.speed.modelled import ATTENTION, EFFICIENCIES, Efficiency, Rates, expected_step, rates_of_chip
 from tests.speed.published import PublishedSpeed, shape_of
@@ -27,7 +27,7 @@ class CalibrationRow:
 
     published: PublishedSpeed
     generation: str
-    work: StepWork
+    work: Work
     rates: Rates
 
     def log_error(self, efficiency: Efficiency) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.gpus import GpuModel
-from envdoctor.knowledge.work import StepWork, work_of
+from envdoctor.knowledge.work import Work, work_of
 from envdoctor.launch.trainer import Measure
 from envdoctor.speed.dense import Decoder, step_work
 from envdoctor.speed.evidence.modelled_step import usual_format
@@ -20,7 +20,7 @@ H100 = gpus.board("H100")
 assert H100 is not None
 
 
-def work(workload: str, precision: str = "bfloat16") -> StepWork:
+def work(workload: str, precision: str = "bfloat16") -> Work:
     found = work_of(workload, precision)
     assert found is not None
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.knowledge.work import StepWork, work_of, workloads
+from envdoctor.knowledge.work import Work, work_of, workloads
 from trainer.compute.flops import work_of as by_formula
 from trainer.data.counts import Counts
 from trainer.data.workloads import WORKLOADS, find
@@ -16,7 +16,7 @@ from trainer.data.workloads import WORKLOADS, find
 GPU_WORKLOADS = ("chat-135m", "chat-1b")
 
 
-def counted(workload: str, precision: str) -> StepWork:
+def counted(workload: str, precision: str) -> Work:
     found = work_of(workload, precision)
     assert found is not None, f"{workload} in {precision} is not in the table: python -m tests.benchmarks.work"
     return found
@@ -72,4 +72,4 @@ def test_a_changed_model_would_be_noticed(tmp_path: Path, monkeypatch: pytest.Mo
     again = count("chat-5m", "float32", tmp_path)
     shipped = counted("chat-5m", "float32")
     assert not math.isclose(sum(again.products.values()), sum(shipped.products.values()), rel_tol=0.01)
-    assert {field.name for field in fields(again)} <= {field.name for field in fields(StepWork)}
+    assert {field.name for field in fields(again)} <= {field.name for field in fields(Work)}

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
-from envdoctor.values.document import parse_toml, read_json, read_text, read_toml, with_line, write_whole
+from envdoctor.values.document import line_of, parse_toml, read_json, read_text, read_toml, write_whole
 
 PLACE = Path("a.toml")
 Reader = Callable[[Path], object]
@@ -136,11 +136,11 @@ wheels = [
 )
 def test_the_line_of_a_place(tmp_path: Path, where: str, expected: str) -> None:
     (tmp_path / "a").write_text(LOCK)
-    assert with_line(tmp_path / "a", where) == expected
+    assert line_of(tmp_path / "a", where) == expected
 
 
 def test_the_line_in_a_file_that_is_gone(tmp_path: Path) -> None:
-    assert with_line(tmp_path / "none", "packages[0].name") == "packages[0].name"
+    assert line_of(tmp_path / "none", "packages[0].name") == "packages[0].name"
 
 
 fuzzing = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -151,7 +151,7 @@ fuzzing = settings(max_examples=200, deadline=None, suppress_health_check=[Healt
 def test_no_bytes_raise_anything_else(tmp_path: Path, content: bytes, where: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(content)
-    assert isinstance(with_line(path, where), str)
+    assert isinstance(line_of(path, where), str)
     for read in (read_text, read_toml, read_json):
         answer: object
         try:

@@ -23,7 +23,7 @@ from envdoctor.locks.writing.lock import Written, path_of, write_answer, write_s
 from envdoctor.locks.writing.trim import Resolved
 from envdoctor.process import run
 from envdoctor.sources.sources import Sources
-from envdoctor.values.document import read_toml, with_line
+from envdoctor.values.document import line_of, read_toml
 
 EXPORT_SECONDS = 120.0
 
@@ -153,12 +153,12 @@ def _export_uv_lock(path: Path, sources: Sources) -> dict[str, Any]:
 def _valid(answer: Mapping[str, Any], path: Path) -> Pylock:
     for where, problem in demands.of_document(answer):
         raise Trouble(
-            problem, file=path, where=with_line(path, where), remedy="Write it again with the tool that made it."
+            problem, file=path, where=line_of(path, where), remedy="Write it again with the tool that made it."
         )
     try:
         return Pylock.from_dict(answer)
     except PylockValidationError as error:
-        where = with_line(path, error.context or "")
+        where = line_of(path, error.context or "")
         raise Trouble(
             error.message, file=path, where=where, remedy="Write it again with the tool that made it."
         ) from error
@@ -170,7 +170,7 @@ def _with_wheels_only(answer: Mapping[str, Any], path: Path) -> dict[str, Any]:
             raise Trouble(
                 f"{package['name']} has no wheel in it, only what must be built",
                 file=path,
-                where=with_line(path, f"packages[{index}]"),
+                where=line_of(path, f"packages[{index}]"),
                 remedy="A stack holds released wheels only: choose a version that has some, or leave it out.",
             )
     return {**answer, "packages": [dict(package) for package in answer["packages"]]}

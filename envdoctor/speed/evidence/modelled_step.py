@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from envdoctor.knowledge.gpus import GpuModel
-from envdoctor.knowledge.work import StepWork, work_of
+from envdoctor.knowledge.work import Work, work_of
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
 from envdoctor.speed.distributions import t_quantile
 from envdoctor.speed.evidence.evidence import Cause
@@ -123,7 +123,7 @@ def _settings(report: Report) -> dict[str, str]:
     return {**given, **{choice.what: choice.value for choice in report.choices}}
 
 
-def _as_run(work: StepWork, report: Report, settings: Mapping[str, str]) -> StepWork:
+def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
     """The counted step with the tokens of the timed ones, with what they compute again, and compiled where they are."""
     real = report.tokens_per_step.get("real") or work.tokens
     scale = real / work.tokens
@@ -141,7 +141,7 @@ def _as_run(work: StepWork, report: Report, settings: Mapping[str, str]) -> Step
 
 
 def _losses(
-    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: StepWork,
+    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: Work,
     rates: Rates, seconds: float,
 ) -> Iterator[tuple[Cause, str, float]]:  # fmt: skip
     """What a slow step loses most in, and what that alone costs (log): what was seen first, what is left at the end."""
@@ -167,7 +167,7 @@ def _losses(
     yield "stack", misses, 0.0
 
 
-def _worth(work: StepWork, format_: str, rates: Rates) -> float:
+def _worth(work: Work, format_: str, rates: Rates) -> float:
     """Log of a step's time in another number format over its time in the usual one: errors of the model cancel."""
     other = work_of(work.workload, format_)
     try:

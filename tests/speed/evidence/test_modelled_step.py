@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from envdoctor.facts.model import Gpu
-from envdoctor.knowledge.work import StepWork, work_of
+from envdoctor.knowledge.work import Work, work_of
 from envdoctor.speed.evidence.modelled_step import COMPILED, modelled_step, usual_format
 from envdoctor.speed.evidence.probes import flat
 from envdoctor.speed.evidence.working_gpu import facts_while_working
@@ -41,7 +41,7 @@ class Machine:
 
     probes: PROBED
     gpu: Gpu
-    work: StepWork
+    work: Work
     precision: str
     waits: float = 0.0  # for data, as a share of the step
     idle: float = 0.02
