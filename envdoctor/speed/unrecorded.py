@@ -11,7 +11,7 @@ from envdoctor.speed.evidence.card import Card
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.modelled_step import ModelledStep
 from envdoctor.speed.evidence.run import Context, TimedRun
-from envdoctor.speed.finding import Ruling
+from envdoctor.speed.ruling import Ruling
 
 AGAINST = "Hold it against an environment made from the lock: envdoctor verify --against locked"
 USUAL = "Leave precision, attention and packing to the trainer (auto), or try each by itself: envdoctor verify --why"

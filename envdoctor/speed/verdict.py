@@ -15,9 +15,9 @@ from envdoctor.speed.evidence.gather import gather
 from envdoctor.speed.evidence.machine import MachineSpeed
 from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.evidence.suppliers import all_evidence
-from envdoctor.speed.finding import Ruling
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
+from envdoctor.speed.ruling import Ruling
 from envdoctor.speed.unrecorded import of_card
 
 
