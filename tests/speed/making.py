@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from envdoctor.knowledge import gpus
 from envdoctor.locks.target import Baseline, StackChoice, Target
 from envdoctor.speed.report import Device, Report, TrainedModel, Warmup, Window
 
@@ -23,6 +24,13 @@ PARTS = {
     "other": 0.02,
 }
 VERSIONS = {"python": "3.11.7", "torch": "2.13.0+cu130", "transformers": "5.23.0"}
+
+
+def chip(name: str) -> gpus.GpuModel:
+    """The row of a GPU that the table knows."""
+    found = gpus.board(name)
+    assert found is not None
+    return found
 
 
 def windows(

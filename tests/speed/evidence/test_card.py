@@ -20,17 +20,12 @@ from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report, Warmup
 from envdoctor.speed.verdict import judge
 from tests.speed.making import baseline, report, target
+from tests.speed.making import chip as model_of
 
 CHIPS = (
     "H100 80GB HBM3", "H100 PCIe", "H200", "B200", "A100-SXM4-80GB", "A100-PCIE-40GB", "L40S", "L4", "A10G",
     "RTX A6000", "GeForce RTX 4090", "GeForce RTX 3090", "GeForce RTX 4060", "Tesla T4", "Tesla V100-SXM2-32GB",
 )  # fmt: skip
-
-
-def model_of(name: str) -> gpus.GpuModel:
-    found = gpus.board(name)
-    assert found is not None
-    return found
 
 
 def format_of(model: gpus.GpuModel) -> str:
