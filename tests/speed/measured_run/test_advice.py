@@ -570,3 +570,11 @@ def test_a_truncated_record_is_trouble(tmp_path: Path) -> None:
 def test_odd_lines_are_left_out() -> None:
     run = parse(raw(lines=[["data", "a.py", 1, "f", 2], ["data", "a.py"], ["data", "a.py", "x", "f", 2]]))
     assert [line.file for line in run.seen_lines] == ["a.py"]
+
+
+def test_tokens_whose_training_nobody_saw_are_not_called_untrained() -> None:
+    """A script that gives its model labels of its own has none in its batches."""
+    assert " trained)" in told(diagnose_run([record()]))
+    unseen = told(diagnose_run([record(batches={**TOKENS, "trained": 0})]))
+    assert "real tokens/s" in unseen
+    assert "trained)" not in unseen
