@@ -380,3 +380,11 @@ def test_the_rank_that_waits_longest_is_judged() -> None:
 def test_without_a_record_there_is_nothing_to_judge() -> None:
     with pytest.raises(ValueError, match="nothing was recorded"):
         diagnose_run([])
+
+
+def test_tokens_whose_training_nobody_saw_are_not_called_untrained() -> None:
+    """A script that gives its model labels of its own has none in its batches."""
+    assert " trained)" in told(diagnose_run([record()]))
+    unseen = told(diagnose_run([record(batches={**TOKENS, "trained": 0})]))
+    assert "real tokens/s" in unseen
+    assert "trained)" not in unseen
