@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data.examples import read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
 from trainer.settings import Settings
 
@@ -44,7 +45,7 @@ def format_of(row: dict[str, Any], settings: Settings) -> str | None:
     return "question" if all(_asked(row)[:2]) else None
 
 
-def as_dialogue(place: str, row: dict[str, Any], tokenizer: Any, settings: Settings) -> dict[str, Any]:
+def as_dialogue(place: str, row: dict[str, Any], tokenizer: Tokenizer, settings: Settings) -> dict[str, Any]:
     """The same row under the columns messages, prompt and completion, or text. TrainerError names what is missing."""
     kind = format_of(row, settings)
     wanted = columns(kind or "prompt", row, settings)
@@ -144,7 +145,7 @@ def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
     return turns
 
 
-def _answered(place: str, texts: list[Any], tokenizer: Any) -> dict[str, Any]:
+def _answered(place: str, texts: list[Any], tokenizer: Tokenizer) -> dict[str, Any]:
     """A chat where the tokenizer has a template for one, else a prompt and its completion.
 
     texts: the question, its answer, what belongs to the question, and the system's words. TrainerError when one is no

@@ -15,6 +15,7 @@ from typing import Any
 
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row, read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.tokens import Encoded
 from trainer.errors import TrainerError
 from trainer.settings import Settings
@@ -85,7 +86,7 @@ def _text(place: str, value: Any, settings: Settings) -> Text:
     return shown + settings.embed_mark, text
 
 
-def encode_pairs(files: list[Path], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+def encode_pairs(files: list[Path], tokenizer: Tokenizer, settings: Settings) -> Iterator[Encoded]:
     """Every document's ids, and for each 2 x role, plus 1 if the token counts (is trained, or is in the mean)."""
     rows = items(files, settings)
     pending = False  # the first pair of a file was left out: the next one takes its role
@@ -118,7 +119,7 @@ def _over_long(place: str, length: int, settings: Settings) -> None:
         )
 
 
-def encode_texts(texts: Sequence[tuple[str, Text]], tokenizer: Any) -> Iterator[Encoded]:
+def encode_texts(texts: Sequence[tuple[str, Text]], tokenizer: Tokenizer) -> Iterator[Encoded]:
     """Ids of prefix + text, and 1 for every token that has a character of the text."""
     if not texts:
         return

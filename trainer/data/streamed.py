@@ -24,6 +24,7 @@ from trainer.data.batches import Batch, groups, pack, packed_rows, pad_rows
 from trainer.data.cursor import SHUFFLED, EndlessRows, Start
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row, is_list
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.source import Share
 from trainer.data.tokenizer import pad_id
 from trainer.errors import TrainerError
@@ -69,7 +70,7 @@ class StreamSource:
     fill = False
     in_order = True  # what comes next is cheap, anything else is not: one process makes the batches
 
-    def __init__(self, files: Sequence[Path], tokenizer: Any, settings: Settings, identity: str) -> None:
+    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer, settings: Settings, identity: str) -> None:
         if settings.epochs:
             raise TrainerError(
                 "bad-setting", "setting streaming knows no epochs: the data has no known end",

@@ -13,6 +13,7 @@ from trainer.data import tokens
 from trainer.data.batches import PackedSource, PaddedSource
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import CountedRows, Row, existing_files, read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
@@ -79,7 +80,7 @@ class Sft(Task):
         facts["packing_efficiency"] = round(total / (len(source.rows(0)) * settings.tokens_per_row), 4)
         return Prepared(source, tokenizer, identity, facts, held)
 
-    def _streamed(self, files: list[Path], tokenizer: Any, settings: Settings) -> Prepared:
+    def _streamed(self, files: list[Path], tokenizer: Tokenizer, settings: Settings) -> Prepared:
         content = fingerprint(files, *_decisive(tokenizer, settings))
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
@@ -90,7 +91,7 @@ class Sft(Task):
         return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
 
 
-def _of_its_own(facts: dict[str, Any], tokenizer: Any, settings: Settings) -> Validation:
+def _of_its_own(facts: dict[str, Any], tokenizer: Tokenizer, settings: Settings) -> Validation:
     """The validation data that is given as files, if it is; what is found goes into the facts."""
     if not settings.eval_data:
         return NoValidation()
@@ -110,7 +111,7 @@ def _mixture(counts: list[int], settings: Settings) -> Mixture:
     return Mixture(counts, [float(weight) for weight in settings.data_weights], settings.seed)
 
 
-def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
+def _tokens(files: list[Path], content: str, tokenizer: Tokenizer, settings: Settings) -> tuple[tokens.Tokens, bool]:
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
     workers = worker_count(settings.tokenize_workers, files, usable_cores())
@@ -133,17 +134,17 @@ def _over_long(parts: list[tokens.Tokens], settings: Settings) -> list[str]:
     return found
 
 
-def _held_out(examples: Examples, tokenizer: Any, settings: Settings) -> HeldOut:
+def _held_out(examples: Examples, tokenizer: Tokenizer, settings: Settings) -> HeldOut:
     size = 0 if settings.packing else settings.examples_per_batch
     return HeldOut(examples, settings.tokens_per_row, size, pad_id(tokenizer))
 
 
-def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
+def _fingerprint(files: list[Path], tokenizer: Tokenizer, settings: Settings) -> str:
     """Names everything that decides the tokens."""
     return tokens.fingerprint(files, *_decisive(tokenizer, settings))
 
 
-def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
+def _decisive(tokenizer: Tokenizer, settings: Settings) -> tuple[str, ...]:
     """What decides the tokens beside the files."""
     fields = [settings.prompt_field, settings.completion_field, settings.messages_field]
     fields += [settings.text_field, settings.data_format]
@@ -154,12 +155,12 @@ def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _pad(examples: Any, tokenizer: Any, settings: Settings) -> Source:
+def _pad(examples: Any, tokenizer: Tokenizer, settings: Settings) -> Source:
     size, accumulate = settings.examples_per_batch, settings.accumulate
     return PaddedSource(examples, size, accumulate, settings.seed, pad_id(tokenizer))
 
 
-def _encode(tokenizer: Any, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
+def _encode(tokenizer: Tokenizer, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
     found = list(encode_rows(rows, tokenizer, settings))
     if len(found) < len(rows):  # the plan was made before anybody could know
         raise TrainerError(

@@ -17,6 +17,7 @@ import torch
 
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
 from trainer.compute.oom import is_out_of_memory
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import quantized
@@ -92,7 +93,7 @@ class _Draw:
 class Sampler:
     """A model ready to answer, in the compute precision and with transformers' own attention and cache."""
 
-    def __init__(self, settings: Settings, workload: Workload | None, tokenizer: Any) -> None:
+    def __init__(self, settings: Settings, workload: Workload | None, tokenizer: Tokenizer) -> None:
         self.device, _ = choose_device(settings.device)
         choose_threads(settings.threads)
         torch.manual_seed(settings.seed)  # random weights are then those that will be trained
@@ -162,7 +163,7 @@ class Sampler:
         return Answer(wanted.prompt, wanted.sample, text, tokens, end is not None)
 
 
-def text_of(tokenizer: Any, prompt: Sequence[int], body: Sequence[int]) -> str:
+def text_of(tokenizer: Tokenizer, prompt: Sequence[int], body: Sequence[int]) -> str:
     """The text of an answer's ids behind its prompt's."""
     # Some tokenizers drop the space a text begins with: what the answer adds to its prompt keeps it.
     before: str = tokenizer.decode(prompt, skip_special_tokens=True)
