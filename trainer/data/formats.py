@@ -42,7 +42,7 @@ def format_of(row: dict[str, Any], settings: Settings) -> str | None:
         return "alpaca"
     if settings.text_field in row:
         return "text"
-    return "question" if all(_asked(row)[:2]) else None
+    return "question" if all(_question_columns(row)[:2]) else None
 
 
 def as_dialogue(place: str, row: dict[str, Any], tokenizer: Tokenizer, settings: Settings) -> dict[str, Any]:
@@ -56,23 +56,23 @@ def as_dialogue(place: str, row: dict[str, Any], tokenizer: Tokenizer, settings:
             "missing-column", f"{place}: no column {what}; it has {', '.join(map(repr, row)) or 'none'}",
             "Rows are chats (messages; or sharegpt's conversations), alpaca (instruction, input, output), a question "
             "and its answer (prompt and completion, query and response ...), or text. Name other columns with "
-            "messages_field, text_field, or prompt_field and completion_field." + _preferred(row),
+            "messages_field, text_field, or prompt_field and completion_field." + _preference_advice(row),
         )  # fmt: skip
     if kind == "messages":
-        return {"messages": _parsed(row[wanted[0]]), "tools": _parsed(row.get("tools"))}
+        return {"messages": _parse_list(row[wanted[0]]), "tools": _parse_list(row.get("tools"))}
     if kind == "prompt":
         return {"prompt": row[wanted[0]], "completion": row[wanted[1]]}
     if kind == "sharegpt":
         return {"messages": _turns(place, row)}
     if kind in ("alpaca", "question"):
-        names = _ALPACA if kind == "alpaca" else _asked(row)
-        return _answered(place, [row.get(name, "") for name in names], tokenizer)
+        names = _ALPACA if kind == "alpaca" else _question_columns(row)
+        return _as_chat(place, [row.get(name, "") for name in names], tokenizer)
     return {"text": row[wanted[0]]}
 
 
 def columns(kind: str, row: dict[str, Any], settings: Settings) -> list[str]:
     """Those that a row of this format must have."""
-    question, answer = _asked(row)[:2]
+    question, answer = _question_columns(row)[:2]
     return {
         "messages": [settings.messages_field], "prompt": [settings.prompt_field, settings.completion_field],
         "sharegpt": [CONVERSATION], "alpaca": ["instruction", "output"], "text": [settings.text_field],
@@ -92,11 +92,11 @@ def describe_formats(files: Sequence[Path], settings: Settings) -> dict[str, lis
 
 
 def _read(kind: str, row: dict[str, Any], settings: Settings) -> list[str]:
-    extra = {"sharegpt": ("system",), "alpaca": _ALPACA, "question": _asked(row)}.get(kind, ())
+    extra = {"sharegpt": ("system",), "alpaca": _ALPACA, "question": _question_columns(row)}.get(kind, ())
     return [name for name in row if name in (*columns(kind, row, settings), *extra)]
 
 
-def _asked(row: dict[str, Any]) -> list[str]:
+def _question_columns(row: dict[str, Any]) -> list[str]:
     """Columns with the question, its answer, what belongs to the question, and the system's words; "" where none."""
     names = {name.lower(): name for name in reversed(row)}
 
@@ -107,7 +107,7 @@ def _asked(row: dict[str, Any]) -> list[str]:
     return [question, answer, first(CONTEXTS, question), first(SYSTEMS)]
 
 
-def _parsed(value: Any) -> Any:
+def _parse_list(value: Any) -> Any:
     """The list in a text of JSON, which is how CSV files, and many parquet files, hold one."""
     if not isinstance(value, str) or value[:1] != "[":
         return value
@@ -117,11 +117,11 @@ def _parsed(value: Any) -> Any:
         return value
 
 
-def _preferred(row: dict[str, Any]) -> str:
+def _preference_advice(row: dict[str, Any]) -> str:
     """What to do with a preferred answer beside a rejected one."""
     if "chosen" not in row or "rejected" not in row:
         return ""
-    field = "messages_field" if isinstance(_parsed(row["chosen"]), list) else "completion_field"
+    field = "messages_field" if isinstance(_parse_list(row["chosen"]), list) else "completion_field"
     return (
         f" Of preferences the preferred answers can be trained: {field}=chosen. Learning from both (DPO) is for "
         "TRL: envdoctor run -- trl dpo ..."
@@ -132,7 +132,7 @@ def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
     turns: list[dict[str, Any]] = []
     if isinstance(row.get("system"), str) and row["system"].strip():
         turns.append({"role": "system", "content": row["system"]})
-    said = _parsed(row[CONVERSATION])
+    said = _parse_list(row[CONVERSATION])
     for turn in said if isinstance(said, list) else [None]:
         speaker = turn.get("from", turn.get("role")) if isinstance(turn, dict) else None
         text = turn.get("value", turn.get("content")) if isinstance(turn, dict) else None
@@ -145,7 +145,7 @@ def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
     return turns
 
 
-def _answered(place: str, texts: list[Any], tokenizer: Tokenizer) -> dict[str, Any]:
+def _as_chat(place: str, texts: list[Any], tokenizer: Tokenizer) -> dict[str, Any]:
     """A chat where the tokenizer has a template for one, else a prompt and its completion.
 
     texts: the question, its answer, what belongs to the question, and the system's words. TrainerError when one is no
