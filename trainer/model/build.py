@@ -21,6 +21,7 @@ from trainer.model import attention as attentions
 from trainer.model import float8, kernels, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
+from trainer.model.peak import again
 from trainer.model.trial import Heads
 from trainer.report import Choice, Model
 from trainer.settings import Settings
@@ -271,8 +272,9 @@ def compile_layers(trainee: Trainee) -> str:
 
 
 def recompute(model: Any, rung: str, same_masks: bool) -> None:
-    """Activation checkpointing of all decoder layers ("full") or every other one ("alternate"), non-reentrant: the
-    other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves the process.
+    """Activation checkpointing of all decoder layers ("full"), every other one ("alternate") or so many of the first,
+    non-reentrant: the other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves
+    the process.
 
     TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
     """
@@ -295,9 +297,9 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
     if model.device.type == "cpu":
         hostmemory.give_back()
-    if rung == "alternate":
-        for layer in layers_of(model)[1::2]:
-            layer.gradient_checkpointing = False
+    layers = layers_of(model)
+    for place in sorted(set(range(len(layers))) - set(again(rung, len(layers)))):
+        layers[place].gradient_checkpointing = False
 
 
 def check(trainee: Trainee) -> None:

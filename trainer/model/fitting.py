@@ -10,8 +10,8 @@ from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared
 from trainer.model import memory
-from trainer.model.build import Trainee, compile_layers, recompute
-from trainer.model.peak import RUNGS
+from trainer.model.build import Trainee, compile_layers, layers_of, recompute
+from trainer.model.peak import RUNGS, ladder
 from trainer.report import Choice
 from trainer.settings import Settings
 
@@ -35,16 +35,17 @@ def fit(
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
     plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, len(batches)))
     # Processes that compute one pass together take the most careful of their plans.
-    rung, limit = max(group.gathered((RUNGS.index(plan.rung), plan.slots_limit)))
-    rung = RUNGS.index(before["recompute"]) if before.get("recompute") in RUNGS else rung
+    rungs = ladder(len(layers_of(trainee.model)))
+    place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
+    rung = before["recompute"] if before.get("recompute") in (*RUNGS, *rungs) else rungs[place]
     trainee.choices.append(choice)
     if not settings.loss_chunk and "loss_chunk" not in before:
         trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
     if trainee.loss_pieces.chunk_bytes:
         trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
-    if RUNGS[rung] != "none":
-        recompute(trainee.model, RUNGS[rung], settings.recompute_rng)
-    return replace(settings, recompute=RUNGS[rung]), before.get("slots_limit", limit)
+    if rung != "none":
+        recompute(trainee.model, rung, settings.recompute_rng)
+    return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 
 def _compile(
@@ -82,4 +83,5 @@ def _compile(
 def as_reported(settings: Settings) -> dict[str, Any]:
     """Settled settings that a report gives as plain yes and no, as baselines recorded them."""
     rung = settings.recompute
-    return {"compile": settings.compile == "on", "recompute": rung if rung == "alternate" else rung == "full"}
+    known = {"none": False, "full": True}
+    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung)}

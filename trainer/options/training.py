@@ -114,8 +114,8 @@ class ComputeOptions:
     )  # fmt: skip
     recompute: str = option(
         "auto",
-        "activation checkpointing, a fifth slower: of no layer, every other one, or all; auto: the first that fits",
-        ("auto", "none", "alternate", "full"), rare=True, result=False,
+        "activation checkpointing: of no layer, every other one, all (a fifth slower), or so many; auto: as few as fit",
+        ("auto", "none", "alternate", "full"), rare=True, result=False, counted=True,
     )  # fmt: skip
     recompute_rng: bool = option(
         True, "recomputation repeats dropout's masks; off is refused where there is dropout", rare=True, result=False
