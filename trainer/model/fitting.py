@@ -8,13 +8,14 @@ from typing import Any
 from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
-from trainer.data.source import Prepared
+from trainer.data.source import Prepared, Source
 from trainer.model import memory
 from trainer.model.build import Trainee, compile_layers, layers_of, recompute
 from trainer.model.peak import RUNGS, ladder
 from trainer.report import Choice
 from trainer.settings import Settings
 
+LOOKED = 8  # steps, for how much is computed at once
 
 def fit(
     trainee: Trainee, prepared: Prepared, settings: Settings, group: Group, steps: int, before: dict[str, Any]
@@ -24,16 +25,16 @@ def fit(
     steps: of the whole run; 0 for a measured one. before: the state of the checkpoint that the run continues from,
     whose decisions are kept, since other kernels round otherwise; {} for a new run.
     """
-    batches = prepared.source.step(0, 0)
-    settings = _compile(trainee, prepared, settings, group, steps, before, batches)
+    settings = _compile(trainee, prepared, settings, group, steps, before, prepared.source.step(0, 0))
     trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)
+    batches, passes = _first(prepared.source)
     slots = max(batch.slots for batch in batches)
     counts = Counts.of(batches)
     longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, len(batches)))
+    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes))
     # Processes that compute one pass together take the most careful of their plans.
     rungs = ladder(len(layers_of(trainee.model)))
     place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
@@ -46,6 +47,12 @@ def fit(
     if rung != "none":
         recompute(trainee.model, rung, settings.recompute_rng)
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
+
+
+def _first(source: Source) -> tuple[list[Any], int]:
+    """Micro-batches of the first steps, and the most of one step: a packed row may be a short one, the next is full."""
+    steps = [source.step(0, number) for number in range(1 if source.in_order else min(LOOKED, source.steps_in(0)))]
+    return [batch for step in steps for batch in step], max(map(len, steps))
 
 
 def _compile(

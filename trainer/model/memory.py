@@ -207,8 +207,8 @@ def choose(
         return Plan("none", 0, reason), Choice("recompute", "none", reason)
     slots, share, longest, passes = shape
     found = plan(need, budget, slots, share, longest, CHUNKS if trainee.device.type == "cuda" else (0,), passes)
-    value = in_words(found.rung, need.layers) + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
-    return found, Choice("recompute", value, found.reason)
+    pieces = f", at most {found.slots_limit} tokens at once" if found.slots_limit else ""
+    return found, Choice("recompute", in_words(found.rung, need.layers) + pieces, found.reason)
 
 
 def _gigabytes(size: float) -> str:

@@ -13,6 +13,7 @@ import torch
 
 import trainer
 from tests.trainer.running import gradients, prepare_run
+from trainer.compute.oom import cut_batch
 from trainer.data.counts import Counts
 from trainer.errors import TrainerError
 from trainer.model import fitting, memory
@@ -121,10 +122,10 @@ def test_every_rung_computes_the_same(tiny: dict, rung: str, second: bool, more:
 def test_a_short_budget_recomputes_some_layers_and_says_which(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the free memory to the model's layers and the report, through the trainer's own choice."""
     run = prepare_run({**tiny, "model_config": deeper(tiny), "recompute": "none"})
-    batches = run.prepared.source.step(0, 0)
-    slots, trained = max(batch.slots for batch in batches), Counts.of(batches).trained
+    batches, _ = fitting._first(run.prepared.source)
+    slots, counts = max(batch.slots for batch in batches), Counts.of(batches)
     need = footprint(run.trainee)
-    monkeypatch.setattr(memory, "free", lambda *_: need.peak("2", slots, trained))
+    monkeypatch.setattr(memory, "free", lambda *_: need.peak("2", slots, int(slots * counts.trained / counts.slots)))
     settings, limit = fitting.fit(run.trainee, run.prepared, replace(run.settings, recompute="auto"), run.group, 1, {})
     assert (settings.recompute, limit) == ("2", 0)
     (choice,) = (choice for choice in run.trainee.choices if choice.what == "recompute")
@@ -133,6 +134,19 @@ def test_a_short_budget_recomputes_some_layers_and_says_which(tiny: dict, monkey
     assert [layer.gradient_checkpointing for layer in layers] == [True, True, False, False]
     assert fitting.as_reported(settings)["recompute"] == "2"
     assert from_mapping({**tiny, "recompute": settings.recompute}, "again").recompute == "2"
+
+
+def test_a_short_first_row_does_not_decide_how_much_is_recomputed(tiny: dict) -> None:
+    """Of 600 chats in rows of 49,152 tokens the first was, and the next did not fit."""
+    run = prepare_run(tiny)
+    source, step = run.prepared.source, run.prepared.source.step
+    fullest = max(batch.slots for number in range(source.steps_in(0)) for batch in step(0, number))
+    short = cut_batch(step(0, 0)[0], 1)[0]
+    assert short.slots < fullest / 2
+    source.step = lambda epoch, index: step(epoch, index) if index else [short]
+    fitting.fit(run.trainee, run.prepared, replace(run.settings, recompute="auto"), run.group, 1, {})
+    (choice,) = (choice for choice in run.trainee.choices[::-1] if choice.what == "recompute")
+    assert f"free for {fullest} tokens at once" in choice.reason
 
 
 def test_a_number_of_layers_is_a_setting_and_none_is_a_word(tiny: dict) -> None:
