@@ -17,6 +17,7 @@ from trainer.settings import Settings
 
 LOOKED = 8  # steps, for how much is computed at once
 
+
 def fit(
     trainee: Trainee, prepared: Prepared, settings: Settings, group: Group, steps: int, before: dict[str, Any]
 ) -> tuple[Settings, int]:
