@@ -26,7 +26,7 @@ from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import adapted, attention, build, fitting, kernels, losses, memory, narrow
+from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow
 from trainer.report import RunReport
 from trainer.settings import from_mapping
 from trainer.tasks import rft
@@ -216,7 +216,8 @@ def instead(replaced: list[tuple[Any, str, Any]]) -> Iterator[None]:
 
 def comparing() -> Any:
     """A context in which what the trainer finds out by numbers is found out by numbers."""
-    return instead([(kernels, name, _with_content(getattr(kernels, name))) for name in ("is_norm", "_is_rotary")])
+    asked = ((kernels, "is_norm"), (kernels, "_is_rotary"), (liger, "is_gated"))
+    return instead([(owner, name, _with_content(getattr(owner, name))) for owner, name in asked])
 
 
 def _forgetful(hooks: Any) -> Any:

@@ -18,7 +18,7 @@ from trainer.data.batches import Batch, pack
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import float8, kernels, narrow, quantized, unreadable
+from trainer.model import float8, kernels, liger, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
 from trainer.model.peak import again
@@ -136,6 +136,8 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
             choices.append(held.enter_context(kernels.install_kernels(model)))
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
             choices.append(held.enter_context(narrow.narrow_states(model, dtype)))
+        if settings.liger == "auto":
+            choices.append(_liger(held, model, device, dtype))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
         if settings.neftune_noise_alpha:
             trainee.noise = EmbeddingNoise(model, settings.neftune_noise_alpha, settings.seed)
@@ -146,6 +148,12 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         held.close()
         raise
     return trainee
+
+
+def _liger(held: ExitStack, model: Any, device: torch.device, dtype: torch.dtype) -> Choice:
+    if device.type != "cuda":
+        return Choice("liger", "off", "its kernels are for GPUs")
+    return held.enter_context(liger.install(model, device, dtype))
 
 
 def load_model(

@@ -131,6 +131,10 @@ class ComputeOptions:
         "off", "products of wide layers in 8 bits, each row scaled by itself; needs torchao and an H100 or newer",
         ("off", "rowwise"), rare=True,
     )  # fmt: skip
+    liger: str = option(
+        "off", "SwiGLU and rotary positions by Liger's kernels in layers that are not compiled; auto: where it is "
+        "installed and exact on this GPU", ("off", "auto"), rare=True, result=False,
+    )  # fmt: skip
     loss_chunk: int = option(
         0, "MiB of logits at once, counted as float32", least=0, rare=True, result=False,
         shown="by the free memory of a GPU: 2048 down to 256",
