@@ -6,7 +6,6 @@ answered as `watch` says, and nothing is written of tensors that have no content
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -279,7 +278,7 @@ def narrow_layer(layer: Any, compiled: bool) -> Iterator[None]:
     """As a narrow residual stream has it; compiled layers turn positions by the model's own function."""
     for module in layer.modules():
         if type(module).__name__.endswith("RMSNorm"):
-            module.forward = functools.partial(narrow._narrow, module)
+            kernels.replace_forward(module, narrow._narrow)
     traced = instead([(owner, "is_compiling", lambda: True) for owner in (kernels, adapted)])
     with comparing(), traced if compiled else kernels.rotary_kernels(SimpleNamespace(get_decoder=lambda: layer)):
         yield

@@ -67,7 +67,7 @@ def _gates(model: Any, gated: Function, held: ExitStack) -> Callable[[torch.devi
                 tuple(_numbers(device, dtype, 1, ROWS, width, seed=seed) for seed in range(2)),
             )  # fmt: skip
         for module in places:
-            module.forward = functools.partial(_gate, module, type(module).forward, gated)
+            kernels.replace_forward(module, _gate, type(module).forward, gated)
             held.callback(delattr, module, "forward")
         return f" in {len(places)} places"
 
@@ -115,7 +115,7 @@ def is_gated(module: Any) -> bool:
         )  # fmt: skip
 
 
-def _gate(module: Any, own: Function, gated: Function, x: torch.Tensor) -> Any:
+def _gate(module: Any, x: torch.Tensor, own: Function, gated: Function) -> Any:
     if kernels.is_compiling():
         return own(module, x)
     return module.down_proj(gated(module.gate_proj(x), module.up_proj(x)))
