@@ -9,7 +9,7 @@ from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
-from trainer.model import memory
+from trainer.model import graphs, memory
 from trainer.model.build import Trainee, compile_layers, layers_of, recompute
 from trainer.model.peak import RUNGS, ladder
 from trainer.report import Choice
@@ -27,6 +27,18 @@ def fit(
     whose decisions are kept, since other kernels round otherwise; {} for a new run.
     """
     settings = _compile(trainee, prepared, settings, group, steps, before, prepared.source.step(0, 0))
+    settings, limit = _recompute(trainee, prepared, settings, group, before)
+    if settings.graphs == "on":
+        why = graphs.why_not(trainee, settings, group, limit, prepared.source.step(0, 0))
+        if why is None:
+            graphs.capture(trainee.attention, layers_of(trainee.model))
+        trainee.choices.append(Choice("graphs", "off" if why else "on", why or "asked for"))
+    return settings, limit
+
+
+def _recompute(
+    trainee: Trainee, prepared: Prepared, settings: Settings, group: Group, before: dict[str, Any]
+) -> tuple[Settings, int]:
     trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)

@@ -112,6 +112,10 @@ class ComputeOptions:
         "torch.compile of each layer; auto: when the run is long enough to earn the cold start (half a minute) back",
         ("auto", "on", "off"), rare=True, result=False,
     )  # fmt: skip
+    graphs: str = option(
+        "off", "compiled layers as CUDA graphs, for steps so short that the host's launches are what takes the time",
+        ("off", "on"), rare=True, result=False,
+    )  # fmt: skip
     recompute: str = option(
         "auto",
         "activation checkpointing: of no layer, every other one, all (a fifth slower), or so many; auto: as few as fit",
