@@ -208,6 +208,10 @@ class AnswerOptions:
         1.0, "sample from the likeliest tokens that together have this probability", least=0.0, tasks=SAMPLED
     )
     sample_batch: int = option(64, "answers sampled at the same time", least=1, tasks=SAMPLED, rare=True)
+    sampling_cache: str = option(
+        "dynamic", "of keys and values while answers are sampled; static: of one size, for which transformers captures "
+        "a GPU's launches", ("dynamic", "static"), tasks=SAMPLED, rare=True, result=False,
+    )  # fmt: skip
     checker: str = option(
         "exact", "exact, numeric, regex, or path/to/file.py:function called with (answer, row)", tasks=SAMPLED
     )
