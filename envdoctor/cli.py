@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from envdoctor import __version__, bundle, configuration
-from envdoctor.errors import Trouble, shortened
+from envdoctor.errors import Trouble, shorten
 from envdoctor.stopping import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -192,17 +192,17 @@ def _path(given: object) -> str:
 def _report_usage(error: click.ClickException, words: Sequence[str]) -> int:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is not None and "unexpected extra argument" in error.message:
-        error = click.UsageError(error.message + _meant(error.message, context), context)
+        error = click.UsageError(error.message + _suggest_option(error.message, context), context)
     shown = io.StringIO()
     error.show(file=shown)
     _tell_lines(shown.getvalue().removesuffix("\n"))
     code = 2 if isinstance(error, click.UsageError) else error.exit_code
     remedy = f"{context.command_path} --help" if context is not None else "envdoctor --help"
-    _told_as_json(words, "usage", shortened(error.format_message()), code, remedy=remedy)
+    _told_as_json(words, "usage", shorten(error.format_message()), code, remedy=remedy)
     return code
 
 
-def _meant(message: str, context: click.Context) -> str:
+def _suggest_option(message: str, context: click.Context) -> str:
     """The option that a word without one belongs to: a folder is an environment, h100 a target."""
     word = message.partition("(")[2].partition(")")[0].split()[0]
     known = {option.name for option in context.command.params}
@@ -216,7 +216,7 @@ def _meant(message: str, context: click.Context) -> str:
 def _report_trouble(trouble: Trouble, words: Sequence[str]) -> int:
     show(trouble)
     kind, code = ("unknown" if trouble.exit_code == 3 else "input"), trouble.exit_code
-    file = None if trouble.file is None else shortened(trouble.file)
+    file = None if trouble.file is None else shorten(trouble.file)
     _told_as_json(words, kind, trouble.problem, code, file=file, where=trouble.where, remedy=trouble.remedy)
     return code
 
@@ -267,7 +267,7 @@ def _tell_lines(text: str, indent: str = "") -> None:
     from envdoctor.facts.scrub import printable
 
     for line in printable(text, keep_lines=True).split("\n"):
-        _tell(indent + shortened(re.sub(r"^\s*(?=::|##)", "| ", line)))
+        _tell(indent + shorten(re.sub(r"^\s*(?=::|##)", "| ", line)))
 
 
 def _tell(line: str) -> None:

@@ -128,7 +128,7 @@ def target_for(environment: Environment, options: CheckOptions) -> Case:
     return case(collect.begin(environment, torch=False).finish(), options)
 
 
-def begun(environment: Environment, options: CheckOptions) -> Examination | None:
+def begin_examination(environment: Environment, options: CheckOptions) -> Examination | None:
     """An examination for `fix`, begun before the rest of the program is loaded; None where that cannot be yet: what
     an interrupted change has left is to be cleared away first, or there is no environment."""
     from envdoctor.change.earlier import is_settled
@@ -204,11 +204,11 @@ def _fix_ahead(examination: Examination, how: ChangeOptions, dialogue: Dialogue,
     the new state is begun beside that. None where nothing can be begun, or torch told that something else is needed:
     then nothing has changed.
     """
-    from envdoctor.change.ahead import Plan, begin
+    from envdoctor.change.ahead import AgreedPlan, begin
     from envdoctor.change.apply import Outdated
     from envdoctor.change.repair import carry_out
 
-    plan = Plan(examination, how, agree=dialogue.agree)
+    plan = AgreedPlan(examination, how, agree=dialogue.agree)
     if (early := begin(examination, how)) is None:
         return None
     look = functools.partial(examine, options=replace(examination.options, deep=False))

@@ -7,7 +7,7 @@ import os
 _LONGEST = 2000  # characters of what a message quotes: a path, a value, a parser's own words
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """The text with its middle left out, where it is longer than anybody reads: others wrote what messages quote."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 200]} [...] {text[-200:]}"
 
@@ -26,13 +26,13 @@ class Trouble(Exception):
         remedy: str = "",
         exit_code: int = 2,
     ) -> None:
-        problem, where = shortened(problem), shortened(where)
+        problem, where = shorten(problem), shorten(where)
         self.problem = problem
         self.file = None if file is None else os.fspath(file)
         self.where = where
         self.remedy = remedy
         self.exit_code = exit_code
-        place = ", ".join(shortened(part) for part in (self.file, where) if part)
+        place = ", ".join(shorten(part) for part in (self.file, where) if part)
         super().__init__(f"{place}: {problem}" if place else problem)
         if remedy:
             self.__notes__ = [remedy]  # below the message of a traceback (PEP 678); Python 3.10 passes over them

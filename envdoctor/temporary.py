@@ -29,7 +29,7 @@ def folder(*, beside: Path | None = None) -> Iterator[Path]:
 
     ``beside``: in this folder and no other, for a draft that is renamed into it; raises `OSError` where it cannot be.
     """
-    path = new_folder() if beside is None else _made(os.fspath(beside))
+    path = new_folder() if beside is None else _make(os.fspath(beside))
     try:
         yield path
     finally:
@@ -45,7 +45,7 @@ def new_folder() -> Path:
         try:
             if place == _cache():
                 os.makedirs(place, mode=0o700, exist_ok=True)
-            return _made(place)
+            return _make(place)
         except OSError as error:
             problem = problem or f"{place}: {error.strerror or error}"
     remedy = "Set TMPDIR to a directory that you may write to and that has space."
@@ -67,7 +67,7 @@ def _cache() -> str:
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "envdoctor")
 
 
-def _made(place: str, attempts: int = 3) -> Path:
+def _make(place: str, attempts: int = 3) -> Path:
     path = Path(place, f"{PREFIX}{os.urandom(8).hex()}")
     path.mkdir(mode=0o700)
     try:
@@ -77,7 +77,7 @@ def _made(place: str, attempts: int = 3) -> Path:
     except OSError as error:
         remove(path)
         if isinstance(error, FileNotFoundError) and attempts > 1:  # somebody's sweep came before the lock
-            return _made(place, attempts - 1)
+            return _make(place, attempts - 1)
         raise
     return path
 

@@ -32,7 +32,7 @@ def train(run: Run, observers: Sequence[Observer], partial: Gradients | None = N
         return  # stopped between its last checkpoint and its model
     device, source, every = trainee.device, run.prepared.source, settings.checkpoint_every
     computing = 1 if device.type == "cuda" else torch.get_num_threads()
-    machine = feed.Machine(device.type == "cuda", usable_cores() // group.local_world - computing)
+    machine = feed.LoadingMachine(device.type == "cuda", usable_cores() // group.local_world - computing)
     batches_of = feed.items(source, run.position, run.epochs, settings, machine, trainee.choices)
     step_loss = torch.zeros((), device=device)
     with quiet_garbage(), signals() as stop, batches_of as ready:

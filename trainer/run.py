@@ -30,7 +30,7 @@ from trainer.measure import idle, progress
 from trainer.measure.history import History, finite
 from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
-from trainer.measure.watching import Tally, Watch
+from trainer.measure.watching import RunTimer, Tally
 from trainer.model import fitting, float8, quantized
 from trainer.model.build import Place, Trainee, build, check, size
 from trainer.options import defaults
@@ -76,6 +76,8 @@ def execute(
         report.data = prepared.facts
         for kind, files in prepared.facts.get("formats", {}).items():
             tell(f"{', '.join(files[:3])}{' ...' if len(files) > 3 else ''}: {kind}")
+        for line in prepared.facts.get("over_long", ()):
+            tell(line)
         content = {"data": prepared.facts["fingerprint"], "model": run_folder.model_fingerprint(settings)}
         if "eval_fingerprint" in prepared.facts:
             content["validation"] = prepared.facts["eval_fingerprint"]
@@ -283,7 +285,7 @@ def _take_best(run: Run, evaluation: Evaluation, report: RunReport) -> None:
 def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, report: RunReport) -> None:
     """Probes, warm-up, windows, probes; nothing is saved."""
     device = run.trainee.device
-    watch = Watch(protocol, run.stopwatch, device, run.trainee.dtype)
+    watch = RunTimer(protocol, run.stopwatch, device, run.trainee.dtype)
     train(run, [tally, watch])
     now = time.perf_counter()
     report.memory = process.memory(device)

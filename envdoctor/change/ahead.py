@@ -27,7 +27,7 @@ def begin(examination: Examination, how: ChangeOptions) -> Proposal | None:
     return Proposal(environment=examination.environment, checkup=checkup, change=change, strategy=strategy)
 
 
-class Plan:
+class AgreedPlan:
     """What is agreed to once the examination has ended."""
 
     def __init__(self, examination: Examination, how: ChangeOptions, *, agree: Callable[[Proposal], bool]) -> None:

@@ -26,11 +26,10 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EACCES}
 
 @dataclass(slots=True)
 class Cloned:
-    """What was done: numbers of directories and hard links, bytes copied, and what cannot be cloned."""
+    """What was done: numbers of directories and hard links, and what cannot be cloned."""
 
     directories: int = 0
     linked: int = 0
-    bytes_copied: int = 0
     left_out: list[str] = field(default_factory=list)
     copies: dict[str, tuple[int, int]] = field(default_factory=dict)  # path -> inode and change time of the copy
     links: dict[str, str] = field(default_factory=dict)  # path -> goal of a symbolic link that was made relative
@@ -109,7 +108,6 @@ def _file(entry: os.DirEntry[str], new: str, path: str, run: _Run) -> None:
     copy_file(entry.path, new)
     copy = os.lstat(new)
     run.done.copies[path] = (copy.st_ino, copy.st_ctime_ns)
-    run.done.bytes_copied += copy.st_size
 
 
 def _copy_entry(path: str, entry: os.DirEntry[str]) -> bool:

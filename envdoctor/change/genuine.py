@@ -53,7 +53,7 @@ def altered_packages(pins: Sequence[Locked], libraries: Sequence[Path], folders:
     owners: dict[str, Installed] = {}
     fresh = [one for one in scan(libraries) if one.name in names]
     for one in fresh:
-        for file, digest, size in _hashed(one.record()):
+        for file, digest, size in _rows_with_hash(one.record()):
             path = f"{one.library}/{file}"
             entries[path] = (path, digest, int(size) if size.isdecimal() else None)
             owners[path] = one
@@ -75,7 +75,7 @@ def _other_than_the_wheel(one: Installed, pin: Locked, folders: Sequence[Path]) 
     """
     wheels = tuple(_wheels(pin, folders))
     tags = _tags(one) if wheels and pin.also else frozenset()
-    installed = {file: digest for file, digest, _ in _hashed(one.record())} if wheels else {}
+    installed = {file: digest for file, digest, _ in _rows_with_hash(one.record())} if wheels else {}
     differing = [
         next((path for path, digest in rows.items() if installed.get(path, "") != digest), None)
         for wheel, rows in wheels
@@ -137,14 +137,14 @@ def foreign_path(pins: Sequence[Locked], inside: Layout) -> str | None:
     fresh: dict[str, tuple[str, str]] = {}  # file -> package, hash
     prefix, packages = f"{inside.prefix}/", f"{inside.purelib}/"
     for one in (one for one in installed if one.name in names):
-        for file, digest in _stated(one):
+        for file, digest in _files_with_hash(one):
             if why := _is_reserved(file, prefix, packages):
                 return f"{one.name} {one.version} would put its own {why} into the environment"
             name, known = fresh.setdefault(file, (one.name, digest))
             if known != digest and name != one.name and _is_importable(file, inside):
                 return _overwritten(min(name, one.name), max(name, one.name), file, inside)
     for one in (one for one in installed if one.name not in names):
-        for file, digest in _stated(one):
+        for file, digest in _files_with_hash(one):
             if file in fresh and fresh[file][1] != digest and _is_importable(file, inside):
                 return _overwritten(fresh[file][0], one.name, file, inside)
     return None
@@ -154,13 +154,13 @@ def _overwritten(one: str, other: str, file: str, inside: Layout) -> str:
     return f"{one} would overwrite {os.path.relpath(file, inside.prefix)} of {other} with other contents"
 
 
-def _stated(one: Installed) -> Iterator[tuple[str, str]]:
+def _files_with_hash(one: Installed) -> Iterator[tuple[str, str]]:
     """Files with the hash that RECORD states."""
     library = one.library
-    return ((join(library, file), digest) for file, digest, _ in _hashed(one.record()))
+    return ((join(library, file), digest) for file, digest, _ in _rows_with_hash(one.record()))
 
 
-def _hashed(record: Iterable[Sequence[str]]) -> Iterator[tuple[str, str, str]]:
+def _rows_with_hash(record: Iterable[Sequence[str]]) -> Iterator[tuple[str, str, str]]:
     """File, hash and size of each row that states a hash."""
     return ((row[0], row[1], row[2]) for row in record if len(row) == 3 and row[1])
 
@@ -202,7 +202,7 @@ def _wheels(pin: Locked, folders: Sequence[Path]) -> Iterator[tuple[str, Mapping
                         text = wheel.read(record).decode("utf-8")
             except (OSError, zipfile.BadZipFile, StopIteration, UnicodeDecodeError):
                 continue
-            rows = _hashed(csv.reader(io.StringIO(text)))
+            rows = _rows_with_hash(csv.reader(io.StringIO(text)))
             yield name, {file: digest for file, digest, _ in rows if ".data/" not in file.split("/", 1)[0] + "/"}
 
 

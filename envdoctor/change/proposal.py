@@ -13,7 +13,7 @@ from envdoctor.change.values import Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.facts import wire
 from envdoctor.facts.environment import Environment
-from envdoctor.knowledge.with_extensions import Extension
+from envdoctor.knowledge.with_extensions import PublishedExtension
 from envdoctor.locks.target import Target
 from envdoctor.rules.checkup import Checkup
 from envdoctor.values.frozen import frozen
@@ -27,7 +27,7 @@ class ChangeOptions:
     strict: bool = False
     force: bool = False
     keep_newer: bool = False  # leave what is newer than the lock
-    extensions: tuple[Extension, ...] = ()  # to be added, of the releases that fit
+    extensions: tuple[PublishedExtension, ...] = ()  # to be added, of the releases that fit
 
     def applied_to(self, checkup: Checkup) -> Checkup:
         """The checkup with its plan as these options leave it."""

@@ -14,6 +14,7 @@ from envdoctor.commands._output import count_noun, say, stderr
 from envdoctor.commands._progress import answer_interrupt, steps
 from envdoctor.doctor import Repaired
 from envdoctor.errors import Trouble
+from envdoctor.facts.project import project_lock
 from envdoctor.rules.checkup import Checkup
 
 
@@ -123,5 +124,9 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         say(console, f"  {kept} outside the lock: {verb}", style="dim")
         if change.strict:
             say(console, f"    {', '.join(others)}", style="dim")
+    lock = project_lock(strategy.environment)
+    said = lock.taken_back((pin.name, pin.version) for pin in change.wanted) if lock else ""
+    if said:
+        say(console, f"  ! {said}", style="yellow")
     if strategy.kind != "create":
         say(console, f"  how: {strategy.kind}: {strategy.reason}", style="dim")

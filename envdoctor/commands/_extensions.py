@@ -11,18 +11,18 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Packages
 from envdoctor.knowledge.interpreter import interpreter_of
-from envdoctor.knowledge.with_extensions import Extension
+from envdoctor.knowledge.with_extensions import PublishedExtension
 from envdoctor.locks.writing.extensions import find_wheels
 from envdoctor.rules.checkup import Checkup
 from envdoctor.sources import sources
 
 
-def plan_with(wanted: tuple[Extension, ...]) -> Callable[[Environment, Checkup], Checkup] | None:
+def plan_with(wanted: tuple[PublishedExtension, ...]) -> Callable[[Environment, Checkup], Checkup] | None:
     """What adds these to a checkup's plan; None for none."""
     return (lambda environment, checkup: with_extensions(environment, checkup, wanted)) if wanted else None
 
 
-def with_extensions(environment: Environment, checkup: Checkup, wanted: tuple[Extension, ...]) -> Checkup:
+def with_extensions(environment: Environment, checkup: Checkup, wanted: tuple[PublishedExtension, ...]) -> Checkup:
     """The checkup with the wheels to add in its plan, chosen beside what the environment holds once it is repaired.
 
     Extras of the lock are in its plan already; for others the user's own pip and uv sources are asked. Raises

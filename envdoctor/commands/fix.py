@@ -82,7 +82,8 @@ def command(
     extras = tuple(one.name for one in wanted)
     options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
     environment = environment_of(env)
-    with doctor.begun(environment, options) or contextlib.nullcontext() as examination:  # what follows loads beside it
+    # What follows loads beside it
+    with doctor.begin_examination(environment, options) or contextlib.nullcontext() as examination:
         from envdoctor.change.proposal import ChangeOptions
         from envdoctor.commands._dialogue import TerminalDialogue
 
@@ -172,7 +173,7 @@ def _show_remaining(checkup: Checkup) -> None:
     from collections import Counter
 
     from envdoctor.commands._output import count_noun, paste, quoted, say, stderr
-    from envdoctor.rules.rule import Severity
+    from envdoctor.rules.finding import Severity
 
     counts = Counter(found.severity for found in checkup.diagnosis.findings)
     found = [count_noun(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]

@@ -18,7 +18,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Facts, Interpreter, Packages, Unavailable
-from envdoctor.knowledge.with_extensions import Extension, find_extensions
+from envdoctor.knowledge.with_extensions import PublishedExtension, find_extensions
 from envdoctor.locks import library, own, target
 from envdoctor.locks.choice import choose_target
 from envdoctor.locks.key import of_target
@@ -29,7 +29,7 @@ from envdoctor.locks.writing.extensions import write_extended
 from envdoctor.locks.writing.lock import Written, write_stack
 from envdoctor.locks.writing.new_target import write_target
 from envdoctor.rules.checkup import CheckOptions
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 from envdoctor.sources import sources
 from envdoctor.sources.sources import Sources
 
@@ -182,7 +182,13 @@ def _adopt(
 
 
 def _extend(
-    name: str | None, wanted: tuple[Extension, ...], own_name: str | None, folder: Path, like: str, *, format_: str
+    name: str | None,
+    wanted: tuple[PublishedExtension, ...],
+    own_name: str | None,
+    folder: Path,
+    like: str,
+    *,
+    format_: str,
 ) -> int:
     """A stack of one's own: the requirements of a bundled one with extensions beside them, resolved together."""
     if name is None or own_name is None:

@@ -102,7 +102,7 @@ def ask_of(line: str) -> Ask | None:
     """The package that an error line asks for, if its sentence is of a known form and names one."""
     if (said := _SAID.search(line)) is None:
         return None
-    text = _joined(_RAISED.sub("", said["text"]))
+    text = _join_names(_RAISED.sub("", said["text"]))
     if _ASKS.search(text) is None:
         return None
     for pattern in _OTHER_RELEASE:
@@ -146,7 +146,7 @@ def _package(word: str) -> str | None:
     return distribution_of(word)
 
 
-def _joined(text: str) -> str:
+def _join_names(text: str) -> str:
     """With names of two words made one, so that each name is a word."""
     for phrase, package in _words().items():
         if " " in phrase and phrase in text.lower():

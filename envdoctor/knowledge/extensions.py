@@ -77,14 +77,14 @@ class ExtensionBuild(NamedTuple):
         return ", ".join(filter(None, parts))
 
 
-def torch_version(facts: Facts) -> str | None:
+def labelled_torch(facts: Facts) -> str | None:
     """The installed torch, with its label where something says it."""
     torch, packages = known(facts.torch), known(facts.packages)
     return (torch.version if torch else None) or (packages.version("torch") if packages else None)
 
 
 @once
-def torch_build(facts: Facts) -> ExtensionBuild | None:
+def build_of_torch(facts: Facts) -> ExtensionBuild | None:
     """The installed torch in the same terms; None when its version is not known."""
     torch, packages, interpreter = known(facts.torch), known(facts.packages), known(facts.interpreter)
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)

@@ -10,12 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Literal
 
 from envdoctor.knowledge.table import Block, Table, bundled_table
 from envdoctor.values.frozen import frozen
 
-Precision = Literal["float32", "tf32", "bfloat16", "float16", "fp8"]
 Words = tuple[str, ...]
 
 BOOST = 1.15
@@ -24,7 +22,7 @@ reached 178.8 of 165.2 TFLOP/s (github.com/mag-/gpu_benchmark)."""
 
 
 @frozen
-class Model:
+class GpuModel:
     """A GPU: one row, in the units that the table's head names; None where a figure is not known."""
 
     name: str
@@ -95,7 +93,7 @@ class Models:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._read: dict[tuple[Block, str], Model] = {}
+        self._read: dict[tuple[Block, str], GpuModel] = {}
 
     @cached_property
     def _spelled(self) -> Mapping[Words, tuple[Block, str]]:
@@ -129,11 +127,11 @@ class Models:
             text = _JOINED.sub(r"\1 ", text)
         return tuple(word for word in _WORD.findall(text) if word not in self._left_out)
 
-    def identify(self, name: str) -> Model | None:
+    def identify(self, name: str) -> GpuModel | None:
         """The model behind a GPU's name, or None."""
         return next(self._matches(self.words(name)), (None, ()))[0]
 
-    def board(self, name: str) -> Model | None:
+    def board(self, name: str) -> GpuModel | None:
         """The model whose *figures* hold for a GPU of this name: not for a part of it (MIG, a vGPU's profile), nor for
         the laptop's or another namesake that has no row."""
         model, others = next(self._matches(self.words(name)), (None, ()))
@@ -152,14 +150,14 @@ class Models:
     def _is_another(self, others: Words) -> bool:
         return any(word in self._another or _PROFILE.fullmatch(word) for word in others)
 
-    def _matches(self, words: Words) -> Iterator[tuple[Model, Words]]:
+    def _matches(self, words: Words) -> Iterator[tuple[GpuModel, Words]]:
         """Models whose words stand side by side in these, most words first; and the words that are left over."""
         for length in range(min(len(words), self._longest), 0, -1):
             for start in range(len(words) - length + 1):
                 if (found := self._spelled.get(words[start : start + length])) is not None:
                     yield self._model(*found), words[:start] + words[start + length :]
 
-    def on_bus(self, devices: Iterable[str]) -> tuple[Model, ...]:
+    def on_bus(self, devices: Iterable[str]) -> tuple[GpuModel, ...]:
         """The known NVIDIA GPUs among ``"0000:01:00.0 10de:2330"`` entries; with ``10de:14a9`` after it, the
         subsystem's, the very board where one device id stands for several."""
         found = []
@@ -170,18 +168,18 @@ class Models:
                 found.append(self._model(block, ""))
         return tuple(found)
 
-    def every(self) -> tuple[Model, ...]:
+    def every(self) -> tuple[GpuModel, ...]:
         """All rows of their own, newest first."""
         return tuple(self._model(block, "") for block in self._table.blocks if block.kind == "gpu")
 
-    def _model(self, block: Block, spelled: str) -> Model:
+    def _model(self, block: Block, spelled: str) -> GpuModel:
         key = (block, spelled if block.kind == "family" else "")
         if key not in self._read:
             if block.kind == "gpu":
-                self._read[key] = self._table.parse(block, Model)
+                self._read[key] = self._table.parse(block, GpuModel)
             else:
                 family = self._table.parse(block, ChipFamily)
-                self._read[key] = Model(
+                self._read[key] = GpuModel(
                     name=spelled or f"{family.generation} GPU ({family.chip})",
                     capability=family.capability,
                     generation=family.generation,
@@ -202,7 +200,7 @@ def models() -> Models:
     return Models(bundled_table("gpus"))
 
 
-def identify(name: str) -> Model | None:
+def identify(name: str) -> GpuModel | None:
     """The model behind a GPU's name, or None.
 
     >>> identify("NVIDIA GeForce RTX 3060 Laptop GPU").capability
@@ -211,12 +209,12 @@ def identify(name: str) -> Model | None:
     return models().identify(name)
 
 
-def board(name: str) -> Model | None:
+def board(name: str) -> GpuModel | None:
     """The model whose figures (peak, bandwidth, memory) hold for a GPU of this name, or None."""
     return models().board(name)
 
 
-def on_bus(devices: Iterable[str]) -> tuple[Model, ...]:
+def on_bus(devices: Iterable[str]) -> tuple[GpuModel, ...]:
     """The known models among the NVIDIA devices of a PCI bus."""
     return models().on_bus(devices)
 

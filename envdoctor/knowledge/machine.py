@@ -11,7 +11,7 @@ from envdoctor.facts.need import known
 from envdoctor.knowledge import gpus as table
 from envdoctor.knowledge.cuda_lines import from_code
 from envdoctor.knowledge.generations import generation
-from envdoctor.knowledge.gpus import Model, capability_of
+from envdoctor.knowledge.gpus import GpuModel, capability_of
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.numbers import line, numbers
 from envdoctor.knowledge.solver import Machine
@@ -99,13 +99,13 @@ def gpu_names(facts: Facts) -> tuple[str, ...]:
 
 
 @once
-def models_on_bus(facts: Facts) -> tuple[Model, ...]:
+def models_on_bus(facts: Facts) -> tuple[GpuModel, ...]:
     """The GPUs on the PCI bus that the table knows, where the bus is this machine's own."""
     driver = known(facts.driver)
     return table.on_bus(driver.pci) if driver and driver.pci and bus_is_ours(facts) else ()
 
 
-def model_of(gpu: Gpu, facts: Facts) -> Model | None:
+def model_of(gpu: Gpu, facts: Facts) -> GpuModel | None:
     """The model of a GPU that NVML or a report lists. Where the bus shows one model only, its id wins over the name,
     which may leave several open (an RTX 3080 with 10 or 12 GB)."""
     named = table.identify(gpu.name)

@@ -34,7 +34,7 @@ def in_report(facts: Facts, *patterns: Pattern) -> re.Match[str] | None:
     return _first(facts.messages, patterns)
 
 
-def line(facts: Facts, *phrases: str) -> str | None:
+def line_with(facts: Facts, *phrases: str) -> str | None:
     """The first error line of a report that holds one of the phrases (lower case), as it stands there."""
     for text in facts.messages:
         lower = text.lower()

@@ -16,7 +16,7 @@ from envdoctor.values.frozen import frozen
 
 
 @frozen
-class Extension:
+class PublishedExtension:
     """How an extension is published, and what to do where there is no wheel of it."""
 
     name: str
@@ -42,10 +42,10 @@ class Extension:
         return f"{none} To build it: {self.needs}. Or: {self.instead}."
 
 
-_ROWS = Rows(bundled_table("extensions"), "extension", Extension)
+_ROWS = Rows(bundled_table("extensions"), "extension", PublishedExtension)
 
 
-def find_extensions(words: Iterable[str]) -> tuple[Extension, ...]:
+def find_extensions(words: Iterable[str]) -> tuple[PublishedExtension, ...]:
     """The extensions of these words, each once; commas separate names too. Raises `Trouble` for an unknown name."""
     known = {name: name for name in _ROWS.names()}
     spelled = known | {word.replace("_", "-"): name for word, name in MODULES.items() if name in known}

@@ -9,7 +9,7 @@ from pathlib import Path
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Driver, Facts, Gpu, Interpreter, Unavailable
 from envdoctor.facts.need import known
-from envdoctor.knowledge.gpus import Model, on_bus
+from envdoctor.knowledge.gpus import GpuModel, on_bus
 from envdoctor.knowledge.installed_torch import torch_cuda
 from envdoctor.knowledge.interpreter import interpreter_of
 from envdoctor.knowledge.machine import bus_is_ours, capabilities, machine_of, model_of, models_on_bus
@@ -22,7 +22,7 @@ from envdoctor.locks.library import FOUND, UNLISTED, named_target
 from envdoctor.locks.nearest import Board, nearest, target_named, weakest
 from envdoctor.locks.stack import Locked, Stack
 from envdoctor.locks.systems import releases_for_windows, without_unusable
-from envdoctor.locks.target import Choice, Target, no_target
+from envdoctor.locks.target import StackChoice, Target, no_target
 
 
 def choose_target(name: str, facts: Facts, targets: Mapping[str, Target]) -> tuple[Target, str]:
@@ -54,7 +54,7 @@ def _boards(facts: Facts) -> tuple[Board, ...]:
     return tuple(Board(f"a GPU of capability {number}", number) for number in capabilities(facts))
 
 
-def _board(gpu: Gpu, model: Model | None) -> Board:
+def _board(gpu: Gpu, model: GpuModel | None) -> Board:
     return Board(
         gpu.name,
         gpu.capability or (model.capability if model else None),
@@ -147,7 +147,7 @@ def choose_stack(
             refused.append(f"{name}: {problems}")
         else:
             reason = _reason(stack, target, refused, problems, unchecked, machine, override)
-            choice = Choice(
+            choice = StackChoice(
                 stack=name,
                 reason=f"{reason}; its wheels are for Linux, so its releases are compared only" if twin else reason,
                 pins=pins,
@@ -172,7 +172,7 @@ def _has_torch_of(stack: Stack | None, facts: Facts) -> bool:
     return stack is not None and stack.torch is not None and torch is not None and torch.startswith(stack.torch)
 
 
-def _is_installed(choice: Choice, facts: Facts) -> bool:
+def _is_installed(choice: StackChoice, facts: Facts) -> bool:
     """Is what this stack locks installed, but for what cannot be slower?"""
     packages = known(facts.packages)
     if packages is None:

@@ -52,9 +52,9 @@ class Targets(Mapping[str, Target]):
         return len(self._paths)
 
 
-def load_targets(folder: Path | None = None) -> Targets:
-    """Every bundled target by name, and those of one's own that ``folder`` (the working directory) knows."""
-    return Targets(own.places(Path.cwd() if folder is None else folder))
+def load_targets() -> Targets:
+    """Every bundled target by name, and those of one's own that the working directory knows."""
+    return Targets(own.places(Path.cwd()))
 
 
 def targets_with(name: str) -> Targets:

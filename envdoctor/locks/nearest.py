@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from envdoctor.knowledge import gpus
 from envdoctor.knowledge.generations import generation
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.knowledge.numbers import capability
 from envdoctor.locks.target import Target
 
@@ -25,7 +25,7 @@ class Board(NamedTuple):
 
     name: str
     capability: str | None
-    model: Model | None = None
+    model: GpuModel | None = None
     memory: float | None = None  # GB, as read
     power: float | None = None  # W by default, as read
 
@@ -35,7 +35,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower().replace("nvidia", "").replace("geforce", ""))
 
 
-def target_named(targets: Iterable[Target], name: str, model: Model | None) -> Target | None:
+def target_named(targets: Iterable[Target], name: str, model: GpuModel | None) -> Target | None:
     """The target that names this GPU: by its spelling or another of the same row, else by a part of the name ("A100")
     with nothing beside it that makes another card of it. None where no target does."""
     every = [(listed, target) for target in targets for listed in target.gpu_names]
@@ -50,7 +50,7 @@ def target_named(targets: Iterable[Target], name: str, model: Model | None) -> T
     return next((target for listed, target in every if _part(name, model, listed)), None)
 
 
-def _part(name: str, model: Model | None, listed: str) -> bool:
+def _part(name: str, model: GpuModel | None, listed: str) -> bool:
     if model is not None and gpus.identify(listed) is not None:
         return gpus.models().holds(name, listed)
     return bool(plain(listed)) and plain(listed) in plain(name)
@@ -93,7 +93,7 @@ def _kinships(board: Board, targets: Sequence[Target]) -> Iterator[tuple[str, li
     )
 
 
-def _models(target: Target) -> Iterator[Model]:
+def _models(target: Target) -> Iterator[GpuModel]:
     return (model for name in target.gpu_names if (model := gpus.identify(name)) is not None)
 
 
@@ -102,7 +102,7 @@ def _distance(board: Board, target: Target) -> tuple[float, float]:
     return min(((_apart(board, model), model.sms or 0.0) for model in _models(target)), default=(math.inf, 0.0))
 
 
-def _apart(board: Board, model: Model) -> float:
+def _apart(board: Board, model: GpuModel) -> float:
     """The sum of the log ratios of what is known of both, and the trade."""
     ours = board.model
     pairs = (

@@ -52,12 +52,10 @@ def interpreter(python: str, machine: str, *, libc: str = GLIBC_NEWEST, patch: i
     )
 
 
-def interpreters(
-    pythons: Iterable[str] = PYTHONS, machines: Iterable[str] = MACHINES, *, libc: str = GLIBC_NEWEST
-) -> tuple[Interpreter, ...]:
+def interpreters(pythons: Iterable[str] = PYTHONS, machines: Iterable[str] = MACHINES) -> tuple[Interpreter, ...]:
     """One interpreter for each Python and machine, machines outermost."""
     pythons = tuple(pythons)
-    return tuple(interpreter(python, machine, libc=libc) for machine in machines for python in pythons)
+    return tuple(interpreter(python, machine) for machine in machines for python in pythons)
 
 
 def place(interpreter: Interpreter) -> tuple[str, str]:

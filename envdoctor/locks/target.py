@@ -46,7 +46,7 @@ class Baseline:
 
 
 @frozen
-class Choice:
+class StackChoice:
     """The stack taken for this machine, the reason, and its pins for this interpreter."""
 
     stack: str
@@ -77,7 +77,7 @@ class Target:
     conditions: Mapping[str, Any] = field(default_factory=dict)
     baselines: tuple[Baseline, ...] = ()
     path: Path | None = None
-    choice: Choice | None = None
+    choice: StackChoice | None = None
     no_choice: str | None = None  # why no stack was chosen
     refused: tuple[str, ...] = ()  # without a choice, why not: one "stack: reason" for each that was considered
     asked: bool = False  # by name or file, not found by looking at the machine

@@ -13,7 +13,7 @@ from envdoctor.models.architecture import NotKnown
 from envdoctor.models.formula import formula
 from envdoctor.models.memory import Device, Job, Memory
 from envdoctor.models.pace import Pace, pace
-from envdoctor.models.source import Source
+from envdoctor.models.source import ModelSource
 from envdoctor.speed.cost import Price
 from envdoctor.values.frozen import frozen
 
@@ -21,7 +21,7 @@ RANK = 16  # of adapters, as the trainer's own for rft
 
 
 @frozen
-class Place:
+class JobOnTarget:
     """The job on one target. ``room``: bytes that may be planned with; ``rungs``: least recomputation first; ``why``:
     what could not be told, and why; ``cost`` in the currency of ``price``."""
 
@@ -73,10 +73,10 @@ class Fit:
     """``asked``: the target that was named, also one of ``places``; None where all were meant. ``alternatives``: where
     the job does not fit that one."""
 
-    source: Source
+    source: ModelSource
     job: Job
-    places: tuple[Place, ...]
-    asked: Place | None = None
+    places: tuple[JobOnTarget, ...]
+    asked: JobOnTarget | None = None
     alternatives: tuple[Alternative, ...] = ()
 
     @property
@@ -88,9 +88,9 @@ class Fit:
         return "unknown" if any(place.fits is None for place in judged) else "does-not-fit"
 
     @property
-    def cheapest(self) -> tuple[Place, ...]:
+    def cheapest(self) -> tuple[JobOnTarget, ...]:
         """The cheapest place of each currency; amounts in different ones are not compared."""
-        best: dict[str, Place] = {}
+        best: dict[str, JobOnTarget] = {}
         for place in self.places:
             if place.cost is None or place.price is None:
                 continue
@@ -102,7 +102,7 @@ class Fit:
 
 
 def fit(
-    source: Source,
+    source: ModelSource,
     job: Job,
     targets: Iterable[Target],
     *,
@@ -114,7 +114,7 @@ def fit(
     """Hold the job against each target. ``precision`` overrides what each target trains in."""
     prices = prices or {}
 
-    def place(target: Target) -> Place:
+    def place(target: Target) -> JobOnTarget:
         return _place(source, job, target, precision, steps, prices.get(target.name))
 
     # A target without a GPU of its own (the CPU, one machine's own lock) is judged when it is asked for.
@@ -127,7 +127,7 @@ def fit(
     return Fit(source=source, job=job, places=found, asked=mine, alternatives=others)
 
 
-def _alternatives(source: Source, place: Place, job: Job, target: Target) -> tuple[Alternative, ...]:
+def _alternatives(source: ModelSource, place: JobOnTarget, job: Job, target: Target) -> tuple[Alternative, ...]:
     """What would fit, what changes the training least first: fewer tokens at once, moments in 8 bits, Adafactor,
     adapters."""
     most = max((rung.largest for rung in place.rungs), default=0)
@@ -147,10 +147,10 @@ def _alternatives(source: Source, place: Place, job: Job, target: Target) -> tup
 
 
 def _place(
-    source: Source, job: Job, target: Target, precision: str | None, steps: int | None, price: Price | None
-) -> Place:
+    source: ModelSource, job: Job, target: Target, precision: str | None, steps: int | None, price: Price | None
+) -> JobOnTarget:
     form = precision or str(target.conditions.get("precision", "float32"))
-    bare = Place(
+    bare = JobOnTarget(
         target=target.name, title=target.title, precision=form, room=_room(target), steps=steps, price=price
     )  # fmt: skip
     if bare.room is None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from envdoctor.models.architecture import Architecture, NotKnown
 from envdoctor.models.formula import Footprint, formula, kept_bytes
-from envdoctor.models.source import Source
+from envdoctor.models.source import ModelSource
 from envdoctor.values.frozen import frozen
 
 Device = Literal["cuda", "cpu"]
@@ -188,7 +188,7 @@ def _attention_weights(job: Job) -> float:
     return 2.0 * seen / length
 
 
-def states(source: Source, job: Job) -> float:
+def states(source: ModelSource, job: Job) -> float:
     """Bytes of weights, gradients and moments alone, where no more is known: float32 and every weight trained, or, with
     adapters, the frozen weights in 16 bits."""
     if job.rank:

@@ -24,7 +24,7 @@ EXAMPLE = "Give a folder with a config.json, a config.json, or a Hub name such a
 
 
 @frozen
-class Source:
+class ModelSource:
     """What is known of a model. ``shape`` is None for a family without a rule, ``why`` says so."""
 
     name: str
@@ -42,7 +42,7 @@ class Source:
         return self.headers.parameters
 
 
-def read(name: str) -> Source:
+def read(name: str) -> ModelSource:
     """The model called so. Raises `Trouble` (exit code 2) for a wrong name or a broken file, `NotKnown` (3) where
     neither a config nor headers tell enough."""
     path = Path(os.path.expanduser(name))
@@ -57,12 +57,12 @@ def read(name: str) -> Source:
     raise Trouble("there is no such file or folder", file=name, remedy=EXAMPLE)
 
 
-def _of(name: str, path: Path, found: Headers | None) -> Source:
+def _of(name: str, path: Path, found: Headers | None) -> ModelSource:
     if not path.is_file():
         if found is None:
             raise Trouble("has neither config.json nor safetensors files", file=path.parent, remedy=EXAMPLE)
         why = NotKnown("is not there", file=path, remedy="Put the model's config.json beside its files.")
-        return Source(name=name, path=path.parent, shape=None, headers=found, why=why)
+        return ModelSource(name=name, path=path.parent, shape=None, headers=found, why=why)
     values = read_json(path)
     if not isinstance(values, Mapping):
         raise Trouble("is not a JSON object", file=path, remedy=EXAMPLE)
@@ -73,11 +73,11 @@ def _of(name: str, path: Path, found: Headers | None) -> Source:
             remedy="Name the model that it was made from.",
         )
     try:
-        return Source(name=name, path=path, shape=of_config(values, path), headers=found)
+        return ModelSource(name=name, path=path, shape=of_config(values, path), headers=found)
     except NotKnown as why:
         if found is None or isinstance(values.get("text_config"), Mapping):
             raise
-        return Source(name=name, path=path, shape=None, headers=found, why=why)
+        return ModelSource(name=name, path=path, shape=None, headers=found, why=why)
 
 
 def _download_config(name: str) -> Path:

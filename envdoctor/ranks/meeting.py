@@ -69,7 +69,7 @@ def meet(
         waiting = threading.Thread(target=lambda: ended.append(child.wait()), daemon=True)
         waiting.start()
         try:
-            heard = _heard(folder / "answer.json.part", waiting) if launch.rank == 0 else None
+            heard = _wait_for_answer(folder / "answer.json.part", waiting) if launch.rank == 0 else None
             if heard is not None:
                 (folder / "draft").write_text(str(decide(_meeting_result(launch, heard))), "utf-8")
                 (folder / "draft").replace(verdict)
@@ -84,7 +84,7 @@ def meet(
         temporary.remove(folder)
 
 
-def _heard(path: Path, child: threading.Thread) -> dict[str, Any] | None:
+def _wait_for_answer(path: Path, child: threading.Thread) -> dict[str, Any] | None:
     while not path.exists() and child.is_alive():
         time.sleep(0.02)
     return _read(path)

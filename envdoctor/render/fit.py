@@ -9,7 +9,7 @@ from typing import Any
 
 from envdoctor import __version__
 from envdoctor.facts.scrub import printable
-from envdoctor.models.fitting import Fit, Place
+from envdoctor.models.fitting import Fit, JobOnTarget
 from envdoctor.models.memory import Memory
 from envdoctor.speed.cost import Price, duration
 
@@ -69,7 +69,7 @@ def trained_parameters(fit: Fit) -> int | None:
     return fit.source.shape.adapters(fit.job.rank) if fit.source.shape else None
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: JobOnTarget) -> dict[str, Any]:
     chosen, price = place.chosen, place.price
     return {
         "target": place.target,

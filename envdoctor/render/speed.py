@@ -136,7 +136,8 @@ def _speed(verdict: Verdict) -> str:
     parts = [f"{verdict.steps_per_second:.3g} it/s"]
     tokens = verdict.tokens_per_second
     if tokens.get("real"):
-        parts.append(f"{tokens['real']:,.0f} real tokens/s ({tokens.get('trained', 0):,.0f} trained)")
+        trained = tokens.get("trained")  # a script's labels are not always among what its loader gives
+        parts.append(f"{tokens['real']:,.0f} real tokens/s" + (f" ({trained:,.0f} trained)" if trained else ""))
     line = verdict.roofline
     if line is not None and line.mfu is not None:
         parts.append(f"MFU {line.mfu:.0%}")

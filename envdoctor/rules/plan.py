@@ -9,9 +9,9 @@ from envdoctor.facts.model import Facts, Packages
 from envdoctor.knowledge import versions
 from envdoctor.locks.comparison import differences
 from envdoctor.locks.stack import Locked, by_name
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 from envdoctor.rules.diagnose import Diagnosis
-from envdoctor.rules.rule import Finding, Pin, SetFlag, SetVariable, Severity
+from envdoctor.rules.finding import Finding, Pin, SetFlag, SetVariable, Severity
 from envdoctor.values.frozen import frozen
 
 
@@ -61,7 +61,7 @@ class Plan:
         return replace(self, install=tuple(step for step in self.install if not step.downgrade))
 
 
-def unlike(facts: Facts, choice: Choice) -> tuple[str, ...]:
+def unlike(facts: Facts, choice: StackChoice) -> tuple[str, ...]:
     """Names of the pins that are not installed as locked: the comparison itself, whichever rules were asked."""
     if not isinstance(facts.packages, Packages):
         return tuple(pin.name for pin in choice.pins)

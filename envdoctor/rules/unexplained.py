@@ -50,7 +50,7 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
-    line = _quoted(_telling(said))
+    line = _quotation(_telling(said))
     return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
 
 
@@ -62,7 +62,7 @@ def _telling(said: Sequence[str]) -> str:
     return next(hinted, said[-1])
 
 
-def _quoted(line: str) -> str:
+def _quotation(line: str) -> str:
     """Without the bar of a progress that stands before the error on the same line, and without a notebook's ruler."""
     line = _BAR.sub("", line).strip() or line
     if _BARE.fullmatch(line):

@@ -17,7 +17,7 @@ from envdoctor.speed import statistics as speeds
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.machine import MachineSpeed
 from envdoctor.speed.evidence.pressure import BUSY
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.statistics import Comparison
 
 Word = Literal["as-expected", "faster", "slower", "unstable", "not-comparable"]
@@ -69,7 +69,7 @@ class Estimate:
         return self.log_ratio + self.log_effect
 
 
-def estimate(run: Run, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]) -> Estimate:
+def estimate(run: TimedRun, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]) -> Estimate:
     """Hold the processes against the baseline's: effects add, and so do the variances of what they may be wrong by."""
     doubt = math.sqrt(math.fsum(found.log_sd**2 for found in evidence))
     comparison = speeds.compare(

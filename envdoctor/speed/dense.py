@@ -81,12 +81,11 @@ def step_work(
     style: Style = "autocast",
     recomputed: float = 0.0,
     shards: int = 1,
-    steps: float = 1.0,
 ) -> Work:
     """One optimizer step over ``tokens``, with ``squares`` the sum of squared lengths of documents that see each other.
 
     ``trained``: predicted tokens (None: all). ``recomputed``: share of the forward pass that is computed again.
-    ``shards``: devices that share the update. ``steps``: optimizer steps that this is (0.1: one of ten micro-batches).
+    ``shards``: devices that share the update.
     ``precision`` "fp8" is that of the layers; head and attention compute in bfloat16.
     """
     predicted = tokens if trained is None else trained
@@ -103,7 +102,7 @@ def step_work(
     if style == "autocast" and predicted * decoder.vocabulary * 4 > CHUNK_BYTES:
         pieces = math.ceil(predicted / max(1, CHUNK_BYTES // (decoder.vocabulary * 4)))
         of_head = CHUNK_LOGITS * predicted * decoder.vocabulary + CHUNK * pieces * decoder.width * decoder.vocabulary
-    of_update = UPDATE * decoder.weights / shards * steps
+    of_update = UPDATE * decoder.weights / shards
     return Work(
         precision=other,
         tokens=tokens,
@@ -112,7 +111,7 @@ def step_work(
         parameters=decoder.weights,
         products=products,
         attention=attention,
-        bytes=of_layers + of_head + CASTS * decoder.weights * steps + of_update,
+        bytes=of_layers + of_head + CASTS * decoder.weights + of_update,
         optimizer_bytes=of_update,
         launches=KERNELS[style] * decoder.layers * (1.0 + recomputed / 3.0),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.speed.cost import Price, cost
 from envdoctor.speed.roofline import flops
 
@@ -25,7 +25,7 @@ class ClaimedSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class SpeedLimit:
     """``possible`` is None without a claim."""
 
     lines: tuple[str, ...]
@@ -34,7 +34,7 @@ class Answer:
     possible: bool | None = None
 
 
-def answer(claimed: ClaimedSpeed) -> Answer:
+def answer(claimed: ClaimedSpeed) -> SpeedLimit:
     """The limit, the claim against it, and what a run of so many steps takes at best.
 
     Raises ValueError for a chip that is not in the table, and for a number format it has no unit for.
@@ -68,7 +68,7 @@ def answer(claimed: ClaimedSpeed) -> Answer:
         lines.append(_on_claim(claimed.claim, work, limit, reached, chip, possible))
     if claimed.steps is not None:
         lines += _eta(claimed, limit, reached)
-    return Answer(lines=tuple(lines), limit=limit, achievable=reached, possible=possible)
+    return SpeedLimit(lines=tuple(lines), limit=limit, achievable=reached, possible=possible)
 
 
 def _near(name: str) -> str:
@@ -80,7 +80,7 @@ def _near(name: str) -> str:
     return f"; known are, for example, {', '.join(found)}" if found else ""
 
 
-def _on_claim(claim: float, work: float, limit: float, reached: float | None, chip: Model, possible: bool) -> str:
+def _on_claim(claim: float, work: float, limit: float, reached: float | None, chip: GpuModel, possible: bool) -> str:
     said = f"{claim:g} steps per second would be {claim * work:.3g} FLOP/s, {claim / limit:.0%} of {chip.name}'s peak"
     if not possible:
         return f"impossible: {said}"

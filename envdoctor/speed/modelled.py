@@ -3,7 +3,7 @@
 Every part is bound by one thing: products by the card's units, attention by the same units less well fed, everything
 else by its memory, and the whole by the host that launches the kernels where the card waits for it. Two efficiencies
 say how much of the units and of the memory real trainings reach; they are calibrated on published speeds, generation by
-generation (``knowledge/published_speeds.toml``, ``calibration.py``).
+generation (``tests/speed/published_speeds.toml``, ``calibration.py``).
 
 The estimate is for `expected_step`'s callers to compare with: its ``log_sd`` says how far off it may be.
 """
@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.knowledge.work import Work
 
 Part = Literal["products", "attention", "memory", "launches"]
 PARTS: tuple[Part, ...] = ("products", "attention", "memory", "launches")
-BITS = {"float32": 32, "tf32": 32, "bfloat16": 16, "float16": 16, "fp8": 8}
 
 PRODUCT_PROBE, COPY_PROBE = 0.875, 0.895
 """What the trainer's own probes reach of a sound card's achievable products and of its rated bandwidth: the middles of
@@ -81,7 +80,7 @@ class Expectation:
         return self.seconds * math.exp(-2.0 * self.log_sd), self.seconds * math.exp(2.0 * self.log_sd)
 
 
-def expected_step(work: Work, device: Model | Rates) -> Expectation:
+def expected_step(work: Work, device: GpuModel | Rates) -> Expectation:
     """The expected time of one step of ``work`` on a chip by its data sheet, or by rates that were probed.
 
     Raises ValueError where a figure that the step depends on is not known of the chip.
@@ -110,7 +109,7 @@ def _rate(rates: Rates, form: str) -> float:
     return known
 
 
-def rates_of_chip(chip: Model) -> Rates:
+def rates_of_chip(chip: GpuModel) -> Rates:
     """By the chip's table. Raises ValueError where its bandwidth or peaks are not known."""
     if not chip.bandwidth or not chip.peak:
         raise ValueError(f"the peak or the bandwidth of {chip.name} is not known")
@@ -122,7 +121,7 @@ def rates_of_chip(chip: Model) -> Rates:
     )
 
 
-def rates_of_probes(speeds: Mapping[str, float], chip: Model) -> Rates:
+def rates_of_probes(speeds: Mapping[str, float], chip: GpuModel) -> Rates:
     """By the card's own probes (`evidence.probes.flat` of a report), and by the chip's table where one is missing.
 
     A card that is slow by itself is then expected to train slowly: that it is slow is `evidence.card`'s to say.
@@ -142,13 +141,13 @@ def rates_of_probes(speeds: Mapping[str, float], chip: Model) -> Rates:
     )
 
 
-def _achievable(chip: Model) -> dict[str, float]:
+def _achievable(chip: GpuModel) -> dict[str, float]:
     """FLOP/s by number format: the measured share of the peak, which is bfloat16's, held to be every format's."""
     share = chip.achievable_share() or LEAST_ACHIEVABLE
     return {form: tera * 1e12 * share for form, tera in chip.peak.items()}
 
 
-def efficiency_of(chip: Model) -> Efficiency:
+def efficiency_of(chip: GpuModel) -> Efficiency:
     """Of the chip's generation; of the most like one, with more doubt, where no published speed was found."""
     known = EFFICIENCIES.get(chip.generation)
     if known is not None:
@@ -179,7 +178,7 @@ EFFICIENCIES: Mapping[str, Efficiency] = {
     "Hopper": Efficiency(products=0.625, attention=0.42, memory=0.75, log_sd=0.21),
     "Blackwell": Efficiency(products=0.70, attention=0.30, memory=0.75, log_sd=0.30),
 }
-"""As calibrated (`calibration.py`): Ampere and Hopper on a dozen rows each, Ada on one, Blackwell on two.
+"""As calibrated (``tests/speed/calibration.py``): Ampere and Hopper on a dozen rows each, Ada on one, Blackwell on two.
 
 ``log_sd``, for Ampere and Hopper: 0.15, by which rows of other software than the one that most rows are of are off;
 and 0.14, for the bundled trainer's steps are two thirds memory where those rows are a fifth, and the memory's

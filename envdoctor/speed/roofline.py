@@ -14,9 +14,6 @@ from envdoctor.locks.target import Baseline
 from envdoctor.speed.evidence.probes import flat, relevant
 from envdoctor.speed.report import Report
 
-PROBE_SLACK = 1.25
-"""A CPU's achievable speed is its matrix-product probe; other shapes may do this much better and still be possible."""
-
 
 def flops(
     *,
@@ -115,7 +112,7 @@ class Impossible:
     arithmetic: str
 
 
-def work_of(conditions: Mapping[str, object]) -> tuple[float, str] | None:
+def declared_work(conditions: Mapping[str, object]) -> tuple[float, str] | None:
     """FLOPs per step that a baseline's conditions tell, and how; None when they do not tell enough.
 
     Either ``flops_per_step``, or ``parameters`` and ``tokens_per_step`` (6 per weight and token, 4 when ``frozen``).
@@ -132,32 +129,28 @@ def work_of(conditions: Mapping[str, object]) -> tuple[float, str] | None:
     return None
 
 
-def refuse_impossible(
-    baseline: Baseline, *, gpu: str | None = None, precision: str | None = None, achievable: float | None = None
-) -> Impossible | None:
+def refuse_impossible(baseline: Baseline, *, gpu: str | None = None) -> Impossible | None:
     """A baseline above the roofline is refused, with the arithmetic; None when it is possible or cannot be judged.
 
-    ``gpu`` and ``precision`` default to the baseline's own. ``achievable`` (FLOP/s) stands for chips without a peak.
+    ``gpu`` defaults to the baseline's own.
     """
     speeds = [rate for row in baseline.windows for rate in row]
     claimed = max(speeds) if speeds else baseline.steps_per_second
-    work = work_of(baseline.conditions)
+    work = declared_work(baseline.conditions)
     chip = gpus.board(gpu or baseline.gpu or "")
-    form = precision or str(baseline.conditions.get("precision", "bfloat16"))
+    form = str(baseline.conditions.get("precision", "bfloat16"))
     peak = chip.ceiling(form) if chip else None
-    ceiling = peak or (achievable * PROBE_SLACK if achievable else None)
-    if claimed is None or work is None or ceiling is None:
+    if claimed is None or work is None or chip is None or not peak:
         return None
     flops_per_step, how = work
-    if flops_per_step * claimed <= ceiling:
+    if flops_per_step * claimed <= peak:
         return None
-    name = f"the {form} peak of {chip.name}" if peak and chip else "what this machine's matrix products reach"
     return Impossible(
         claimed=claimed,
-        limit=ceiling / flops_per_step,
+        limit=peak / flops_per_step,
         arithmetic=(
             f"{how}; x {claimed:g} steps per second = {flops_per_step * claimed:.3g} FLOP/s, "
-            f"{flops_per_step * claimed / ceiling:.0%} of {name} ({ceiling:.4g}); "
-            f"the limit is {ceiling / flops_per_step:.2f} steps per second"
+            f"{flops_per_step * claimed / peak:.0%} of the {form} peak of {chip.name} ({peak:.4g}); "
+            f"the limit is {peak / flops_per_step:.2f} steps per second"
         ),
     )

@@ -10,15 +10,15 @@ from envdoctor.speed.decision import COARSEST, blockers
 from envdoctor.speed.evidence.card import Card
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.modelled_step import ModelledStep
-from envdoctor.speed.evidence.run import Context, Run
-from envdoctor.speed.finding import Finding
+from envdoctor.speed.evidence.run import Context, TimedRun
+from envdoctor.speed.ruling import Ruling
 
 AGAINST = "Hold it against an environment made from the lock: envdoctor verify --against locked"
 USUAL = "Leave precision, attention and packing to the trainer (auto), or try each by itself: envdoctor verify --why"
 RECORD = "Record it where all is well: envdoctor baseline record --output mine.toml"
 
 
-def of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> Finding | None:
+def of_card(run: TimedRun, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> Ruling | None:
     """None where the card was not seen, or where neighbours disturbed it.
 
     A sound card is no verdict on the step: a training in the wrong format would run on it just as well.
@@ -34,7 +34,7 @@ def of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Seq
     if context.step is not None and not standing:
         return _of_step(context.step, seen)
     missing = f"nobody has recorded how fast {run.reports[0].workload or 'this'} should be on it"
-    return Finding(
+    return Ruling(
         word="not-comparable",
         cause=None,
         reasons=(*(one.text for one in blockers(evidence)), *seen),
@@ -44,10 +44,10 @@ def of_card(run: Run, baseline: Baseline | None, context: Context, evidence: Seq
     )
 
 
-def _short(card: Card, step: ModelledStep | None) -> Finding:
+def _short(card: Card, step: ModelledStep | None) -> Ruling:
     seen = tuple(one.text for one in card.short)
     besides = (f"besides: {step.misses}; {step.text}",) if step is not None and step.slower else ()
-    return Finding(
+    return Ruling(
         word="slower",
         cause="machine",
         reasons=(*seen, *besides),
@@ -57,10 +57,10 @@ def _short(card: Card, step: ModelledStep | None) -> Finding:
     )
 
 
-def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Finding:
+def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Ruling:
     reasons = (step.text, *seen)
     if step.slower:
-        return Finding(
+        return Ruling(
             word="slower",
             cause=step.cause,
             reasons=(step.misses, *reasons),
@@ -70,7 +70,7 @@ def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Finding:
             evidence="modelled",
         )
     if step.plausible and step.resolution <= COARSEST:
-        return Finding(
+        return Ruling(
             word="as-expected",
             cause=None,
             reasons=reasons,
@@ -82,7 +82,7 @@ def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Finding:
         because = "the card is as fast as its kind and the step plausible, but even half its speed might be"
     else:
         because = f"the step is {-math.expm1(-step.off):.0%} slower than counted work lets expect, which may err so far"
-    return Finding(
+    return Ruling(
         word="unstable",
         cause=None,
         reasons=reasons,

@@ -13,11 +13,11 @@ from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, Estimate, Word, blo
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.gather import gather
 from envdoctor.speed.evidence.machine import MachineSpeed
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.evidence.suppliers import all_evidence
-from envdoctor.speed.finding import Finding
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
+from envdoctor.speed.ruling import Ruling
 from envdoctor.speed.unrecorded import of_card
 
 
@@ -51,7 +51,7 @@ def judge(
     return _verdict(run, baseline, context, found, spent)
 
 
-def _verdict(run: Run, baseline: Baseline | None, context: Context, found: Finding, spent: Cost | None) -> Verdict:
+def _verdict(run: TimedRun, baseline: Baseline | None, context: Context, found: Ruling, spent: Cost | None) -> Verdict:
     rate, estimated = run.steps_per_second, found.estimate
     return Verdict(
         word=found.word,
@@ -81,8 +81,8 @@ def _verdict(run: Run, baseline: Baseline | None, context: Context, found: Findi
 
 
 def _compared_with(
-    baseline: Baseline, run: Run, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]
-) -> Finding:
+    baseline: Baseline, run: TimedRun, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]
+) -> Ruling:
     found = estimate(run, context, machine, evidence)
     decided, standing = decide(found, evidence)
     word, more, said = _settle(decided, found, standing, run, context)
@@ -92,14 +92,14 @@ def _compared_with(
         if machine.known and abs(machine.log_factor) > LEAST_EFFECT:
             reasons.append(f"{machine.sentence}: taken off")
         resolution = found.resolution_at_the_clock if standing else found.resolution
-        return Finding(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
+        return Ruling(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
     cause = explain(found, standing, evidence)
     sentence = cause.text if cause is not None else _no_explanation(baseline, context.target)
     if sentence not in reasons:
         reasons.append(sentence)
     first = standing[0] if standing else cause
     because = said[0] if said and not standing else ((first.plain or first.text) if first else sentence)
-    return Finding(
+    return Ruling(
         word=word,
         cause=cause.cause if cause is not None else None,
         reasons=tuple(reasons),
@@ -111,7 +111,7 @@ def _compared_with(
 
 
 def _settle(
-    word: Word | None, found: Estimate, standing: Sequence[Evidence], run: Run, context: Context
+    word: Word | None, found: Estimate, standing: Sequence[Evidence], run: TimedRun, context: Context
 ) -> tuple[Word, int, list[str]]:
     """The word where the interval allows two or one process is not enough, how many more would help, and why."""
     more = max(speeds.STAGES[-1] - len(run.timed), 0)
@@ -138,7 +138,7 @@ def _no_explanation(baseline: Baseline, target: Target | None) -> str:
     return "machine, load, versions and settings are like the baseline's: nothing measured explains it"
 
 
-def _not_compared(run: Run, evidence: Sequence[Evidence]) -> Finding:
+def _not_compared(run: TimedRun, evidence: Sequence[Evidence]) -> Ruling:
     """Claims, failed runs, other workloads, machines without a common probe: what is seen without a comparison."""
     found = blockers(evidence)
     reasons = [one.text for one in sorted(found, key=lambda one: one.blocks or "")]
@@ -148,20 +148,20 @@ def _not_compared(run: Run, evidence: Sequence[Evidence]) -> Finding:
         reasons.append(breakdown.diagnose(run.breakdown))
     first = min(found, key=lambda one: one.blocks or "") if found else None
     because = (first.plain or first.text) if first is not None else ""
-    return Finding(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)
+    return Ruling(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)
 
 
 def _evidence_of(baseline: Baseline | None) -> str:
     return baseline.evidence if baseline is not None else "none"
 
 
-def _cost_per_step(found: Finding, spent: Cost | None) -> Cost | None:
+def _cost_per_step(found: Ruling, spent: Cost | None) -> Cost | None:
     if found.word != "slower" or spent is None or found.estimate is None:
         return None
     return at_speed(spent, 1.0 / found.estimate.comparison.ratio)
 
 
-def tokens_per_second(run: Run) -> dict[str, float]:
+def tokens_per_second(run: TimedRun) -> dict[str, float]:
     """Trained tokens, real ones and slots per second, over all windows."""
     steps = sum(window.steps for report in run.timed for window in report.windows)
     if not steps or run.steps_per_second is None:

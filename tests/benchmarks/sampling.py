@@ -17,7 +17,7 @@ import time
 from trainer.data.tokenizer import load_tokenizer
 from trainer.data.workloads import find
 from trainer.settings import Settings
-from trainer.tasks.answers.sampling import Sampler, Wanted, plan
+from trainer.tasks.answers.sampling import Sampler, WantedAnswer, plan
 
 SIDES: dict[str, tuple[bool, bool]] = {  # together, cache
     "together": (True, True),
@@ -26,7 +26,7 @@ SIDES: dict[str, tuple[bool, bool]] = {  # together, cache
 }
 
 
-def timed(sampler: Sampler, batches: list[list[Wanted]], cache: bool) -> tuple[float, float]:
+def timed(sampler: Sampler, batches: list[list[WantedAnswer]], cache: bool) -> tuple[float, float]:
     """Tokens per second and per CPU second of this process."""
     begun, cpu = time.perf_counter(), time.process_time()
     tokens = sum(answer.tokens for batch in batches for answer in sampler.answers(batch, cache))

@@ -6,7 +6,8 @@ import json
 import statistics
 from dataclasses import replace
 
-from tests.benchmarks.modelled import RECORD, Cell, fit, from_json, log_errors, predicted, work_and_rates
+from tests.benchmarks.modelled import RECORD
+from tests.benchmarks.modelled_cells import Cell, fit, from_json, log_errors, predicted, work_and_rates
 
 BIAS, SPREAD = 0.05, 0.15
 

@@ -23,7 +23,7 @@ def main(*words: str) -> int:
     print("ready", flush=True)
     while words and (option := words[0].partition("="))[1]:
         module: Any = {"wrap": installers, "compile": hook}[option[0]]
-        module.run = _through(module.run, option[2])
+        module.run = through(module.run, option[2])
         words = words[1:]
     if words[0] != "recover":
         return cli.run(words)
@@ -35,7 +35,7 @@ def main(*words: str) -> int:
     return 0
 
 
-def _through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
+def through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
     """Only what changes files: neither the making of a venv nor the options whether there is a pip."""
 
     def wrapped(argv: tuple[str, ...], **options: Any) -> Any:

@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -35,6 +35,7 @@ from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
 from envdoctor.launch import hook
 from tests.change.conftest import fix_words, leftovers, make_world, snapshot, write_target
+from tests.change.driver import through
 
 # What changes a file system. Of the calls that open a file those count that make or empty it.
 OPENING = ("open", "openat", "creat")
@@ -310,16 +311,6 @@ def _verify(clone: Path) -> str | None:
 
 def _joined(words: tuple[str, ...]) -> str:
     return " ".join(f"'{word}'" for word in words)
-
-
-def through(run: Callable[..., Any], program: str) -> Callable[..., Any]:
-    """``run`` that starts by way of ``program`` what changes files; a options to a Python goes as it is."""
-
-    def wrapped(argv: tuple[str, ...], **options: Any) -> Any:
-        changes = "install" in argv or any("py_compile" in str(word) for word in argv)
-        return run((program, *argv) if changes else argv, **options)
-
-    return wrapped
 
 
 def kill_after(arena: Arena, seconds: float, number: signal.Signals, *, group: bool) -> Ending:

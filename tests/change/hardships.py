@@ -10,128 +10,21 @@ import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.change import contents
 from tests.change.attacks import Told
-from tests.change.conftest import World, fix_words, leftovers, make_world, snapshot, write_target
+from tests.change.bench import CODES, NOBODY, SECONDS, Attack, Bench, adder, main, mounted, trial_of
+from tests.change.conftest import World, make_world, snapshot
 
-SECONDS = 60.0  # an answer takes one; a machine that is shared, several
-CODES = frozenset({0, 1, 2, 3, 75, 130, 143})
-NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all")
-
-
-@dataclass
-class Bench:
-    """An environment, a target that asks for another state of it, and what went wrong."""
-
-    world: World
-    bad: list[str] = field(default_factory=list)
-    not_tried: str = ""
-
-    def __post_init__(self) -> None:
-        self.folder = self.world.environment.parent
-        self.target = write_target(self.world, self.folder / "locks")
-        self.before = snapshot(self.world.environment)
-
-    @property
-    def check(self) -> list[str]:
-        return ["check", "--no-torch", "--target", str(self.target), "--env", str(self.world.environment)]
-
-    @property
-    def fix(self) -> list[str]:
-        return fix_words(self.target, self.world.environment)
-
-    @property
-    def undo(self) -> list[str]:
-        return ["undo", "--env", str(self.world.environment), "--yes"]
-
-    def run(
-        self,
-        words: list[str],
-        *,
-        shell: str = "",
-        under: tuple[str, ...] = (),
-        codes: frozenset[int] | set[int] = CODES,
-        env: dict[str, str | None] | None = None,
-        cwd: Path | None = None,
-        **options: object,
-    ) -> subprocess.CompletedProcess[str]:
-        """The command; ``shell`` is what bash does before it becomes it, ``codes`` what it may answer."""
-        variables = {**os.environ, "PYTHONFAULTHANDLER": "", **{k: v for k, v in (env or {}).items() if v is not None}}
-        for name in [name for name, value in (env or {}).items() if value is None] + ["PYTHONFAULTHANDLER"]:
-            variables.pop(name, None)
-        argv = [*under, "/bin/bash", "-c", f'{shell} exec "$0" "$@"', sys.executable, "-m", "envdoctor", *words]
-        settings: dict[str, object] = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": SECONDS}
-        try:
-            done = subprocess.run(
-                argv, env=variables, cwd=cwd or self.folder, text=True, errors="replace", **(settings | options)
-            )  # type: ignore[call-overload]
-        except subprocess.TimeoutExpired:
-            self.bad.append(f"{words[0]}: no end within {SECONDS:g} s")
-            return subprocess.CompletedProcess(argv, 0, "", "")
-        said = f"{done.stdout}{done.stderr}"
-        for word in ("Traceback", "internal error", "Exception ignored"):
-            if word in said:
-                self.bad.append(f"{words[0]}: {word}: {said[-600:]}")
-        if done.returncode not in codes:
-            self.bad.append(f"{words[0]}: exit code {done.returncode}: {said[-300:]}")
-        if len(said.replace("\0", "")) > 20_000:
-            self.bad.append(f"{words[0]}: {len(said)} characters of output")
-        return done  # type: ignore[no-any-return]
-
-    def expect(self, what: bool, words: str) -> None:
-        if not what:
-            self.bad.append(words)
-
-    def old_or_new(self, done: subprocess.CompletedProcess[str] | None = None) -> None:
-        """The environment is in one of the two states, and in the new one where that was claimed."""
-        new = self.version() == "2.0"
-        self.expect(new or snapshot(self.world.environment) == self.before, "a state between two")
-        if done is not None:
-            self.expect(new or done.returncode != 0, "a success that was none")
-
-    def version(self) -> str:
-        found = list(self.world.environment.glob("lib/python3*/site-packages/alpha/__init__.py"))
-        return found[0].read_text().partition("'")[2].partition("'")[0] if found else ""
-
-    def reaches_new(self) -> None:
-        """One plain run more ends in the new state, with nothing left over."""
-        self.run(self.fix, codes={0})
-        self.expect(self.version() == "2.0", "the next run did not reach the new state")
-        left = [
-            name
-            for name in leftovers(self.world.environment)
-            if not re.fullmatch(r"\.envdoctor-\.venv(-\d+|\.journal)", name)
-        ]
-        self.expect(not left, f"left over: {left}")
-
-
-Attack = Callable[[Bench, random.Random], None]
 ATTACKS: dict[str, Attack] = {}
-
-
-def attack(function: Attack) -> Attack:
-    ATTACKS[function.__name__] = function
-    return function
-
-
-@contextlib.contextmanager
-def mounted(folder: Path, *words: str) -> Iterator[Path]:
-    folder.mkdir(exist_ok=True)
-    subprocess.run(["mount", *words, str(folder)], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+attack = adder(ATTACKS)
 
 
 # --- what is around the process
@@ -440,170 +333,12 @@ def deep(b: Bench, chance: random.Random) -> None:
             b.expect(len(done.stderr) < 20_000, f"{len(done.stderr)} characters")
 
 
-# --- what is in it
-
-
-NOTHING = (
-    "pyvenv.cfg", "bin/python", "lib/python{}/site-packages/alpha-1.0.dist-info/METADATA",
-    "lib/python{}/site-packages/alpha-1.0.dist-info/RECORD", "lib/python{}/site-packages/alpha-1.0.dist-info/WHEEL",
-    "lib/python{}/site-packages/alpha-1.0.dist-info/INSTALLER", "lib/python{}/site-packages/alpha/__init__.py",
-    "lib/python{}/site-packages/alpha-1.0.dist-info/direct_url.json",
-)  # fmt: skip
-
-
-@attack
-def empty_and_endless(b: Bench, chance: random.Random) -> None:
-    """A file of the environment is empty, a pipe, /dev/zero, a folder, a loop, 8 GB of nothing, unreadable bytes: it is
-    a finding or unknown, within seconds, and never healthy where the interpreter or a package is gone."""
-    minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    for name in NOTHING:
-        path = b.world.environment / name.format(minor)
-        kept = b.folder / "kept"
-        existed = os.path.lexists(path)
-        if existed:
-            path.rename(kept)
-        for kind in ("empty", "pipe", "zero", "folder", "loop", "huge", "bytes"):
-            _put(path, kind)
-            done = b.run(b.check)
-            b.expect(done.returncode != 0, f"{name}, {kind}: healthy")
-            if kind not in ("huge", "pipe"):  # which are read to their ends, within the time that hashing has
-                b.run([*b.check, "--deep"])
-            path.rmdir() if kind == "folder" else path.unlink()
-        if existed:
-            kept.rename(path)
-
-
-def _put(path: Path, kind: str) -> None:
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind in ("zero", "loop"):
-        path.symlink_to("/dev/zero" if kind == "zero" else path.name)
-    elif kind == "huge":
-        os.truncate(_touched(path), 8 << 30)
-    else:
-        path.write_bytes(os.urandom(4096) if kind == "bytes" else b"")
-
-
-def _touched(path: Path) -> Path:
-    path.touch()
-    return path
-
-
-@attack
-def hostile_start(b: Bench, chance: random.Random) -> None:
-    """What the environment's own start-up files can do to the Python that asks: no clean bill, and an end."""
-    site = next(b.world.environment.glob("lib/python3*/site-packages"))
-    words = [word for word in b.check if word != "--no-torch"]
-    for code in (
-        "import os; os._exit(0)",
-        "import os, signal; os.kill(os.getpid(), 9)",
-        "import sys; sys.exit(0)",
-        "while True: pass",
-        "import os, time\nif os.fork() == 0: os.setsid(); time.sleep(30); os._exit(0)",
-        "import builtins; builtins.open = None",
-        "import sys; sys.modules.clear()",
-        "import json; json.dumps = lambda *a, **k: '{}'",
-        "import os; os.closerange(0, 100)",
-        "import sys; sys.setrecursionlimit(10)",
-        "import os; os.chdir('/'); os.environ.clear()",
-        'print(\'{"torch": {"version": "2.13.0"}}\' * 100000)',
-        "import os; [os.write(1, b'x' * 65536) for _ in range(2000)]",
-        "raise SystemExit('x' * 1000000)",
-        "import ctypes; ctypes.string_at(0)",
-        "def f(): f()\nf()",
-    ):
-        (site / "sitecustomize.py").write_text(code + "\n")
-        done = b.run(words, timeout=2 * SECONDS)  # an import of torch may take one minute
-        b.expect(done.returncode != 0, f"healthy under {code[:60]}")
-        b.run(b.check, codes={1})
-    (site / "sitecustomize.py").unlink()
-
-
-# --- what is given to us
-
-
-@attack
-def hostile_files(b: Bench, chance: random.Random) -> None:
-    """A configuration, target, lock or report that is a pipe, endless, a folder, empty, bytes, a bomb: one sentence."""
-    project = b.folder / "project"
-    project.mkdir()
-    bombs = {
-        "deep": "[tool.envdoctor]\ntarget = " + "[" * 100_000,
-        "dotted": "a." * 30_000 + "b = 1",
-        "number": "[tool.envdoctor]\ntarget = " + "9" * 10_000,
-        "types": "[tool.envdoctor]\ntarget = {a = [1, nan, inf, 1979-05-27]}\nselect = 7\nignore = [[]]",
-        "nul": "[tool.envdoctor]\ntarget = 'a\\u0000b'",
-        "bom": "\ufeff[tool.envdoctor]\ntarget = 'cpu'",
-        "large": "# " + "x" * (30 << 20),
-        "empty": "",
-    }
-    made: list[tuple[str, Callable[[Path], object]]] = [
-        ("pipe", lambda path: os.mkfifo(path)),
-        ("zero", lambda path: path.symlink_to("/dev/zero")),
-        ("folder", lambda path: path.mkdir()),
-        ("loop", lambda path: path.symlink_to(path.name)),
-        ("huge", lambda path: os.truncate(_touched(path), 8 << 30)),
-        ("bytes", lambda path: path.write_bytes(b"\xff\xfe\x00" * 1000)),
-        *((name, lambda path, text=text: path.write_text(text)) for name, text in bombs.items()),
-    ]
-    for kind, make in made:
-        for name, words in (
-            ("pyproject.toml", b.check),
-            ("envdoctor.toml", b.check),
-            ("given.toml", ["check", "--no-torch", "--target", "given.toml", "--env", str(b.world.environment)]),
-            ("given.toml", ["fix", "--yes", "--target", "given.toml", "--env", str(b.world.environment)]),
-            ("report.txt", ["diagnose", "report.txt"]),
-            ("Dockerfile", ["check", "Dockerfile"]),
-            ("Dockerfile", ["check", "--dockerfile", "Dockerfile"]),
-            ("requirements.txt", ["lock", "mine", "--from", "requirements.txt", "--folder", "mine"]),
-            ("uv.lock", ["lock", "mine", "--from", "uv.lock", "--folder", "mine"]),
-            ("facts.json", ["check", "--facts", "facts.json"]),
-        ):
-            path = project / name
-            make(path)
-            if kind == "pipe" and name not in ("pyproject.toml", "envdoctor.toml"):
-                path.unlink()  # one that is named is waited for, as `cat` does; what is found by itself is not
-                continue
-            done = b.run(words, cwd=project)
-            b.expect(len(done.stderr) < 3_000, f"{name}, {kind}: {len(done.stderr)} characters")
-            path.rmdir() if kind == "folder" else path.unlink()
-    b.expect(snapshot(b.world.environment) == b.before, "the environment was changed")
-
-
-def trial_of(attacks: Mapping[str, Attack], world: World, chance: random.Random, told: Told, number: int) -> None:
-    """One of these attacks, for the series of SAFETY.md."""
-    name = list(attacks)[number % len(attacks)]
-    bench = Bench(world)
-    attacks[name](bench, chance)
-    told[f"not tried: {name}"] += bool(bench.not_tried)
-    for what in bench.bad[:5]:
-        told[f"bad: {name}: {what[:200]}"] += 1
+ATTACKS |= contents.ATTACKS
 
 
 def trial(world: World, chance: random.Random, told: Told, number: int) -> None:
     """One attack, for the series of SAFETY.md."""
     trial_of(ATTACKS, world, chance, told, number)
-
-
-def main(attacks: Mapping[str, Attack], names: Sequence[str]) -> int:
-    """Those of these names, or all: each in a world of its own; what came of it is printed."""
-    bad = 0
-    for name in names or attacks:
-        with tempfile.TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as folder:
-            for variable in [variable for variable in os.environ if variable.startswith(("PIP_", "UV_"))]:
-                del os.environ[variable]
-            os.environ.update(UV_NO_INDEX="1", PIP_CONFIG_FILE=os.devnull, UV_CACHE_DIR=f"{folder}/cache")
-            bench = Bench(make_world(Path(folder)))
-            began = time.monotonic()
-            attacks[name](bench, random.Random(1))
-            how = bench.not_tried or f"{len(bench.bad)} bad"
-            print(f"{name}: {how}, {time.monotonic() - began:.0f} s", flush=True)
-            for what in bench.bad:
-                print("   ", what.replace("\n", " | ")[-700:], flush=True)
-            bad += len(bench.bad)
-    return int(bool(bad))
 
 
 if __name__ == "__main__":

@@ -110,13 +110,13 @@ def test_an_interrupted_change_is_cleared_away_before_anything_begins(
     world: World, options: CheckOptions, tmp_path: Path
 ) -> None:
     environment = locate(world.environment)
-    examination = doctor.begun(environment, options)
+    examination = doctor.begin_examination(environment, options)
     assert examination is not None
     with examination:
         doctor.fix(environment, options, ChangeOptions(), Watching(tmp_path / "torch"), examination=examination)
     journal = next(world.environment.parent.glob(".envdoctor-*.journal")) / "journal.json"
     journal.write_text(journal.read_text().replace('"doomed": []', '"doomed": [7]'))
-    assert doctor.begun(environment, options) is None
+    assert doctor.begin_examination(environment, options) is None
 
 
 @pytest.mark.parametrize("loads", [False, True], ids=["not loaded", "loaded"])

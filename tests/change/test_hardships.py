@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from tests.change.bench import Bench
 from tests.change.conftest import World
-from tests.change.hardships import ATTACKS, Bench
+from tests.change.hardships import ATTACKS
 
 ROOT_ONLY = {"no_temporary_folder", "other_places"}  # they mount
 QUICK = {"closed_streams", "nobody_reads", "small_files", "inherited", "deep", "no_home"}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.change.bench import Bench
 from tests.change.conftest import World
-from tests.change.hardships import Bench
 from tests.change.strangers import ATTACKS
 
 QUICK = {"baseline_of_impossible_numbers", "baseline_of_odd_sizes", "baseline_with_a_million_numbers",

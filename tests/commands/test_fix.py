@@ -148,3 +148,17 @@ def test_run_uses_the_environment_and_sets_the_variables(target: tuple[World, Pa
     outcome = envdoctor(*words, **OFFLINE)
     assert outcome.out.split() == [str(world.environment), "passive"], outcome.err
     assert envdoctor("run", "--env", world.environment, "--target", path, "--", "sh", "-c", "exit 7").code == 7
+
+
+def test_a_change_that_uv_would_take_back_is_said_before_anybody_agrees(tmp_path: Path) -> None:
+    """uv's own lock of a project; an environment of the same name elsewhere hears nothing of it."""
+    world = make_world(tmp_path / "world", ".venv")
+    target = write_target(world, tmp_path / "locks")
+    words = ("fix", "--target", target, "--env", world.environment, "--dry-run", *SELECT)
+    assert "uv.lock" not in envdoctor(*words, **OFFLINE).err
+    project = world.environment.parent
+    (project / "pyproject.toml").write_text('[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.10"\n')
+    made = process.run(["uv", "lock", "--offline", "--project", str(project)], deadline=60)
+    assert made.code == 0, made.err
+    said = " ".join(envdoctor(*words, **OFFLINE).err.split())
+    assert "uv.lock has 2 of these packages in another version, or not at all: `uv sync`" in said

@@ -1,7 +1,14 @@
 import pytest
 
 from envdoctor.facts.model import Distribution, Extension, Facts, Interpreter, Packages
-from envdoctor.knowledge.extensions import ExtensionBuild, builds, difference, extension_named, read_label, torch_build
+from envdoctor.knowledge.extensions import (
+    ExtensionBuild,
+    build_of_torch,
+    builds,
+    difference,
+    extension_named,
+    read_label,
+)
 from tests.rules.judging import installed, torch
 
 
@@ -28,7 +35,7 @@ def test_labels(label: str, built: ExtensionBuild) -> None:
     [("2.5.1+cu124", False), ("2.6.0+cu124", False), ("2.6.0+cu126", True), ("2.7.0+cu128", True), ("2.6.0", None)],
 )
 def test_the_abi_of_torchs_own_wheels(version: str, abi: bool | None) -> None:
-    found = torch_build(Facts(packages=installed({"torch": version})))
+    found = build_of_torch(Facts(packages=installed({"torch": version})))
     assert found is not None
     assert found.cxx11_abi is abi
 
@@ -39,8 +46,8 @@ def test_torchs_own_word_goes_first() -> None:
     facts = Facts(
         torch=replace(torch("2.6.0+cu124", cuda="12.4"), cxx11_abi=True), interpreter=Interpreter(version="3.11.7")
     )
-    assert torch_build(facts) == ExtensionBuild("2.6", "12.4", "3.11", True)
-    assert torch_build(Facts()) is None
+    assert build_of_torch(facts) == ExtensionBuild("2.6", "12.4", "3.11", True)
+    assert build_of_torch(Facts()) is None
 
 
 def test_label_and_probe_complete_each_other() -> None:

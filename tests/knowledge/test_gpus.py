@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
 from envdoctor.knowledge.generations import generation
-from envdoctor.knowledge.gpus import ChipFamily, Model, Models, capability_of, identify, models, on_bus
+from envdoctor.knowledge.gpus import ChipFamily, GpuModel, Models, capability_of, identify, models, on_bus
 from envdoctor.knowledge.table import Table, bundled_table
 from envdoctor.values.document import read_toml
 
@@ -176,7 +176,7 @@ def test_no_two_rows_share_a_pci_id() -> None:
 def test_a_chip_has_one_capability_and_generation() -> None:
     table = bundled_table("gpus")
     families = [table.parse(block, ChipFamily) for block in table.blocks if block.kind == "family"]
-    rows: list[Model | ChipFamily] = [*models().every(), *families]
+    rows: list[GpuModel | ChipFamily] = [*models().every(), *families]
     for row in rows:
         known = generation(row.capability)
         assert known is not None

@@ -13,7 +13,7 @@ from envdoctor.knowledge.requirements import read
 from envdoctor.knowledge.table import FOLDER, Rows, Table, bundled_table, columns
 from envdoctor.values.document import parse_toml, read_toml
 
-FILES = sorted(FOLDER.glob("*.toml"))
+FILES = [*sorted(FOLDER.glob("*.toml")), Path(__file__).parent.parent / "speed" / "published_speeds.toml"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

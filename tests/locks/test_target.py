@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envdoctor.errors import Trouble
-from envdoctor.locks.target import Baseline, Choice, Target, load, no_target
+from envdoctor.locks.target import Baseline, StackChoice, Target, load, no_target
 
 WHOLE = """
 schema = 1
@@ -180,15 +180,15 @@ TARGET = Target(name="h100", title="H100", stacks=("cu130", "cu128"), baselines=
     ("choice", "workload", "expected"),
     [
         (None, None, "measured"),  # the first stack of the target speaks for it
-        (Choice(stack="cu130", reason="", digest="d1"), None, "measured"),
-        (Choice(stack="cu130", reason="", digest="d2"), None, "derived"),  # another lock than the measured one
-        (Choice(stack="cu128", reason="", digest="d1"), None, "claimed"),
-        (Choice(stack="cu126", reason=""), None, "none"),
-        (Choice(stack="cu130", reason="", digest="d1"), "chat", "measured"),
-        (Choice(stack="cu130", reason="", digest="d1"), "pretrain", "none"),
+        (StackChoice(stack="cu130", reason="", digest="d1"), None, "measured"),
+        (StackChoice(stack="cu130", reason="", digest="d2"), None, "derived"),  # another lock than the measured one
+        (StackChoice(stack="cu128", reason="", digest="d1"), None, "claimed"),
+        (StackChoice(stack="cu126", reason=""), None, "none"),
+        (StackChoice(stack="cu130", reason="", digest="d1"), "chat", "measured"),
+        (StackChoice(stack="cu130", reason="", digest="d1"), "pretrain", "none"),
     ],
 )
-def test_evidence(choice: Choice | None, workload: str | None, expected: str) -> None:
+def test_evidence(choice: StackChoice | None, workload: str | None, expected: str) -> None:
     assert replace(TARGET, choice=choice).evidence(workload) == expected
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envdoctor.facts.model import Facts, Interpreter, Origin, Packages, Torch
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import diagnose
 from envdoctor.rules.plan import Plan
@@ -23,7 +23,7 @@ TARGET = Target(
     gpu_names=("H100",),
     capability="9.0",
     stacks=("cu130",),
-    choice=Choice(stack="cu130", reason="first of the target's stacks"),
+    choice=StackChoice(stack="cu130", reason="first of the target's stacks"),
 )
 
 

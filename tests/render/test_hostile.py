@@ -34,7 +34,7 @@ from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import diagnose
 from envdoctor.rules.plan import Plan
 from envdoctor.rules.rule import Finding, Severity
-from tests.rules.coverage import EXAMPLES
+from tests.rules.examples import EXAMPLES
 from tests.rules.judging import NOTHING
 
 RULES = {rule.name: rule for rule in load_rules()}

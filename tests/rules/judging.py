@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from envdoctor.facts.model import Distribution, Facts, Flag, Packages, Torch
 from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target, no_target
+from envdoctor.locks.target import StackChoice, Target, no_target
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.rule import Finding, Rule
 
@@ -53,7 +53,7 @@ def locked(name: str = "h100", *, cuda: str = "13.0", gpu: bool = True, **pins: 
         name=name,
         title=name.upper(),
         capability="9.0" if gpu else None,
-        choice=Choice(stack="cu130", reason="tests", pins=rows, cuda=cuda),
+        choice=StackChoice(stack="cu130", reason="tests", pins=rows, cuda=cuda),
     )
 
 

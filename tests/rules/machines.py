@@ -18,7 +18,7 @@ from envdoctor.facts.model import (
     Unavailable,
 )
 from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 
 GIB = 1 << 30
 
@@ -87,9 +87,9 @@ def _packages(versions: dict[str, str]) -> Packages:
     )
 
 
-def _choice(versions: dict[str, str], stack: str, cuda: str) -> Choice:
+def _choice(versions: dict[str, str], stack: str, cuda: str) -> StackChoice:
     pins = tuple(Locked(name=name, version=version, wheel="", sha256="0" * 64) for name, version in versions.items())
-    return Choice(stack=stack, reason="it fits", pins=pins, cuda=cuda)
+    return StackChoice(stack=stack, reason="it fits", pins=pins, cuda=cuda)
 
 
 _INTERPRETER = Interpreter(

@@ -6,7 +6,8 @@ import pytest
 
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import diagnose
-from tests.rules.coverage import CAPABILITIES, EXAMPLES, FAILURES, TRAINING
+from tests.rules.coverage import CAPABILITIES, FAILURES, TRAINING
+from tests.rules.examples import EXAMPLES
 from tests.test_cases import FOLDER
 
 RULES = {rule.name: rule for rule in load_rules()}

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from envdoctor.facts.model import Distribution, Facts, Packages
 from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target
+from envdoctor.locks.target import StackChoice, Target
 from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.finding import Finding, Pin, Remedy, Repair, SetFlag, SetVariable, Severity
 from envdoctor.rules.plan import plan
-from envdoctor.rules.rule import Finding, Pin, Remedy, Repair, Rule, SetFlag, SetVariable, Severity
+from envdoctor.rules.rule import Rule
 
 PINS = tuple(
     Locked(name=name, version=version, wheel=f"{name}-{version}-py3-none-any.whl", sha256="0" * 64)
     for name, version in (("torch", "2.13.0+cpu"), ("transformers", "5.23.0"))
 )
-TARGET = Target(name="cpu", title="CPU", choice=Choice(stack="cpu", reason="only one", pins=PINS))
+TARGET = Target(name="cpu", title="CPU", choice=StackChoice(stack="cpu", reason="only one", pins=PINS))
 FACTS = Facts(
     packages=Packages(
         distributions=(Distribution(name="transformers", version="4.41.2"), Distribution(name="mine", version="1.0"))

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from envdoctor.locks.target import Baseline, Choice, Target
+from envdoctor.knowledge import gpus
+from envdoctor.locks.target import Baseline, StackChoice, Target
 from envdoctor.speed.report import Device, Report, TrainedModel, Warmup, Window
 
 GPU = "NVIDIA H100 80GB HBM3"
@@ -23,6 +24,13 @@ PARTS = {
     "other": 0.02,
 }
 VERSIONS = {"python": "3.11.7", "torch": "2.13.0+cu130", "transformers": "5.23.0"}
+
+
+def chip(name: str) -> gpus.GpuModel:
+    """The row of a GPU that the table knows."""
+    found = gpus.board(name)
+    assert found is not None
+    return found
 
 
 def windows(
@@ -111,6 +119,6 @@ def baseline(
 
 def target(**changes: Any) -> Target:
     """An H100 target whose chosen stack has the baseline's lock."""
-    choice = Choice(stack="cu130", reason="first that fits", digest="a" * 64)
+    choice = StackChoice(stack="cu130", reason="first that fits", digest="a" * 64)
     made = Target(name="h100", title="NVIDIA H100", gpu_names=("H100",), stacks=("cu130",), choice=choice)
     return replace(made, **changes)

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.published import published_speeds
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.baselines.derive import derive
-from envdoctor.speed.calibration import CalibrationRow, calibrate, rms, row_of, split
 from envdoctor.speed.modelled import EFFICIENCIES
+from tests.speed.calibration import CalibrationRow, calibrate, rms, row_of, split
+from tests.speed.published import published_speeds
 
 ROWS = [row_of(one) for one in published_speeds()]
 WORST_IN, WORST_OUT = 0.11, 0.14

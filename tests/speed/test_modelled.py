@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
 from envdoctor.knowledge.work import Work, work_of
 from envdoctor.launch.trainer import Measure
 from envdoctor.speed.dense import Decoder, step_work
 from envdoctor.speed.evidence.modelled_step import usual_format
 from envdoctor.speed.modelled import expected_step, rates_of_chip, rates_of_probes
 from envdoctor.speed.timing import FEWER_WINDOWS
+from tests.speed.making import chip
 
 H100 = gpus.board("H100")
 assert H100 is not None
@@ -22,12 +22,6 @@ assert H100 is not None
 
 def work(workload: str, precision: str = "bfloat16") -> Work:
     found = work_of(workload, precision)
-    assert found is not None
-    return found
-
-
-def chip(name: str) -> Model:
-    found = gpus.board(name)
     assert found is not None
     return found
 

@@ -16,7 +16,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.environment import locate
 from envdoctor.facts.model import Distribution, Facts, Gpu, Gpus, Host, Packages, Unavailable
 from envdoctor.locks.library import load_targets
-from envdoctor.locks.target import Choice
+from envdoctor.locks.target import StackChoice
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.memory_needed import too_little_memory
 from envdoctor.speed.timing import Timing
@@ -25,7 +25,7 @@ from tests.change.conftest import make_environment
 from tests.speed.making import baseline, cpu_report, target
 
 H100 = Gpus(devices=(Gpu(index=0, name="NVIDIA H100 80GB HBM3"),))
-CPU = replace(target(name="cpu", gpu_names=()), choice=Choice(stack="cpu", reason=""))
+CPU = replace(target(name="cpu", gpu_names=()), choice=StackChoice(stack="cpu", reason=""))
 
 
 def facts(torch: str | None = "2.13.0+cu130", gpus: Gpus | Unavailable = H100, **more: Any) -> Facts:

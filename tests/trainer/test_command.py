@@ -199,6 +199,29 @@ def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
     data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD)
     prepared = Sft().prepare(from_mapping({**tiny, **data, "over_long": "skip"}, "test"), None)
     assert prepared.facts["examples"] == 2
+    again = Sft().prepare(from_mapping({**tiny, **data, "over_long": "skip"}, "test"), None)
+    assert again.facts["reused_tokens"]
+    for found in (prepared, again):
+        assert found.facts["over_long"] == ["1 of 3 examples are left out: longer than 128 tokens (tokens_per_row)"]
+
+
+def test_over_long_examples_can_be_cut(tmp_path: Path, tiny: dict) -> None:
+    """To their beginning, and one whose beginning trains nothing is left out."""
+    from trainer.settings import from_mapping
+    from trainer.tasks.sft import Sft
+
+    data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), json.dumps(chat(400, 2)))
+    prepared = Sft().prepare(from_mapping({**tiny, **data, "over_long": "cut"}, "test"), None)
+    whole = Sft().prepare(from_mapping({**tiny, **data, "over_long": "cut", "tokens_per_row": 9000}, "test"), None)
+    assert (prepared.facts["examples"], whole.facts["examples"]) == (2, 3)
+    assert prepared.facts["over_long"] == [
+        "1 of 3 examples are left out: with nothing to train in their first 128 tokens (tokens_per_row)",
+        "1 of 3 examples fill 128 tokens (tokens_per_row): cut there, or just as long",
+    ]
+    kept, marks = prepared.source.tokens.example(1)
+    ids, trained = whole.source.tokens.example(2)
+    assert len(kept) == 128 < len(ids)
+    assert (list(kept), list(marks)) == (list(ids[:128]), list(trained[:128]))
 
 
 def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: dict) -> None:

@@ -239,6 +239,17 @@ def test_a_left_out_first_pair_hands_its_place_to_the_next(grit: dict, tmp_path:
     assert [query.file for query in prepared(values).source.found.queries] == [0] * 11 + [1] * 2
 
 
+def test_long_texts_of_a_pair_can_be_cut(grit: dict, tmp_path: Path) -> None:
+    long = {"query": words(400, 1), "positives": [words(500, 2)], "instruction": words(3, 3)}
+    path = write_lines(tmp_path / "c.jsonl", [long, pair(1)])
+    values = {**grit, "data": [grit["data"][0], str(path)], "over_long": "cut"}
+    source = prepared(values).source
+    assert [query.file for query in source.found.queries] == [0] * 11 + [1] * 2
+    query = source.found.queries[11]
+    lengths = [len(ids) for ids, _ in source.documents.examples([query.query, query.positives[0]])]
+    assert lengths == [values["tokens_per_row"]] * 2
+
+
 BAD = {
     "empty": ([], "empty-data", "no examples"),
     "broken": ([pair(1), '{"query": '], "broken-line", "line 2: not JSON"),

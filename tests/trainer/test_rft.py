@@ -16,7 +16,6 @@ import pytest
 from tests.trainer.conftest import TINY, write_lines
 from tests.trainer.running import prepare_run
 from trainer import loop
-from trainer.data.bundled import generate_sums
 from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
 from trainer.report import RunReport
@@ -283,9 +282,3 @@ def test_the_bundled_sums_from_lessons_to_better_answers(tmp_path: Path) -> None
     first = report.data["rft"]["accept_rate"]
     again = prepared({**values, "model": report.model_path, "output": str(tmp_path / "second")}).facts["rft"]
     assert 0.05 < first < again["accept_rate"]
-
-
-def test_the_bundled_sums_can_be_written_again_to_the_byte(tmp_path: Path) -> None:
-    generate_sums.write(tmp_path)
-    for name in ("sums.jsonl", "sums-lessons.jsonl"):
-        assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes()

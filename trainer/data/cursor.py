@@ -31,7 +31,7 @@ class Start:
     skip: int = 0
 
 
-class Reading:
+class EndlessRows:
     """This process's rows from a place on without an end, None after each pass. Each iteration goes on where the one
     before it was left; `at` is where the next row stands. The files come in another order in each pass.
     """

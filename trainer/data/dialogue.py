@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trainer.data.examples import Row
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.formats import as_dialogue
 from trainer.data.timelimit import at_most
 from trainer.data.tokens import Encoded
@@ -23,7 +24,7 @@ TEMPLATE_SECONDS = 20.0  # for one row; rendering takes well under a millisecond
 BATCH = 512  # rows per call of the tokenizer, which spreads a batch over the cores
 
 
-def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+def encode_rows(rows: Iterable[Row], tokenizer: Tokenizer, settings: Settings) -> Iterator[Encoded]:
     """Ids and trained marks of each row, in order; TrainerError names the row at fault."""
     waiting: list[tuple[str, str, list[Span]]] = []
     for place, row in rows:
@@ -42,7 +43,7 @@ def encode_rows(rows: Iterable[Row], tokenizer: Any, settings: Settings) -> Iter
     yield from _encode_texts(waiting, tokenizer, settings)
 
 
-def prompt_text(place: str, prompt: Any, tokenizer: Any) -> str:
+def prompt_text(place: str, prompt: Any, tokenizer: Tokenizer) -> str:
     """The text a model is to answer: a prompt as training sees it, or a chat up to where the assistant speaks."""
     if isinstance(prompt, str):
         return (tokenizer.bos_token or "") + prompt
@@ -51,7 +52,9 @@ def prompt_text(place: str, prompt: Any, tokenizer: Any) -> str:
     return text
 
 
-def _encode_texts(items: list[tuple[str, str, list[Span]]], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+def _encode_texts(
+    items: list[tuple[str, str, list[Span]]], tokenizer: Tokenizer, settings: Settings
+) -> Iterator[Encoded]:
     if not items:
         return
     batch = tokenizer([text for _, text, _ in items], add_special_tokens=False, return_offsets_mapping=True)
@@ -70,17 +73,21 @@ def _check_dialogues(place: str, encoded: Encoded, settings: Settings) -> Iterat
         raise TrainerError(
             "nothing-to-train", f"{place}: no trained token", "Give it a non-empty answer, or remove it."
         )
-    if len(ids) <= settings.tokens_per_row:
+    most = settings.tokens_per_row
+    if len(ids) <= most:
         yield encoded
     elif settings.over_long == "error":
         raise TrainerError(
             "example-too-long",
-            f"{place}: {len(ids)} tokens, more than tokens_per_row ({settings.tokens_per_row})",
-            f"Raise tokens_per_row to at least {len(ids)}, or set over_long=skip to leave such examples out.",
+            f"{place}: {len(ids)} tokens, more than tokens_per_row ({most})",
+            f"Raise tokens_per_row to at least {len(ids)}, or set over_long=skip to leave such examples out, or "
+            "over_long=cut to keep their beginning.",
         )
+    elif settings.over_long == "cut" and any(trained[1:most]):
+        yield ids[:most], trained[:most]
 
 
-def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[str, list[Span]]:
+def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Tokenizer) -> tuple[str, list[Span]]:
     if "messages" in row:
         return _chat(place, row["messages"], tokenizer, row.get("tools"))
     begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
@@ -98,7 +105,7 @@ def _text_and_spans(place: str, row: dict[str, Any], tokenizer: Any) -> tuple[st
     return text, [(len(begin) + len(prompt), len(text))]
 
 
-def _messages(place: str, messages: Any, tokenizer: Any) -> list[dict[str, Any]]:
+def _messages(place: str, messages: Any, tokenizer: Tokenizer) -> list[dict[str, Any]]:
     turns = [_turn(m) for m in messages] if isinstance(messages, list) else [None]
     if None in turns:
         raise TrainerError(
@@ -126,7 +133,7 @@ def _turn(message: Any) -> dict[str, Any] | None:
     return {**message, "content": content} if isinstance(content, str) else None
 
 
-def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **options: Any) -> Any:
+def _render(place: str, messages: list[dict[str, Any]], tokenizer: Tokenizer, **options: Any) -> Any:
     try:
         with at_most(TEMPLATE_SECONDS):
             return tokenizer.apply_chat_template(messages, **options)
@@ -136,7 +143,7 @@ def _render(place: str, messages: list[dict[str, Any]], tokenizer: Any, **option
         ) from None
 
 
-def _chat(place: str, messages: Any, tokenizer: Any, tools: Any = None) -> tuple[str, list[Span]]:
+def _chat(place: str, messages: Any, tokenizer: Tokenizer, tools: Any = None) -> tuple[str, list[Span]]:
     turns = _messages(place, messages, tokenizer)
 
     def render(some: list[dict[str, Any]], **options: Any) -> str:
@@ -192,7 +199,7 @@ def _says(text: str, turn: dict[str, Any]) -> bool:
     return turn["content"].rpartition("</think>")[2].strip() in text and all(name in text for name in names)
 
 
-def _marked_by_template(place: str, messages: Any, tokenizer: Any, tools: Any = None) -> Encoded:
+def _marked_by_template(place: str, messages: Any, tokenizer: Tokenizer, tools: Any = None) -> Encoded:
     turns = _messages(place, messages, tokenizer)
     options = {"tokenize": True, "return_dict": True, "return_assistant_tokens_mask": True}
     result = _render(place, turns, tokenizer, **options, **({"tools": tools} if tools else {}))

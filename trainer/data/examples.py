@@ -7,15 +7,16 @@ import gzip
 import itertools
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Callable
 
-from trainer.data.remote import is_remote, opened
+from trainer.data.remote import is_remote, open_bytes
 from trainer.errors import TrainerError
 
 LONGEST = 64 * 2**20  # bytes of a row: some ten million tokens
+LISTS = ("data", "rows", "examples", "train", "instances", "samples", "items")  # of rows, in a file of one JSON object
 ROWS = 64  # of a parquet file, read at a time: a small file may hold a long text once and name it in every row
 Row = tuple[str, dict[str, Any]]  # where it stands ("file, line 3"), and its columns
 
@@ -40,6 +41,18 @@ def read_rows(files: list[Path]) -> Iterator[Row]:
             raise TrainerError("empty-data", f"{path}: no examples", "Give a file with at least one example.")
 
 
+class CountedRows:
+    """Rows, and after them how many there were."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows, self.count = rows, 0
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            self.count += 1
+            yield row
+
+
 def _json_lines(path: Path) -> Iterator[Row]:
     for number, _, line in raw_lines(path):
         if line.strip():
@@ -52,7 +65,7 @@ def raw_lines(path: Path, number: int = 0, offset: int = 0) -> Iterator[tuple[in
     byte `offset`. TrainerError names the line that is none.
     """
     try:
-        with opened(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
+        with open_bytes(path) as raw, gzip.open(raw) if suffix_of(path).endswith(".gz") else nullcontext(raw) as stream:
             stream.seek(offset)
             for line in iter(lambda: stream.readline(LONGEST + 1), b""):
                 number, offset = number + 1, offset + len(line)
@@ -103,12 +116,14 @@ def suffix_of(path: Path) -> str:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    """A list of rows, or JSON lines under this ending."""
+    """A list of rows, an object that holds one under a name of LISTS, or JSON lines under this ending."""
     try:
-        if not is_list(path):
+        if not is_list(path) and not _is_object(path):
             yield from _json_lines(path)
             return
         rows = json.loads(path.read_bytes())
+        if isinstance(rows, dict):
+            rows = next((rows[name] for name in LISTS if _is_rows(rows.get(name))), [rows])
     except OSError as error:
         raise _unreadable(path, error.strerror) from None
     except (ValueError, RecursionError) as error:
@@ -119,6 +134,19 @@ def _json(path: Path) -> Iterator[Row]:
                 "broken-line", f"{path}, row {number}: not an object", 'Each row must be {"column": value, ...}.'
             )
         yield f"{path}, row {number}", row
+
+
+def _is_object(path: Path) -> bool:
+    """Is it one object, on one line or on several? OSError when it cannot be read."""
+    with path.open("rb") as stream:
+        first = stream.readline(LONGEST + 1).strip()
+        if first != b"{" and any(line.strip() for line in stream):
+            return False
+    return first[:1] == b"{"
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def _text(path: Path) -> Iterator[Row]:
@@ -176,7 +204,7 @@ def _parquet_batches(path: Path, skip: int) -> Iterator[tuple[int, Any]]:
     """(rows before it, batch), from the row group on in which row `skip` is."""
     import pyarrow.parquet as parquet
 
-    with opened(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
+    with open_bytes(path) if is_remote(path) else nullcontext(path) as where, parquet.ParquetFile(where) as file:
         ends = list(
             itertools.accumulate(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
         )

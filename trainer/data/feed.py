@@ -52,7 +52,7 @@ def steps(source: Source, start: Position, epochs: int, pin: bool) -> Iterator[I
 
 
 @dataclass(frozen=True)
-class Machine:
+class LoadingMachine:
     """What decides who makes batches: whether a GPU computes, and the cores that do not compute."""
 
     cuda: bool = False
@@ -61,7 +61,7 @@ class Machine:
 
 @contextmanager
 def items(
-    source: Source, start: Position, epochs: int, settings: Settings, machine: Machine, choices: list[Choice]
+    source: Source, start: Position, epochs: int, settings: Settings, machine: LoadingMachine, choices: list[Choice]
 ) -> Iterator[Iterator[Item]]:
     """The steps from `start` to the end of the last epoch, prepared ahead as the settings and the machine ask.
 
@@ -80,7 +80,7 @@ def items(
 
 
 def _watch(
-    source: Source, epochs: int, ready: Iterator[Item], depth: int, machine: Machine, choices: list[Choice]
+    source: Source, epochs: int, ready: Iterator[Item], depth: int, machine: LoadingMachine, choices: list[Choice]
 ) -> Iterator[Item]:
     watch = loader.LoaderWatch(lambda: next(ready, None), torch.cuda.synchronize if machine.cuda else None)
     last: Position | None = None

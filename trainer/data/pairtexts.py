@@ -15,6 +15,7 @@ from typing import Any
 
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row, read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.tokens import Encoded
 from trainer.errors import TrainerError
 from trainer.settings import Settings
@@ -85,7 +86,7 @@ def _text(place: str, value: Any, settings: Settings) -> Text:
     return shown + settings.embed_mark, text
 
 
-def encode_pairs(files: list[Path], tokenizer: Any, settings: Settings) -> Iterator[Encoded]:
+def encode_pairs(files: list[Path], tokenizer: Tokenizer, settings: Settings) -> Iterator[Encoded]:
     """Every document's ids, and for each 2 x role, plus 1 if the token counts (is trained, or is in the mean)."""
     rows = items(files, settings)
     pending = False  # the first pair of a file was left out: the next one takes its role
@@ -98,7 +99,9 @@ def encode_pairs(files: list[Path], tokenizer: Any, settings: Settings) -> Itera
         for row in pairs:
             first, pending = pending or row[0][0] == FIRST_QUERY, False
             found = list(itertools.islice(documents, len(row)))
-            if any(len(ids) > settings.tokens_per_row for ids, _ in found):
+            if settings.over_long == "cut":
+                found = [(ids[: settings.tokens_per_row], marks[: settings.tokens_per_row]) for ids, marks in found]
+            if not all(any(marks) and len(ids) <= settings.tokens_per_row for ids, marks in found):
                 _over_long(row[0][1], max(len(ids) for ids, _ in found), settings)
                 pending = first
                 continue
@@ -111,11 +114,12 @@ def _over_long(place: str, length: int, settings: Settings) -> None:
         raise TrainerError(
             "example-too-long",
             f"{place}: a text of {length} tokens, more than tokens_per_row ({settings.tokens_per_row})",
-            f"Raise tokens_per_row to at least {length}, or set over_long=skip to leave such rows out.",
+            f"Raise tokens_per_row to at least {length}, or set over_long=skip to leave such rows out, or "
+            "over_long=cut to keep the beginning of their texts.",
         )
 
 
-def encode_texts(texts: Sequence[tuple[str, Text]], tokenizer: Any) -> Iterator[Encoded]:
+def encode_texts(texts: Sequence[tuple[str, Text]], tokenizer: Tokenizer) -> Iterator[Encoded]:
     """Ids of prefix + text, and 1 for every token that has a character of the text."""
     if not texts:
         return

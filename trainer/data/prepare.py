@@ -13,6 +13,7 @@ import numpy as np
 
 from trainer.data import tokens, whole
 from trainer.data.examples import existing_files
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.shards import SCHEMA, read_index, tokenizer_fingerprint
 from trainer.data.texts import check_end_token, encode_texts
 from trainer.data.tokenizer import load_tokenizer
@@ -32,7 +33,7 @@ def prepare(settings: Settings, say: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _make_shards(
-    target: Path, files: list[Path], tokenizer: Any, settings: Settings, say: Callable[[str], None]
+    target: Path, files: list[Path], tokenizer: Tokenizer, settings: Settings, say: Callable[[str], None]
 ) -> dict[str, Any]:
     check_end_token(tokenizer)
     marks, identity = tokenizer_fingerprint(tokenizer), _identity(files, tokenizer, settings)
@@ -48,7 +49,7 @@ def _make_shards(
     return _summary(index, False)
 
 
-def in_cache(names: Sequence[str], tokenizer: Any, settings: Settings, say: Callable[[str], None]) -> Path:
+def in_cache(names: Sequence[str], tokenizer: Tokenizer, settings: Settings, say: Callable[[str], None]) -> Path:
     """The folder with the shards of these files of texts, in the cache; what is there already is not made again.
 
     The processes of a run come here at once: the first one writes. TrainerError as of `prepare`.
@@ -71,7 +72,7 @@ def in_cache(names: Sequence[str], tokenizer: Any, settings: Settings, say: Call
     return target
 
 
-def _identity(files: Sequence[Path], tokenizer: Any, settings: Settings) -> str:
+def _identity(files: Sequence[Path], tokenizer: Tokenizer, settings: Settings) -> str:
     marks = tokenizer_fingerprint(tokenizer)
     return tokens.fingerprint(files, f"shards {SCHEMA}", marks, repr([settings.text_field, settings.shard_tokens]))
 
@@ -93,7 +94,9 @@ def _summary(index: dict[str, Any], kept: bool) -> dict[str, Any]:
     return {**count, "shards": len(index["shards"]), "dtype": index["dtype"], "kept": kept}
 
 
-def _write(folder: Path, files: list[Path], tokenizer: Any, settings: Settings, say: Callable[[str], None]) -> Any:
+def _write(
+    folder: Path, files: list[Path], tokenizer: Tokenizer, settings: Settings, say: Callable[[str], None]
+) -> Any:
     dtype = np.dtype("<u2" if len(tokenizer) <= 1 << 16 else "<u4")
     entries: list[dict[str, Any]] = []
     waiting: list[Any] = []

@@ -52,7 +52,7 @@ def notes(text: str, revision: str | None, cache: Path, say: Callable[[str], Non
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
     """The bytes of a data file, here or on the Hub. TrainerError where the Hub does not give them."""
     if not is_remote(path):
         with path.open("rb") as stream:

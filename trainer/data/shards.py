@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.whole import sha256
 from trainer.errors import TrainerError
 
@@ -52,7 +53,7 @@ class Shards:
         return sum(len(shard.starts) - 1 for shard in self.shards)
 
 
-def tokenizer_fingerprint(tokenizer: Any) -> str:
+def tokenizer_fingerprint(tokenizer: Tokenizer) -> str:
     """sha256 of what decides the ids of a text: the tokenizer's own file and the tokens around a document."""
     parts = [tokenizer.backend_tokenizer.to_str(), tokenizer.bos_token, tokenizer.eos_token]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()

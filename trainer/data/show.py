@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.shards import open_shards
 from trainer.data.texts import encode_chunk, texts
 from trainer.settings import Settings
@@ -16,7 +16,9 @@ from trainer.settings import Settings
 TRAINED, READ, OFF = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 
 
-def show_examples(files: Sequence[Path], tokenizer: Any, settings: Settings, count: int, colour: bool) -> Iterator[str]:
+def show_examples(
+    files: Sequence[Path], tokenizer: Tokenizer, settings: Settings, count: int, colour: bool
+) -> Iterator[str]:
     """Lines for people about the first `count` examples; without colour, ▸ stands before a token that is trained."""
     rows = list(itertools.islice(read_rows(list(files)), count))
     for (place, _), (ids, trained) in zip(rows, encode_rows(rows, tokenizer, settings)):
@@ -26,7 +28,9 @@ def show_examples(files: Sequence[Path], tokenizer: Any, settings: Settings, cou
         )
 
 
-def show_texts(names: Sequence[str], tokenizer: Any, settings: Settings, count: int, colour: bool) -> Iterator[str]:
+def show_texts(
+    names: Sequence[str], tokenizer: Tokenizer, settings: Settings, count: int, colour: bool
+) -> Iterator[str]:
     """Lines for people about the first `count` documents of pretraining, in files of texts and folders of shards."""
     found = itertools.chain.from_iterable(_documents(name, tokenizer, settings) for name in names)
     for place, ids in itertools.islice(found, count):
@@ -35,7 +39,7 @@ def show_texts(names: Sequence[str], tokenizer: Any, settings: Settings, count: 
         yield "".join(piece(text, number > 0, colour) for number, text in enumerate(pieces))
 
 
-def _documents(name: str, tokenizer: Any, settings: Settings) -> Iterator[tuple[str, Sequence[int]]]:
+def _documents(name: str, tokenizer: Tokenizer, settings: Settings) -> Iterator[tuple[str, Sequence[int]]]:
     if Path(name).is_file():
         for place, text in texts([Path(name)], settings.text_field):
             for ids in encode_chunk([text], tokenizer) if text.strip() else ():

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Protocol
 
+from trainer.data.fasttokenizer import Tokenizer
+
 
 @dataclass(frozen=True)
 class Share:
@@ -74,7 +76,7 @@ class Prepared:
     """
 
     source: Source
-    tokenizer: Any
+    tokenizer: Tokenizer
     identity: str
     facts: dict[str, Any] = field(default_factory=dict)
     validation: Validation = field(default_factory=lambda: NoValidation())

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 
 from trainer.data.batches import Batch, groups, pack, packed_rows, pad_rows
-from trainer.data.cursor import SHUFFLED, Reading, Start
+from trainer.data.cursor import SHUFFLED, EndlessRows, Start
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row, is_list
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.source import Share
 from trainer.data.tokenizer import pad_id
 from trainer.errors import TrainerError
@@ -54,7 +55,7 @@ class Buffer:
 
     batches: Sequence[Any]
     next: Start
-    reading: Reading
+    reading: EndlessRows
     left: Any = None
 
 
@@ -69,7 +70,7 @@ class StreamSource:
     fill = False
     in_order = True  # what comes next is cheap, anything else is not: one process makes the batches
 
-    def __init__(self, files: Sequence[Path], tokenizer: Any, settings: Settings, identity: str) -> None:
+    def __init__(self, files: Sequence[Path], tokenizer: Tokenizer, settings: Settings, identity: str) -> None:
         if settings.epochs:
             raise TrainerError(
                 "bad-setting", "setting streaming knows no epochs: the data has no known end",
@@ -97,7 +98,7 @@ class StreamSource:
         first = (epoch * self.steps_in(epoch) + index) * self._settings.accumulate
         return [self._batch(self._content(number)) for number in range(first, first + self._settings.accumulate)]
 
-    def _make(self, start: Start, reading: Reading, left: Any) -> Buffer:
+    def _make(self, start: Start, reading: EndlessRows, left: Any) -> Buffer:
         """The buffer that begins there. left: what the buffer before it has left of what was read."""
         raise NotImplementedError
 
@@ -133,7 +134,7 @@ class StreamSource:
         if last is not None and last.next == start:
             found = self._make(start, last.reading, last.left)
         else:
-            found = self._make(start, Reading(self._files, start, self._settings.seed, self.share), None)
+            found = self._make(start, EndlessRows(self._files, start, self._settings.seed, self.share), None)
         self._last = found
         return found
 
@@ -173,7 +174,7 @@ class StreamSource:
 class DialogueStream(StreamSource):
     """Examples of supervised fine-tuning, packed among those of a buffer. A buffer ends where a pass does."""
 
-    def _make(self, start: Start, reading: Reading, left: Any) -> Buffer:
+    def _make(self, start: Start, reading: EndlessRows, left: Any) -> Buffer:
         examples = [
             (np.asarray(ids, np.uint32), np.asarray(trained, np.uint8))
             for ids, trained in encode_rows(self._rows(reading), self._tokenizer, self._settings)
@@ -189,7 +190,7 @@ class DialogueStream(StreamSource):
         rows = [[examples[index] for index in row] for row in order]
         return Buffer(rows, replace(reading.at, first=start.first + len(rows), number=start.number + 1), reading)
 
-    def _rows(self, reading: Reading) -> Iterator[Row]:
+    def _rows(self, reading: EndlessRows) -> Iterator[Row]:
         for row in itertools.islice(reading, self._settings.shuffle_buffer):
             if row is None:
                 return

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from trainer.data.batches import Batch, groups
-from trainer.data.cursor import Reading, Start
+from trainer.data.cursor import EndlessRows, Start
 from trainer.data.shardrows import batch_of_rows
 from trainer.data.shards import Shard
 from trainer.data.streamed import Buffer, StreamSource
@@ -28,7 +28,7 @@ Document = tuple[Start, Any]  # where it stands (at it, or behind the one before
 class TextStream(StreamSource):
     """Micro-batches of `examples_per_batch` rows of tokens_per_row tokens."""
 
-    def _make(self, start: Start, reading: Reading, left: Any) -> Buffer:
+    def _make(self, start: Start, reading: EndlessRows, left: Any) -> Buffer:
         settings = self._settings
         width, size = settings.tokens_per_row, settings.tokens_per_row * settings.examples_per_batch
         waiting: deque[Document | None] = left if left is not None else deque()
@@ -54,7 +54,7 @@ class TextStream(StreamSource):
         )
         return Buffer(batches, after, reading, waiting)
 
-    def _documents(self, reading: Reading, waiting: deque[Document | None]) -> Iterator[Document | None]:
+    def _documents(self, reading: EndlessRows, waiting: deque[Document | None]) -> Iterator[Document | None]:
         """Those that wait, and then the next ones of the files, which wait until it is their turn; None where a pass
         ends.
         """
@@ -66,7 +66,7 @@ class TextStream(StreamSource):
             made = encode_chunk([found[1] for found in chunk if found], self._tokenizer)
             waiting.extend((found[0], np.asarray(next(made), np.uint32)) if found else None for found in chunk)
 
-    def _texts(self, reading: Reading) -> Iterator[tuple[Start, str] | None]:
+    def _texts(self, reading: EndlessRows) -> Iterator[tuple[Start, str] | None]:
         """Each that is not empty, and where it stands; None where a pass ends."""
         before, ends = reading.at, 0
         for row in reading:

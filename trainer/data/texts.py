@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, cast
 
 from trainer.data.examples import read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
 
 MANY = 512  # texts per call of the tokenizer, which spreads them over the cores
 CHARACTERS = 1 << 22  # of them together, or one longer text: the tokenizer notes some 100 bytes about each token
 
 
-def encode_texts(files: list[Path], tokenizer: Any, field: str) -> Iterator[list[int]]:
+def encode_texts(files: list[Path], tokenizer: Tokenizer, field: str) -> Iterator[list[int]]:
     """Ids of each document that is not empty, as `encode_chunk` has them."""
     found = (text for _, text in texts(files, field) if text.strip())
     for chunk in in_chunks(found, len):
         yield from encode_chunk(chunk, tokenizer)
 
 
-def encode_chunk(chunk: Sequence[str], tokenizer: Any) -> Iterator[list[int]]:
+def encode_chunk(chunk: Sequence[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
     """Ids of each document: the beginning token where there is one of its own, text, end token."""
-    begin, end = tokenizer.bos_token_id, tokenizer.eos_token_id
+    begin, end = tokenizer.bos_token_id, cast(int, tokenizer.eos_token_id)  # `check_end_token` has been asked
     before = [] if begin is None or begin == end else [begin]
     for ids in tokenizer(list(chunk), add_special_tokens=False)["input_ids"] if chunk else ():
         yield [*before, *ids, end]
@@ -41,7 +42,7 @@ def in_chunks(items: Iterable[Any], size: Callable[[Any], int]) -> Iterator[list
         yield chunk
 
 
-def check_end_token(tokenizer: Any) -> None:
+def check_end_token(tokenizer: Tokenizer) -> None:
     """TrainerError where nothing could part documents."""
     if tokenizer.eos_token_id is None:
         raise TrainerError("no-end-token", "the tokenizer has no end token", "Set eos_token in its configuration.")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError, in_one_line
 from trainer.settings import Settings
@@ -20,7 +20,7 @@ TEMPLATES = {
 }
 
 
-def load_tokenizer(settings: Settings, workload: Workload | None) -> Any:
+def load_tokenizer(settings: Settings, workload: Workload | None) -> Tokenizer:
     """The fast tokenizer of the settings, the model's folder or the workload; TrainerError when there is none."""
     from transformers import AutoTokenizer
 
@@ -32,7 +32,7 @@ def load_tokenizer(settings: Settings, workload: Workload | None) -> Any:
             "no-tokenizer", f"{folder}: no such folder", "Set tokenizer to a folder with tokenizer.json."
         )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer: Tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:  # noqa: BLE001 - the tokenizers raise what they like for files that somebody else broke
         told = str(error).partition("\n")[0] if isinstance(error, (OSError, ValueError)) else in_one_line(error)
         raise TrainerError("no-tokenizer", f"{folder}: {told}", "Give a folder with a sound tokenizer.json.") from None
@@ -52,7 +52,6 @@ def load_tokenizer(settings: Settings, workload: Workload | None) -> Any:
     return tokenizer
 
 
-def pad_id(tokenizer: Any) -> int:
+def pad_id(tokenizer: Tokenizer) -> int:
     """The id that fills padded rows: its own, else the end token's, else 0 (the attention mask hides it anyway)."""
-    pad: int | None = tokenizer.pad_token_id
-    return pad if pad is not None else tokenizer.eos_token_id or 0
+    return tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id or 0

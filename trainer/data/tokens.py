@@ -33,6 +33,7 @@ class Tokens:
     ids: Any
     trained: Any
     starts: Any
+    rows: int | None = None  # that were read; more than there are examples where some were left out; None: not counted
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -68,17 +69,19 @@ def default_cache() -> Path:
     return Path(base) / "envdoctor-trainer" / "tokens"
 
 
-def cached_tokens(folder: Path, encode: Callable[[], Iterable[Encoded]]) -> tuple[Tokens, bool]:
+def cached_tokens(
+    folder: Path, encode: Callable[[], Iterable[Encoded]], rows: Callable[[], int] | None = None
+) -> tuple[Tokens, bool]:
     """The tokens in `folder`, and whether they were there already; else written from `encode()`, whole or not at all.
 
-    A folder whose files do not have the recorded sizes is written again.
+    A folder whose files do not have the recorded sizes is written again. rows: how many were read, asked at the end.
     """
     tokens = _open(folder)
     if tokens is not None:
         return tokens, True
     try:
         with whole.new_folder(folder) as partial:
-            _write(partial, encode())
+            _write(partial, encode(), rows)
     except OSError as error:
         if _open(folder) is None:  # otherwise another run wrote the same content first
             raise TrainerError(
@@ -112,7 +115,7 @@ def _flatten(encoded: Iterable[Encoded]) -> tuple[Any, Any, Any]:
     return flat, np.concatenate(masks) if masks else np.zeros(0, np.uint8), np.asarray(lengths, dtype=np.int32)
 
 
-def _write(folder: Path, encoded: Iterable[Encoded]) -> None:
+def _write(folder: Path, encoded: Iterable[Encoded], rows: Callable[[], int] | None) -> None:
     """As they come: of all examples only the lengths are in memory at once."""
     kind: Any = np.dtype(np.uint16)
     lengths, count = array("i"), 0
@@ -135,6 +138,8 @@ def _write(folder: Path, encoded: Iterable[Encoded]) -> None:
     np.asarray(lengths, dtype=np.int32).tofile(folder / "lengths.bin")
     sizes = {name: (folder / name).stat().st_size for name in ("tokens.bin", "trained.bin", "lengths.bin")}
     meta = {"layout": LAYOUT, "dtype": str(kind), "examples": len(lengths), "tokens": count, "sizes": sizes}
+    if rows is not None:
+        meta["rows"] = rows()
     (folder / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
 
 
@@ -157,4 +162,4 @@ def _open(folder: Path) -> Any:
         trained = np.memmap(folder / "trained.bin", dtype=np.uint8, mode="r")
     except (OSError, ValueError, KeyError, TypeError):
         return None  # absent or not ours: the caller writes it
-    return Tokens(ids, trained, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
+    return Tokens(ids, trained, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), meta.get("rows"))

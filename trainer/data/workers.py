@@ -17,6 +17,7 @@ from typing import Any
 
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import Row
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.parent import end_with
 from trainer.data.tokens import Encoded
 from trainer.settings import Settings
@@ -34,7 +35,9 @@ def worker_count(wanted: int, files: Sequence[Path], cores: int) -> int:
     return min(cores, 8) if sum(path.stat().st_size for path in files) >= WORTH else 1
 
 
-def encode_in_processes(rows: Iterable[Row], tokenizer: Any, settings: Settings, workers: int) -> Iterator[Encoded]:
+def encode_in_processes(
+    rows: Iterable[Row], tokenizer: Tokenizer, settings: Settings, workers: int
+) -> Iterator[Encoded]:
     """The same as `encode_rows`, in `workers` processes; errors are raised here as there."""
     if workers == 1:
         yield from encode_rows(rows, tokenizer, settings)
@@ -56,7 +59,7 @@ def encode_in_processes(rows: Iterable[Row], tokenizer: Any, settings: Settings,
                 future.cancel()
 
 
-def _start(parent: int, tokenizer: Any, settings: Settings) -> None:
+def _start(parent: int, tokenizer: Tokenizer, settings: Settings) -> None:
     end_with(parent)
     _state[:] = [tokenizer, settings]
 

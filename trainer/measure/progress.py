@@ -105,7 +105,7 @@ class Progress(Reader):
         self._work, self._peak, self._stopwatch = work, peak, run.stopwatch
         self._counts, self._read = Counts(), 0
         self._price, self._tracker, self._begun_at = settings.price_per_hour / 3600, tracker, time.perf_counter()
-        self._line = Line(sys.stderr)
+        self._line = TerminalLine(sys.stderr)
         self._row: dict[str, Any] = {}
         self._first = run.position.step
 
@@ -204,7 +204,7 @@ def words(row: dict[str, Any], total: int) -> list[str]:
     return found
 
 
-class Line:
+class TerminalLine:
     """The line of a terminal that is written again and again, never wider than it; on a pipe, plain lines."""
 
     def __init__(self, out: TextIO) -> None:
@@ -251,7 +251,7 @@ class SamplingProgress:
 
     def __init__(self, total: int, done: int) -> None:
         self._total, self._done, self._new, self._tokens, self._seconds = total, done, 0, 0, 0.0
-        self._line, self._shown = Line(sys.stderr), time.monotonic()
+        self._line, self._shown = TerminalLine(sys.stderr), time.monotonic()
         if done:
             sys.stderr.write(f"continuing with {done} of {total} answers sampled\n")
 

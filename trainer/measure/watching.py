@@ -32,7 +32,7 @@ class Tally:
         return False
 
 
-class Watch:
+class RunTimer:
     """Times a run as `protocol` says: made before the first step, told of every step, asked for `timing` at the end."""
 
     def __init__(self, protocol: Protocol, stopwatch: Stopwatch, device: torch.device, dtype: torch.dtype) -> None:

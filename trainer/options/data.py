@@ -67,7 +67,7 @@ class RowOptions:
 
     data_format: str = option(
         "auto", "of the rows; auto goes by their columns, and says what it found",
-        ("auto", "messages", "sharegpt", "alpaca", "prompt", "text"), tasks=CHATS,
+        ("auto", "messages", "sharegpt", "alpaca", "prompt", "question", "text"), tasks=CHATS,
     )  # fmt: skip
 
     prompt_field: str = option("prompt", "column with the prompt (not trained)", tasks=CHATS, rare=True)
@@ -83,8 +83,8 @@ class RowOptions:
         result=False,
     )
     over_long: str = option(
-        "error", "an example longer than tokens_per_row: stop, or leave it out (nothing is ever cut)",
-        ("error", "skip"), tasks=CHATS,
+        "error", "of an example beyond tokens_per_row: stop, leave it out, or keep a beginning that trains something",
+        ("error", "skip", "cut"), tasks=CHATS,
     )  # fmt: skip
 
 

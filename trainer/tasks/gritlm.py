@@ -21,6 +21,7 @@ from trainer.data import tokens
 from trainer.data.batches import Batch, epoch_rows, groups
 from trainer.data.dialogue import encode_rows
 from trainer.data.examples import existing_files
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.heldout import HeldOut, split_numbers
 from trainer.data.intheloop import InTheLoop
 from trainer.data.pairs import Document, PairBatch, PairSource, Pooled
@@ -115,13 +116,13 @@ class Gritlm(Task):
         return total * (pairs.factor * processes())
 
 
-def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
+def _tokens(files: list[Path], content: str, tokenizer: Tokenizer, settings: Settings) -> tuple[tokens.Tokens, bool]:
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
     return tokens.cached_tokens(cache / content[:32], lambda: encode_pairs(files, tokenizer, settings))
 
 
-def _folder(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[InFolder, Catalogue]:
+def _folder(files: list[Path], content: str, tokenizer: Tokenizer, settings: Settings) -> tuple[InFolder, Catalogue]:
     documents = InFolder(_tokens(files, content, tokenizer, settings)[0])
     return documents, catalogue(documents.roles())
 
@@ -142,7 +143,7 @@ def _shared_out(found: Catalogue, settings: Settings) -> tuple[Catalogue, Catalo
     return trained, held
 
 
-def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
+def _fingerprint(files: list[Path], tokenizer: Tokenizer, settings: Settings) -> str:
     """Names everything that decides the tokens."""
     parts = [tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template), tokenizer.bos_token]
     content = [getattr(settings, name) for name in CONTENT]
@@ -207,7 +208,7 @@ class Generative:
         return found
 
 
-def _encode(tokenizer: Any, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:
+def _encode(tokenizer: Tokenizer, settings: Settings, chosen: list[Item]) -> list[tokens.Encoded]:
     if chosen and chosen[0][0] == GENERATIVE:  # a micro-batch is of one kind
         return list(encode_rows(((place, row) for _, place, row in chosen), tokenizer, settings))
     return list(encode_texts([(place, text) for _, place, text in chosen], tokenizer))

@@ -16,6 +16,7 @@ from typing import Any
 from trainer.data import prepare, tokens
 from trainer.data.batches import PaddedSource
 from trainer.data.examples import existing_files
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.heldout import HeldOutRows
 from trainer.data.intheloop import InTheLoop
 from trainer.data.shardrows import ShardSource
@@ -85,7 +86,7 @@ class Pretrain(Task):
         facts.update(judged)
         return Prepared(source, tokenizer, self.identity(facts["fingerprint"], settings), facts, held)
 
-    def _streamed(self, settings: Settings, tokenizer: Any) -> Prepared:
+    def _streamed(self, settings: Settings, tokenizer: Tokenizer) -> Prepared:
         if folders := [name for name in settings.data if Path(name).is_dir()]:
             raise TrainerError(
                 "bad-setting", f"setting streaming: {folders[0]} is a folder of token shards, which are mapped anyway",
@@ -100,7 +101,7 @@ class Pretrain(Task):
         facts.update(judged)
         return Prepared(TextStream(files, tokenizer, settings, identity), tokenizer, identity, facts, held)
 
-    def _in_the_loop(self, settings: Settings, tokenizer: Any) -> Prepared:
+    def _in_the_loop(self, settings: Settings, tokenizer: Tokenizer) -> Prepared:
         files = existing_files(settings.data)
         content = tokens.fingerprint(files, tokenizer_fingerprint(tokenizer), settings.text_field)
         found = [text for _, text in texts(files, settings.text_field) if text.strip()]
@@ -112,7 +113,7 @@ class Pretrain(Task):
         return Prepared(source, tokenizer, self.identity(content, settings), facts)
 
 
-def _shards(names: Sequence[str], settings: Settings, tokenizer: Any) -> list[Shards]:
+def _shards(names: Sequence[str], settings: Settings, tokenizer: Tokenizer) -> list[Shards]:
     """Those of the folders among `names`, and of the files together."""
     texts_among = [name for name in names if Path(name).is_file()]
     names = [name for name in names if name not in texts_among]
@@ -130,7 +131,7 @@ def _shards(names: Sequence[str], settings: Settings, tokenizer: Any) -> list[Sh
     return folders
 
 
-def _of_its_own(settings: Settings, tokenizer: Any) -> tuple[Validation, dict[str, str]]:
+def _of_its_own(settings: Settings, tokenizer: Tokenizer) -> tuple[Validation, dict[str, str]]:
     """The validation data that is given as files, if it is, and what to say of it."""
     if not settings.eval_data:
         return NoValidation(), {}
@@ -140,7 +141,7 @@ def _of_its_own(settings: Settings, tokenizer: Any) -> tuple[Validation, dict[st
     return held, {"eval_fingerprint": " ".join(folder.identity for folder in folders)}
 
 
-def _cut_documents(tokenizer: Any, width: int, found: list[str]) -> list[tokens.Encoded]:
+def _cut_documents(tokenizer: Tokenizer, width: int, found: list[str]) -> list[tokens.Encoded]:
     """Documents with their end token, cut to `width` ids, all of them trained."""
     rows = tokenizer(found, add_special_tokens=False)["input_ids"]
     cut = [[*ids, tokenizer.eos_token_id][:width] for ids in rows]

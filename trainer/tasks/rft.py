@@ -18,6 +18,7 @@ from typing import Any
 
 from trainer.data import tokens
 from trainer.data.examples import Row, existing_files
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.heldout import split_numbers
 from trainer.data.source import Prepared
 from trainer.data.tokenizer import load_tokenizer
@@ -69,7 +70,7 @@ class Rft(Task):
 
 
 def _held_out(
-    rows: list[Row], prompts: list[list[int]], tokenizer: Any, settings: Settings, judge: Checker
+    rows: list[Row], prompts: list[list[int]], tokenizer: Tokenizer, settings: Settings, judge: Checker
 ) -> tuple[list[Row], list[list[int]], HeldOutPrompts | None]:
     """(rows and prompts to train on, those that the acceptance rate is taken on)."""
     if settings.eval_data:
@@ -87,7 +88,7 @@ def _sample(
     path: Path,
     identity: str,
     prompts: list[list[int]],
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     settings: Settings,
     workload: Workload | None,
 ) -> list[Done]:
@@ -151,7 +152,7 @@ def _judge(
     return summary
 
 
-def _identity(files: list[Path], tokenizer: Any, settings: Settings, workload: Workload | None) -> str:
+def _identity(files: list[Path], tokenizer: Tokenizer, settings: Settings, workload: Workload | None) -> str:
     """What the answers depend on: prompts, tokenizer, model, and how they are sampled."""
     names = (
         "prompt_field", "seed", "samples_per_prompt", "max_new_tokens", "sampling_temperature", "top_p", "sample_batch",

@@ -12,7 +12,8 @@ from trainer.compute.hardware import usable_cores
 from trainer.data import tokens
 from trainer.data.batches import PackedSource, PaddedSource
 from trainer.data.dialogue import encode_rows
-from trainer.data.examples import Row, existing_files, read_rows
+from trainer.data.examples import CountedRows, Row, existing_files, read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.formats import describe_formats
 from trainer.data.heldout import Examples, HeldOut, split
 from trainer.data.intheloop import InTheLoop
@@ -65,6 +66,7 @@ class Sft(Task):
         if settings.data_weights:
             drawn = _mixture([len(part) for part, _ in parts], settings)
         facts.update(examples=len(found), tokens=int(found.lengths.sum()), reused_tokens=reused)
+        facts["over_long"] = _over_long([part for part, _ in parts], settings)
         held = _of_its_own(facts, tokenizer, settings)
         examples: Examples = found
         if settings.eval_share:
@@ -78,7 +80,7 @@ class Sft(Task):
         facts["packing_efficiency"] = round(total / (len(source.rows(0)) * settings.tokens_per_row), 4)
         return Prepared(source, tokenizer, identity, facts, held)
 
-    def _streamed(self, files: list[Path], tokenizer: Any, settings: Settings) -> Prepared:
+    def _streamed(self, files: list[Path], tokenizer: Tokenizer, settings: Settings) -> Prepared:
         content = fingerprint(files, *_decisive(tokenizer, settings))
         identity = self.identity(content, settings)
         facts: dict[str, Any] = {"files": [str(path) for path in files], "fingerprint": content, "streamed": True}
@@ -89,7 +91,7 @@ class Sft(Task):
         return Prepared(source, tokenizer, identity, facts, _of_its_own(facts, tokenizer, settings))
 
 
-def _of_its_own(facts: dict[str, Any], tokenizer: Any, settings: Settings) -> Validation:
+def _of_its_own(facts: dict[str, Any], tokenizer: Tokenizer, settings: Settings) -> Validation:
     """The validation data that is given as files, if it is; what is found goes into the facts."""
     if not settings.eval_data:
         return NoValidation()
@@ -109,41 +111,56 @@ def _mixture(counts: list[int], settings: Settings) -> Mixture:
     return Mixture(counts, [float(weight) for weight in settings.data_weights], settings.seed)
 
 
-def _tokens(files: list[Path], content: str, tokenizer: Any, settings: Settings) -> tuple[tokens.Tokens, bool]:
+def _tokens(files: list[Path], content: str, tokenizer: Tokenizer, settings: Settings) -> tuple[tokens.Tokens, bool]:
     """Of all rows of the files, from the cache where they are; whether they were."""
     cache = Path(settings.cache) if settings.cache else tokens.default_cache()
     workers = worker_count(settings.tokenize_workers, files, usable_cores())
+    rows = CountedRows(read_rows(files))
     return tokens.cached_tokens(
-        cache / content[:32], lambda: encode_in_processes(read_rows(files), tokenizer, settings, workers)
+        cache / content[:32], lambda: encode_in_processes(rows, tokenizer, settings, workers), lambda: rows.count
     )
 
 
-def _held_out(examples: Examples, tokenizer: Any, settings: Settings) -> HeldOut:
+def _over_long(parts: list[tokens.Tokens], settings: Settings) -> list[str]:
+    """What became of examples longer than a row."""
+    most, examples = settings.tokens_per_row, sum(map(len, parts))
+    read = sum(len(part) if part.rows is None else part.rows for part in parts)
+    found = []
+    if read > examples:
+        what = "longer than" if settings.over_long == "skip" else "with nothing to train in their first"
+        found.append(f"{read - examples} of {read} examples are left out: {what} {most} tokens (tokens_per_row)")
+    if settings.over_long == "cut" and (full := sum(int((part.lengths == most).sum()) for part in parts)):
+        found.append(f"{full} of {read} examples fill {most} tokens (tokens_per_row): cut there, or just as long")
+    return found
+
+
+def _held_out(examples: Examples, tokenizer: Tokenizer, settings: Settings) -> HeldOut:
     size = 0 if settings.packing else settings.examples_per_batch
     return HeldOut(examples, settings.tokens_per_row, size, pad_id(tokenizer))
 
 
-def _fingerprint(files: list[Path], tokenizer: Any, settings: Settings) -> str:
+def _fingerprint(files: list[Path], tokenizer: Tokenizer, settings: Settings) -> str:
     """Names everything that decides the tokens."""
     return tokens.fingerprint(files, *_decisive(tokenizer, settings))
 
 
-def _decisive(tokenizer: Any, settings: Settings) -> tuple[str, ...]:
+def _decisive(tokenizer: Tokenizer, settings: Settings) -> tuple[str, ...]:
     """What decides the tokens beside the files."""
     fields = [settings.prompt_field, settings.completion_field, settings.messages_field]
     fields += [settings.text_field, settings.data_format]
+    lengths = [settings.tokens_per_row, settings.over_long, *(["counted"] if settings.over_long != "error" else [])]
     return (
         tokenizer.backend_tokenizer.to_str(), str(tokenizer.chat_template),
-        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr([settings.tokens_per_row, settings.over_long]),
+        repr([tokenizer.bos_token, tokenizer.eos_token, *fields]), repr(lengths),
     )  # fmt: skip
 
 
-def _pad(examples: Any, tokenizer: Any, settings: Settings) -> Source:
+def _pad(examples: Any, tokenizer: Tokenizer, settings: Settings) -> Source:
     size, accumulate = settings.examples_per_batch, settings.accumulate
     return PaddedSource(examples, size, accumulate, settings.seed, pad_id(tokenizer))
 
 
-def _encode(tokenizer: Any, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
+def _encode(tokenizer: Tokenizer, settings: Settings, rows: list[Row]) -> list[tokens.Encoded]:
     found = list(encode_rows(rows, tokenizer, settings))
     if len(found) < len(rows):  # the plan was made before anybody could know
         raise TrainerError(

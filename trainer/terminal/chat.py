@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
 from trainer.terminal.closing import program, say
 
@@ -99,7 +100,7 @@ def opening(given: argparse.Namespace) -> list[dict[str, str]]:
     return [{"role": "system", "content": given.system}] if given.system else []
 
 
-def answer(model: Any, tokenizer: Any, turns: list[dict[str, str]], text: str, given: argparse.Namespace) -> None:
+def answer(model: Any, tokenizer: Tokenizer, turns: list[dict[str, str]], text: str, given: argparse.Namespace) -> None:
     """Write the answer to `text` as it comes, and add both to `turns`."""
     from transformers import TextStreamer
 
@@ -122,7 +123,7 @@ def answer(model: Any, tokenizer: Any, turns: list[dict[str, str]], text: str, g
         turns.append({"role": "assistant", "content": said})
 
 
-def _talk(model: Any, tokenizer: Any, given: argparse.Namespace) -> None:
+def _talk(model: Any, tokenizer: Tokenizer, given: argparse.Namespace) -> None:
     people = sys.stdin.isatty()
     turns = opening(given)
     if people:

@@ -71,12 +71,12 @@ class Parser(argparse.ArgumentParser):
         given, unknown = self.parse_known_args([_with_underscores(word) for word in words])
         for word in unknown:
             if word.startswith("-"):
-                self.exit(2, f"error: unknown option {word.partition('=')[0]}\n       {meant(word, self.task)}\n")
+                self.exit(2, f"error: unknown option {word.partition('=')[0]}\n       {suggestion(word, self.task)}\n")
             self.error(f"{word!r} belongs to no option")
         return given
 
 
-def meant(word: str, task: str | None) -> str:
+def suggestion(word: str, task: str | None) -> str:
     """What may have been meant by an option that there is not."""
     name = word.lstrip("-").partition("=")[0].replace("-", "_")
     if name in DOCTORS:

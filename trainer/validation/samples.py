@@ -17,12 +17,13 @@ import torch
 from trainer.data.batches import Batch, pack, pad_rows
 from trainer.data.dialogue import prompt_text
 from trainer.data.examples import read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.tokenizer import pad_id
 from trainer.settings import Settings
 from trainer.state import Run
 
 
-def prompts_of(settings: Settings, tokenizer: Any) -> list[tuple[str, list[int]]]:
+def prompts_of(settings: Settings, tokenizer: Tokenizer) -> list[tuple[str, list[int]]]:
     """(what is shown, ids) of each prompt. A file has a text in each line, or rows with the prompt or messages column;
     anything else is a text of its own, put to the model as a user's turn where the tokenizer has a chat template.
     """

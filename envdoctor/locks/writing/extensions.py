@@ -13,7 +13,7 @@ from packaging.utils import parse_wheel_filename
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge import pairs
-from envdoctor.knowledge.with_extensions import Extension
+from envdoctor.knowledge.with_extensions import PublishedExtension
 from envdoctor.locks.platforms import MACHINES, PYTHONS, interpreter, place
 from envdoctor.locks.stack import Locked, Stack, load, select, tags
 from envdoctor.locks.writing import trim
@@ -25,7 +25,7 @@ from envdoctor.sources.sources import Sources
 
 
 def find_wheels(
-    wanted: Sequence[Extension], held: Mapping[str, str], interpreter: Interpreter, sources: Sources
+    wanted: Sequence[PublishedExtension], held: Mapping[str, str], interpreter: Interpreter, sources: Sources
 ) -> tuple[Locked, ...]:
     """The wheels to add, extensions and what they need beyond ``held`` (version by name), by hash.
 
@@ -47,7 +47,7 @@ def find_wheels(
         says = " ".join(one.without_wheel(torch, python) for one in homeless)
         raise Trouble(says, where="--with", remedy=_leave_out(homeless), exit_code=3)
 
-    def ask(some: Sequence[Extension]) -> tuple[Locked, ...]:
+    def ask(some: Sequence[PublishedExtension]) -> tuple[Locked, ...]:
         inputs = Inputs(
             requirements=(*(one.requirement(torch) for one in some), f"torch=={torch}"),
             constraints=(*_constraints(held), *_triton(torch, held)),
@@ -71,11 +71,11 @@ def find_wheels(
         raise Trouble(problem, where="--with", remedy=_leave_out(alone), exit_code=3) from all_of_them
 
 
-def _leave_out(some: Sequence[Extension]) -> str:
+def _leave_out(some: Sequence[PublishedExtension]) -> str:
     return f"Leave out {', '.join(one.name for one in some)}; nothing was changed."
 
 
-def _why_not(ask: object, one: Extension) -> Trouble | None:
+def _why_not(ask: object, one: PublishedExtension) -> Trouble | None:
     assert callable(ask)
     try:
         ask((one,))
@@ -136,7 +136,7 @@ def _lock_wheel(package: Resolved, interpreter: Interpreter) -> Locked:
 
 
 def write_extended(
-    output: str, inputs: Inputs, lock: Stack, wanted: Sequence[Extension], *, folder: Path, sources: Sources
+    output: str, inputs: Inputs, lock: Stack, wanted: Sequence[PublishedExtension], *, folder: Path, sources: Sources
 ) -> Written:
     """A stack of one's own: the requirements of a stack, and extensions as its extras, resolved together.
 

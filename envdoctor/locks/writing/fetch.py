@@ -33,7 +33,7 @@ RESOLVE_SECONDS = 60.0  # exact pins leave nothing to search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedLock:
     """The lock beside its wheels, and how many files of how many bytes were downloaded; the rest was there already."""
 
     lock: Path
@@ -49,7 +49,7 @@ def fetch(
     *,
     sources: Sources,
     progress: Callable[[str], None] = lambda _: None,
-) -> Fetched:
+) -> FetchedLock:
     """Download the wheels that the stack locks for the interpreter into ``folder/wheels``, and the lock beside them.
 
     Every file is held to its size while it comes and to its sha256 before it gets its name; what lies there already is
@@ -79,7 +79,7 @@ def _fill(
     folder: Path,
     sources: Sources,
     progress: Callable[[str], None],
-) -> Fetched:
+) -> FetchedLock:
     wheels = folder / "wheels"
     if wheels.is_symlink():
         raise Trouble("is a link; wheels must lie beside their lock", file=wheels, remedy="Remove the link.")
@@ -92,7 +92,7 @@ def _fill(
     lock = folder / found.path.name
     if not (lock.exists() and lock.samefile(found.path)):
         shutil.copyfile(found.path, lock)
-    return Fetched(lock=lock, files=len(pins), downloaded=len(missing), size=sum(pin.size or 0 for pin in missing))
+    return FetchedLock(lock=lock, files=len(pins), downloaded=len(missing), size=sum(pin.size or 0 for pin in missing))
 
 
 def _sound(path: Path, pin: Locked) -> bool:

@@ -1,15 +1,12 @@
-import re
 from collections.abc import Mapping
 
-from envdoctor.rules import remedies
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, remedies, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
-_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", re.IGNORECASE)
+_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", IGNORECASE)
 _ON_CPU = Pattern(r"device=(?:cpu|<class 'cpu'>)")
 _CAPABILITY = Pattern(r"(?:requires device with capability|requires A100|your GPU has capability|too (?:new|old)\))")
-_SMALL = Pattern(r"smallk|triton|ck", re.IGNORECASE)
+_SMALL = Pattern(r"smallk|triton|ck", IGNORECASE)
 """Operators for special cases: that they refuse tells little."""
 
 
@@ -28,14 +25,14 @@ def operators_refused(facts: Facts) -> Findings:
     refused = _reasons(listed)
     general = {name: why for name, why in refused.items() if not _SMALL.match(name)} or refused
     if all(_ON_CPU.search(why) for why in general.values()):
-        yield _told(
+        yield _refusal(
             "gpu-not-visible",
             "the tensors lie on the CPU, and all of its kernels are for GPUs",
             "See that torch sees the GPU and that the model is moved to it; to run on the CPU, turn xFormers off.",
             'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
         )
     elif all(_NOT_BUILT.search(why) for why in general.values()):
-        yield _told(
+        yield _refusal(
             "extension-binary-missing",
             "its compiled part is not there: it was built for another torch, or without CUDA",
             "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
@@ -44,7 +41,7 @@ def operators_refused(facts: Facts) -> Findings:
             remedies.uninstall("xformers"),
         )
     elif all(_CAPABILITY.search(why) or _NOT_BUILT.search(why) for why in general.values()):
-        yield _told(
+        yield _refusal(
             "no-kernels-for-gpu",
             "it holds no kernel for this GPU's compute capability",
             "Install an xformers and a torch that are made for this GPU, or uninstall xformers: attention then runs in "
@@ -54,7 +51,7 @@ def operators_refused(facts: Facts) -> Findings:
     else:
         name = min(general, key=lambda text: ("cutlass" not in text, len(general[text])))
         why = "; ".join(dict.fromkeys(part.strip() for part in general[name].split(";")))
-        yield _told(
+        yield _refusal(
             "script-wrong",
             f"{name} says: {why[:200]}",
             "Change the inputs as that operator asks (alignment, shape, type), or turn xFormers off: torch's "
@@ -72,7 +69,7 @@ def _reasons(listed: str) -> Mapping[str, str]:
     }
 
 
-def _told(kind: str, why: str, fix: str, *commands: str) -> Finding:
+def _refusal(kind: str, why: str, fix: str, *commands: str) -> Finding:
     return finding(
         kind=kind,  # type: ignore[arg-type]
         actual=why,

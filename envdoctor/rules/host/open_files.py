@@ -1,4 +1,4 @@
-from envdoctor.knowledge import messages
+from envdoctor.knowledge.questions import messages
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
@@ -19,7 +19,7 @@ def open_files(facts: Facts) -> Findings:
     host = known(facts.host)
     soft = host.files_soft if host else None
     hard = host.files_hard if host else None
-    said = messages.line(facts, *_SAYS)
+    said = messages.line_with(facts, *_SAYS)
     if soft is None and said is None:
         raise Skip("the limit of open files is not known")
     if said is None and (soft is None or soft < 0 or soft >= ENOUGH):

@@ -1,8 +1,5 @@
-import re
-
-from envdoctor.knowledge import messages
-from envdoctor.knowledge.host import mebibytes
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -22,7 +19,7 @@ _SAYS = (
 )
 
 
-_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", re.IGNORECASE)
+_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
 
 
 @rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
@@ -38,7 +35,7 @@ def shared_memory(facts: Facts) -> Findings:
     """
     host = known(facts.host)
     size = host.shm if host else None
-    said = messages.line(facts, *_SAYS)
+    said = messages.line_with(facts, *_SAYS)
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = found.string
     if said is not None and "too many open files" in said.lower():

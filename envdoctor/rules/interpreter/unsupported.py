@@ -1,25 +1,9 @@
 import re
 from dataclasses import replace
 
-from envdoctor.facts.model import Interpreter
-from envdoctor.knowledge import messages, versions
-from envdoctor.knowledge.interpreter import newest_python
-from envdoctor.knowledge.torch_builds import release_of
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-)
+from envdoctor.knowledge.questions import messages, newest_python, release_of, versions
+from envdoctor.rules.finding import Finding, Findings, finding
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
 from envdoctor.values import shell
 
 _SAYS = (
@@ -112,7 +96,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             target, interpreter, said.string, "a Python that these packages support", proven=True, python=python
         )
         return
-    missing = missing or _commanded(facts, interpreter)
+    missing = missing or _torch_of_command(facts, interpreter)
     if missing is not None:
         name, wanted = missing["name"].lower(), missing["wanted"] or ""
         certain = _too_new_or_old(interpreter, name, wanted)
@@ -170,7 +154,7 @@ def _nothing_built(missing: re.Match[str]) -> bool:
     return not real or (wanted is not None and missing["wanted"].startswith("==") and wanted < min(real))
 
 
-def _commanded(facts: Facts, interpreter: Interpreter) -> re.Match[str] | None:
+def _torch_of_command(facts: Facts, interpreter: Interpreter) -> re.Match[str] | None:
     """The torch that a launcher had pip install, and failed to, where this Python never had a wheel of it."""
     if not messages.in_report(facts, _NOT_INSTALLED):
         return None

@@ -1,10 +1,10 @@
 import re
 from collections.abc import Mapping
 
-from envdoctor.knowledge import extensions, messages, pairs, versions
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import extensions, messages, pairs, versions
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (
@@ -55,7 +55,7 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     https://github.com/huggingface/open-r1/issues/684 https://github.com/axolotl-ai-cloud/axolotl/issues/3142
     https://github.com/facebookresearch/xformers/issues/1176 https://github.com/pytorch/ao/issues/2919
     """
-    torch = extensions.torch_build(facts)
+    torch = extensions.build_of_torch(facts)
     said = messages.in_report(facts, *_SAYS) or _other_cuda(facts, torch)
     if said is not None and _MATES.search(said.string):
         said = None
@@ -110,7 +110,7 @@ def _finding(
 ) -> Finding:
     packages = known(facts.packages)
     version = packages.version(name) if packages else None
-    torch = extensions.torch_build(facts)
+    torch = extensions.build_of_torch(facts)
     locked = remedies.locked_pins(target, packages, "torch", name)
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
@@ -121,7 +121,7 @@ def _finding(
         fix=remedies.choose(
             target,
             locked,
-            *_advice(name, version, extensions.torch_version(facts)),
+            *_advice(name, version, extensions.labelled_torch(facts)),
         ),
         severity=WARNING if weak else None,
         explains=(

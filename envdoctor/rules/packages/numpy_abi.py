@@ -1,8 +1,6 @@
-from envdoctor.facts.model import Packages
-from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.pairs import first_with_numpy_2
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import messages, versions
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Packages, Skip, Target, finding, known, remedies, rule
 
 _SAYS = (
     "compiled using numpy 1",
@@ -31,7 +29,7 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     numpy = packages.version("numpy") if packages else None
-    said = messages.line(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
+    said = messages.line_with(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
     if said is None and numpy is None:
         raise Skip("the version of NumPy is not known")
     old = {}

@@ -1,16 +1,11 @@
-import re
-
-from envdoctor.facts.model import Distribution, Packages
-from envdoctor.knowledge import messages, pairs, versions
-from envdoctor.knowledge.requirements import demanded_specifier
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
+from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
+from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"operator torchvision::\w+ does not exist"),
-    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
+    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", IGNORECASE),
     Pattern(r"compiled with different CUDA major versions"),
     Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"),
     Pattern(r"Failed to load image Python extension"),
@@ -20,7 +15,7 @@ _SAYS = (
         r"|mismatche[sd]|does not (?:match|fit)|doesn't match) (?:with )?"
         r"(?:the |my |your |this |installed |current ){0,2}"
         r"(?:version of )?(?:py)?torch\b",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
 )
 _RELEASE_LABEL = Pattern(r"cpu|cu\d+")
@@ -40,7 +35,7 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
     """
     packages = known(facts.packages)
     said = messages.in_report(facts, *_SAYS)
-    torch = _torch(facts)
+    torch = extensions.labelled_torch(facts)
     mates = [mate for name in ("torchvision", "torchaudio") if packages and (mate := packages.find(name))]
     if said is None and (torch is None or not mates):
         if packages is None or not packages.complete:
@@ -53,12 +48,6 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
         yield _finding(target, packages, torch or "", name, said.string, serious=True, proven=True)
-
-
-def _torch(facts: Facts) -> str | None:
-    """torch's own word for its version carries the label; the metadata of a PyPI wheel does not."""
-    torch, packages = known(facts.torch), known(facts.packages)
-    return (torch.version if torch else None) or (packages.version("torch") if packages else None)
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.evidence.machine import WEIGHT_DOUBT
 from envdoctor.speed.evidence.relation import TRANSFER_SPREAD, shares_of
@@ -19,14 +19,14 @@ KEPT = (
 HOST_STAYS = 0.0  # log ratio of the host's part of a step: a faster GPU does not make Python faster
 
 
-def derive(chip: Model, measured: Iterable[Baseline], workload: str, stack: str) -> Baseline | None:
+def derive(chip: GpuModel, measured: Iterable[Baseline], workload: str, stack: str) -> Baseline | None:
     """The expected baseline of ``workload`` on ``chip``; None without a measured one on a chip near enough.
 
     Each part of a step is scaled by what bounds it: matrix products by the ratio of the achievable (or else peak)
     speeds in the baseline's number format, memory-bound parts by the ratio of bandwidths, the host's part by nothing.
     The log-sd in ``conditions.spread`` grows with the disagreement of those ratios.
     """
-    found: list[tuple[float, Baseline, Model]] = []
+    found: list[tuple[float, Baseline, GpuModel]] = []
     for baseline in measured:
         source = gpus.board(baseline.gpu or "")
         if source is None or baseline.workload != workload or baseline.evidence != "measured":
@@ -41,7 +41,7 @@ def derive(chip: Model, measured: Iterable[Baseline], workload: str, stack: str)
     return _scale(baseline, source, chip, stack)
 
 
-def _log_ratios(source: Model, chip: Model, precision: str) -> tuple[float, float] | None:
+def _log_ratios(source: GpuModel, chip: GpuModel, precision: str) -> tuple[float, float] | None:
     ours, theirs = chip.peak_flops(precision), source.peak_flops(precision)
     if not (ours and theirs and chip.bandwidth and source.bandwidth):
         return None
@@ -50,12 +50,12 @@ def _log_ratios(source: Model, chip: Model, precision: str) -> tuple[float, floa
     return math.log(ours / theirs), math.log(chip.bandwidth / source.bandwidth)
 
 
-def _distance(source: Model, chip: Model, precision: str) -> float | None:
+def _distance(source: GpuModel, chip: GpuModel, precision: str) -> float | None:
     ratios = _log_ratios(source, chip, precision)
     return None if ratios is None else max(map(abs, ratios))
 
 
-def _scale(baseline: Baseline, source: Model, chip: Model, stack: str) -> Baseline:
+def _scale(baseline: Baseline, source: GpuModel, chip: GpuModel, stack: str) -> Baseline:
     precision = str(baseline.conditions.get("precision", "bfloat16"))
     ratios = _log_ratios(source, chip, precision)
     assert ratios is not None

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from envdoctor.locks.target import Baseline
 from envdoctor.speed import roofline
 from envdoctor.speed.evidence.evidence import Evidence
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 from envdoctor.speed.statistics import FEWEST_BASELINE_PROCESSES
 
 
-def baseline_fit(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def baseline_fit(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """A missing, claimed or small baseline, or one of other work on another kind of device."""
     if baseline is None:
         text = "there is no baseline for this workload and stack"
@@ -47,7 +47,7 @@ def _other_work(report: Report, baseline: Baseline) -> Iterator[Evidence]:
         yield Evidence(cause="settings", text=text, blocks="not-comparable")
 
 
-def limits(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def limits(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """A speed above the chip's peak is a mistake: of the clock, of the count, or of the baseline."""
     if run.timed and run.steps_per_second:
         line = roofline.of_report(run.timed[0], run.steps_per_second)

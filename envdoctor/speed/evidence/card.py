@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from envdoctor.facts.model import Facts, Gpu
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.speed.evidence.probes import flat
 from envdoctor.speed.evidence.trained_gpu import trained_gpu
 from envdoctor.speed.evidence.working_gpu import BUSY
@@ -37,7 +37,7 @@ SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class CardShare:
     """One figure against its band. ``share``: of what is rated; ``least``: below it the card is not what it says."""
 
     what: str
@@ -54,11 +54,11 @@ class Share:
 class Card:
     """What was judged of one card: causes (power, link, clocks) before what they show in (products, copies)."""
 
-    model: Model
-    shares: tuple[Share, ...]
+    model: GpuModel
+    shares: tuple[CardShare, ...]
 
     @property
-    def short(self) -> tuple[Share, ...]:
+    def short(self) -> tuple[CardShare, ...]:
         return tuple(one for one in self.shares if one.short)
 
     @property
@@ -82,7 +82,7 @@ def card_of(report: Report, facts: Facts | None) -> Card | None:
     return Card(model=model, shares=(*state, *_of_probes(speeds, report.precision, model, chip)))
 
 
-def _of_probes(speeds: Mapping[str, float], precision: str, model: Model, chip: Gpu | None) -> Iterator[Share]:
+def _of_probes(speeds: Mapping[str, float], precision: str, model: GpuModel, chip: Gpu | None) -> Iterator[CardShare]:
     yield from _products(speeds, precision, model)
     if (copied := speeds.get("copy_gbs")) and model.bandwidth:
         yield _share("copy", "copies in its memory", copied, model.bandwidth, "GB/s", COPY)
@@ -94,10 +94,10 @@ def _of_probes(speeds: Mapping[str, float], precision: str, model: Model, chip: 
     if launched := speeds.get("launch_us"):  # turned into launches per microsecond
         cost = 1.0 / launched
         text = f"a kernel's launch takes {cost:.1f} us, where a sound machine needs less than {LAUNCH:.0f}"
-        yield Share(what="launch", share=LAUNCH / cost, least=1.0 - WIDE, text=text)
+        yield CardShare(what="launch", share=LAUNCH / cost, least=1.0 - WIDE, text=text)
 
 
-def _products(speeds: Mapping[str, float], precision: str, model: Model) -> Iterator[Share]:
+def _products(speeds: Mapping[str, float], precision: str, model: GpuModel) -> Iterator[CardShare]:
     """In the format that the training computes in; by the middle of the repetitions, in which the power limit bites."""
     short = SHORT.get(precision, precision)
     best = speeds.get(f"matmul_{short}_gflops")
@@ -112,7 +112,7 @@ def _products(speeds: Mapping[str, float], precision: str, model: Model) -> Iter
     yield _share("products", f"{precision} products{widened}", measured / 1e3, rated, "TFLOP/s", PRODUCTS, of=of)
 
 
-def _of_state(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[Share]:
+def _of_state(chip: Gpu, model: GpuModel, speeds: Mapping[str, float]) -> Iterator[CardShare]:
     usual = chip.power_default or model.power
     if chip.power_limit and usual:
         yield _share("power", "its power limit", chip.power_limit, usual, "W", POWER, of="it is made for", wide=0.0)
@@ -126,7 +126,7 @@ def _of_state(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[
         yield _share("clock", "its clock at work", chip.sm_clock, chip.sm_clock_max, "MHz", SM_CLOCK, wide=0.0)
 
 
-def _link(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[Share]:
+def _link(chip: Gpu, model: GpuModel, speeds: Mapping[str, float]) -> Iterator[CardShare]:
     carried = negotiated_rate(chip)
     moved = max(speeds.get("pinned_to_device_gbs", 0.0), speeds.get("device_to_pinned_gbs", 0.0))
     if carried is None or moved > carried:
@@ -136,12 +136,12 @@ def _link(chip: Gpu, model: Model, speeds: Mapping[str, float]) -> Iterator[Shar
         share = chip.pcie_width / lanes
         why = ": a narrow slot, or a bad contact" if share < 1.0 else ""
         text = f"its PCIe link has {chip.pcie_width} of {lanes} lanes ({share:.2f}){why}"
-        yield Share(what="link", share=share, least=1.0, text=text)
+        yield CardShare(what="link", share=share, least=1.0, text=text)
     now, most = chip.pcie_generation, chip.pcie_generation_max
     if now in LANE and most in LANE:
         share = LANE[now] / LANE[most]
         text = f"its PCIe link runs at generation {now}, where card and board can do {most} ({share:.2f} of the speed)"
-        yield Share(what="link", share=share, least=1.0, text=text)
+        yield CardShare(what="link", share=share, least=1.0, text=text)
 
 
 def negotiated_rate(chip: Gpu) -> float | None:
@@ -153,9 +153,9 @@ def negotiated_rate(chip: Gpu) -> float | None:
 def _share(
     what: str, words: str, measured: float, rated: float, unit: str, band: Band, *, of: str = "it is rated at",
     wide: float = WIDE,
-) -> Share:  # fmt: skip
+) -> CardShare:  # fmt: skip
     share, (low, high) = measured / rated, band
     text = (
         f"{words}: {measured:,.4g} of the {rated:,.4g} {unit} that {of} ({share:.2f}; sound is {low:.2f} to {high:.2f})"
     )
-    return Share(what=what, share=share, least=low * (1.0 - wide), text=text)
+    return CardShare(what=what, share=share, least=low * (1.0 - wide), text=text)

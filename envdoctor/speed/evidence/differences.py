@@ -8,7 +8,7 @@ from envdoctor.locks.target import Baseline, Target
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.relation import mapping
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 
 # Settings of the trainer that change its speed; the others (names of files, learning rates) do not.
@@ -19,7 +19,7 @@ SPEED_SETTINGS = (
 SPEED_PACKAGES = ("torch", "triton", "transformers", "accelerate", "flash-attn", "datasets", "peft", "numpy", "python")
 
 
-def differences(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def differences(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Data, settings and stack: what a person can change comes before the machine and its neighbours."""
     if not context.comparable or baseline is None:
         return

@@ -12,19 +12,19 @@ from envdoctor.locks.target import Baseline, Target
 from envdoctor.speed import breakdown
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.evidence.card import card_of
-from envdoctor.speed.evidence.machine_fit import machine_of
+from envdoctor.speed.evidence.machine_fit import machine_speed
 from envdoctor.speed.evidence.modelled_step import modelled_step
 from envdoctor.speed.evidence.pace import pace_of
 from envdoctor.speed.evidence.relation import relate
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 
 
-def run_of(reports: Sequence[Report]) -> Run:
+def run_of(reports: Sequence[Report]) -> TimedRun:
     """The run by the clock alone."""
     timed = tuple(report for report in reports if report.windows)
     processes = tuple(speeds.process(r.rates, [window.seconds for window in r.windows]) for r in timed)
-    return Run(
+    return TimedRun(
         reports=tuple(reports),
         timed=timed,
         processes=processes,
@@ -41,7 +41,7 @@ def gather(
     *,
     same_machine: bool,
     clock_spread: float | None,
-) -> tuple[Run, Context]:
+) -> tuple[TimedRun, Context]:
     """The run, at the baseline's pace where that is known, and everything known beside it."""
     run = run_of(reports)
     context = Context(target=target, facts=facts, clock_spread=clock_spread)
@@ -60,7 +60,7 @@ def gather(
     context = replace(context, relation=relation, pace=pace, recorded=recorded)
     if len(recorded) < speeds.FEWEST_BASELINE_PROCESSES:  # claims too: nothing to hold a run against
         return run, context
-    machine = machine_of(run.timed, baseline, relation, at_pace)
+    machine = machine_speed(run.timed, baseline, relation, at_pace)
     if len(machine.baseline_log_factors) != len(recorded):
         machine = replace(machine, baseline_log_factors=())
     return run, replace(context, machine=machine, comparable=machine.known or relation.match != "other-model")

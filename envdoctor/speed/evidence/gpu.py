@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envdoctor.facts.model import Facts, Gpu
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.evidence.evidence import Evidence
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.evidence.trained_gpu import trained_gpu
 from envdoctor.speed.report import Device
 
@@ -16,7 +16,7 @@ CLOCK_LIMIT = 0.05
 THROTTLING = {"hw-slowdown", "hw-thermal", "sw-thermal", "power-brake"}
 
 
-def gpu(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def gpu(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """The state of the GPU that trained, and whether its clock wandered."""
     yield from gpu_state(context.facts, run.reports[0].device, baseline)
     spread = context.clock_spread

@@ -10,7 +10,7 @@ from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.machine import MachineSpeed
 from envdoctor.speed.evidence.pace_model import AtOnePace
 from envdoctor.speed.evidence.relation import Relation, shares_of
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 
 USUAL_RANGE = {"cpu": 0.25, "cuda": 0.16}
@@ -19,7 +19,7 @@ TRANSFER_LIMIT = 0.15
 """Log-sd of the machine factor beyond which comparing two machines says nothing."""
 
 
-def machine_fit(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def machine_fit(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """The machine's speed relative to the baseline's, and whether that can be believed."""
     found, relation = context.machine, context.relation
     if found is None or relation is None or baseline is None:
@@ -54,7 +54,7 @@ def _taken_off(found: MachineSpeed) -> str:
     return found.sentence if slowest == "pace" else f"{found.sentence} ({slowest} {found.ratios[slowest]:.2f}x)"
 
 
-def machine_of(
+def machine_speed(
     reports: tuple[Report, ...], baseline: Baseline, relation: Relation, pace: AtOnePace | None
 ) -> MachineSpeed:
     """By the pace where that is known, else by the probes."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from envdoctor.knowledge.gpus import Model
+from envdoctor.knowledge.gpus import GpuModel
 from envdoctor.knowledge.work import Work, work_of
 from envdoctor.speed.breakdown import DATA_WAIT_LIMIT, Breakdown
 from envdoctor.speed.distributions import t_quantile
@@ -87,7 +87,7 @@ class ModelledStep:
 
 
 def modelled_step(
-    reports: tuple[Report, ...], spent: Breakdown, rate: float | None, chip: Model
+    reports: tuple[Report, ...], spent: Breakdown, rate: float | None, chip: GpuModel
 ) -> ModelledStep | None:
     """The timed steps of a bundled workload; None where its work was not counted or the chip lacks a figure.
 
@@ -113,7 +113,7 @@ def modelled_step(
     return ModelledStep(seconds=1.0 / rate, expected=expected, misses=misses, cause=cause, fault=fault)
 
 
-def usual_format(chip: Model) -> str:
+def usual_format(chip: GpuModel) -> str:
     """What the trainer chooses for such a card (`trainer/compute/hardware.py`)."""
     major = int(chip.capability.partition(".")[0])
     return "bfloat16" if major >= 8 else "float16" if major == 7 else "float32"
@@ -151,8 +151,8 @@ def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
 
 
 def _losses(
-    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: Work, rates: Rates,
-    seconds: float,
+    reports: tuple[Report, ...], spent: Breakdown, usual: str, settings: Mapping[str, str], work: Work,
+    rates: Rates, seconds: float,
 ) -> Iterator[tuple[Cause, str, float]]:  # fmt: skip
     """What a slow step loses most in, and what that alone costs (log): what was seen first, what is left at the end."""
     waits = spent.shares["data"]

@@ -9,11 +9,11 @@ from envdoctor.locks.target import Baseline
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.pace_model import AtOnePace, at_one_pace
 from envdoctor.speed.evidence.relation import Relation
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 
 
-def pace(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def pace(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Processes set aside; or that none had its machine to itself."""
     if context.pace is None:
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envdoctor.locks.target import Baseline
 from envdoctor.speed.evidence.evidence import Evidence
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 
 PRESSURE_LIMIT = {"cpu": 0.10, "cuda": 0.25}
@@ -16,7 +16,7 @@ BUSY = "another program uses the cores"
 NOTICED = 0.05  # share that explains a slow run where nothing else does
 
 
-def pressure(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def pressure(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Tasks waited for a core, more than while the baseline was recorded; or the load was high."""
     if not context.comparable or baseline is None:
         return

@@ -19,7 +19,7 @@ from envdoctor.speed.statistics import Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class TimedRun:
     """The reports of fresh processes. ``processes``: one for each timed report, at the baseline's pace where known.
 
     ``steps_per_second``: by the clock, whatever the pace; None when nothing was timed.
@@ -54,4 +54,4 @@ class Context:
     comparable: bool = False
 
 
-Supplier = Callable[[Run, Baseline | None, Context], Iterator[Evidence]]
+Supplier = Callable[[TimedRun, Baseline | None, Context], Iterator[Evidence]]

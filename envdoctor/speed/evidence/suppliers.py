@@ -12,22 +12,22 @@ from envdoctor.speed.evidence.gpu import gpu
 from envdoctor.speed.evidence.machine_fit import machine_fit
 from envdoctor.speed.evidence.pace import pace
 from envdoctor.speed.evidence.pressure import pressure
-from envdoctor.speed.evidence.run import Context, Run, Supplier
+from envdoctor.speed.evidence.run import Context, Supplier, TimedRun
 from envdoctor.speed.evidence.windows import agreement, windows
 
 
-def relation(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def relation(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Another lock, another machine, a derived baseline: what distance costs."""
     yield from context.relation.remarks if context.relation is not None else ()
 
 
-def card(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def card(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Where the card falls short of its kind: the verdict itself without a baseline, else a cause of a slow run."""
     for one in context.card.short if context.card is not None else ():
         yield Evidence(cause="machine", text=one.text, blocks=None if context.comparable else "slower")
 
 
-def step_model(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def step_model(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Where the step is slower than its card allows, by more than the model may err: the verdict without a baseline."""
     step = context.step
     if step is not None and step.slower and not context.comparable:
@@ -50,5 +50,5 @@ SUPPLIERS: tuple[Supplier, ...] = (
 )
 
 
-def all_evidence(run: Run, baseline: Baseline | None, context: Context) -> tuple[Evidence, ...]:
+def all_evidence(run: TimedRun, baseline: Baseline | None, context: Context) -> tuple[Evidence, ...]:
     return tuple(found for supplier in SUPPLIERS for found in supplier(run, baseline, context))

@@ -11,7 +11,7 @@ from envdoctor.speed import breakdown
 from envdoctor.speed import statistics as speeds
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.probes import drift, shares
-from envdoctor.speed.evidence.run import Context, Run
+from envdoctor.speed.evidence.run import Context, TimedRun
 from envdoctor.speed.report import Report
 from envdoctor.speed.statistics import FEWEST_WINDOWS, Process
 
@@ -20,7 +20,7 @@ STALL_LIMIT = 0.05  # mean over median step time
 DRIFT_LIMIT = 0.10  # change of a step that the probes tell of, from before to after the run
 
 
-def windows(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def windows(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """What the reports and their windows show, held against the baseline's own."""
     at_pace = context.pace is not None and bool(context.pace.processes)
     yield from disturbances(run.reports, run.processes, context.recorded, at_pace=at_pace)
@@ -75,7 +75,7 @@ def _of_process(process: Process, which: str, spread_limit: float, stall_limit: 
         yield Evidence(cause="contention", text=text, blocks="unstable", passing=True, plain=plain)
 
 
-def agreement(run: Run, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
+def agreement(run: TimedRun, baseline: Baseline | None, context: Context) -> Iterator[Evidence]:
     """Processes that differ among themselves far more than the baseline's did."""
     if not context.comparable or context.machine is None:
         return

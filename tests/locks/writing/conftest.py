@@ -12,7 +12,11 @@ from typing import Any
 
 import pytest
 
+from envdoctor.locks.platforms import interpreter
+from envdoctor.locks.stack import Stack
 from envdoctor.locks.writing import write
+from envdoctor.locks.writing.inputs import Inputs
+from envdoctor.locks.writing.lock import write_stack
 from envdoctor.sources import sources
 from envdoctor.sources.sources import Sources
 
@@ -136,3 +140,20 @@ def write_lock(folder: Path, data: Mapping[str, Any], name: str = "case") -> Pat
     path = folder / f"pylock.{name}.toml"
     path.write_text(write.text(data), "utf-8")
     return path
+
+
+PYTHON = ".".join(map(str, sys.version_info[:2]))
+HERE = interpreter(PYTHON, "x86_64")
+
+
+@pytest.fixture
+def locked(shelf: Path, shelved: Sources, tmp_path: Path) -> Stack:
+    build_wheel(shelf, "alpha", "1.0", requires=("beta>=1",))
+    build_wheel(shelf, "beta", "1.0+cpu")
+    build_wheel(shelf, "gamma", "2.0", tag=f"cp{PYTHON.replace('.', '')}-abi3-manylinux_2_17_x86_64")
+    inputs = Inputs(requirements=("alpha", "gamma"), pythons=(PYTHON,), machines=("x86_64",))
+    return write_stack("small", inputs, folder=tmp_path / "locks", sources=shelved).stack
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []

@@ -19,7 +19,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment, locate
 from envdoctor.facts.model import Facts
 from envdoctor.launch.trainer import Measure
-from envdoctor.locks.target import Choice
+from envdoctor.locks.target import StackChoice
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.ablation import against
 from envdoctor.speed.ablation.against import Other, Pairs, locked_folder, time_against
@@ -31,7 +31,7 @@ from tests.speed.making import VERSIONS, cpu_report, target, windows
 
 HERE, CLEAN = (Environment(path=Path(name), python=Path(name, "bin", "python")) for name in ("/here", "/clean"))
 OTHER = Other(name="./clean", environment=CLEAN)
-CPU = replace(target(name="cpu", gpu_names=()), choice=Choice(stack="cpu", reason="", digest="b" * 64))
+CPU = replace(target(name="cpu", gpu_names=()), choice=StackChoice(stack="cpu", reason="", digest="b" * 64))
 WOBBLE = (0.002, -0.003, 0.001, 0.004, -0.002, 0.0, 0.003, -0.001)
 
 

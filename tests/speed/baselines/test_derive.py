@@ -3,18 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from envdoctor.knowledge import gpus
-from envdoctor.knowledge.gpus import Model
 from envdoctor.speed.baselines.derive import derive
 from envdoctor.speed.report import Device
 from envdoctor.speed.verdict import judge
-from tests.speed.making import PROBES, baseline, report
-
-
-def chip(name: str) -> Model:
-    found = gpus.board(name)
-    assert found is not None
-    return found
+from tests.speed.making import PROBES, baseline, chip, report
 
 
 def test_the_same_chip_derives_itself_with_some_doubt() -> None:

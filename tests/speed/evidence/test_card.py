@@ -20,6 +20,7 @@ from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report, Warmup
 from envdoctor.speed.verdict import judge
 from tests.speed.making import baseline, report, target
+from tests.speed.making import chip as model_of
 
 CHIPS = (
     "H100 80GB HBM3", "H100 PCIe", "H200", "B200", "A100-SXM4-80GB", "A100-PCIE-40GB", "L40S", "L4", "A10G",
@@ -27,17 +28,11 @@ CHIPS = (
 )  # fmt: skip
 
 
-def model_of(name: str) -> gpus.Model:
-    found = gpus.board(name)
-    assert found is not None
-    return found
-
-
-def format_of(model: gpus.Model) -> str:
+def format_of(model: gpus.GpuModel) -> str:
     return "bfloat16" if "bfloat16" in model.peak else "float16"
 
 
-def link_of(model: gpus.Model) -> tuple[int, int]:
+def link_of(model: gpus.GpuModel) -> tuple[int, int]:
     generation, lanes = (model.link or "3x16").split("x")
     return int(generation), int(lanes)
 

@@ -3,72 +3,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 
-from envdoctor.errors import Trouble
-from envdoctor.locks.stack import Locked
-from envdoctor.locks.target import Choice, Target
 from envdoctor.render.speed import render_measured
 from envdoctor.speed.measured_run.advice import MeasuredRun, diagnose_run, processes, run_json
-from envdoctor.speed.measured_run.agreement import agreement, as_json, sentences
-from envdoctor.speed.measured_run.record import Loader, Record, parse, read
-from envdoctor.speed.measured_run.remedies import loader_line, workers_needed
-from envdoctor.speed.report import Device, Window
-from tests.speed.test_verdict import KEYS
-
-HEALTHY = {
-    "data": 0.01,
-    "copy": 0.0,
-    "forward": 0.3,
-    "backward": 0.55,
-    "optimizer": 0.12,
-    "checkpoint": 0.0,
-    "other": 0.02,
-}
-CPU = Device(type="cpu", name="a CPU", cpu_model="a CPU", threads=8, cores=8)
-H100 = Device(type="cuda", name="NVIDIA H100 80GB HBM3", capability="9.0", cpu_model="a CPU", threads=8, cores=8)
-TOKENS = {"looked": 32, "examples": 256, "slots": 32 * 8 * 512, "real": 32 * 8 * 480, "trained": 32 * 8 * 300}
-
-
-def windows(parts: dict[str, float], rates: tuple[float, ...] = (10.0,) * 10) -> tuple[Window, ...]:
-    return tuple(
-        Window(steps=20, seconds=20 / rate, breakdown={p: share * 20 / rate for p, share in parts.items()})
-        for rate in rates
-    )
-
-
-def record(parts: dict[str, float] | None = None, **changes: Any) -> Record:
-    made = Record(
-        schema=1,
-        steps=220,
-        seconds=25.0,
-        device=H100,
-        program="train.py",
-        pid=7,
-        windows=windows(parts or HEALTHY),
-        waits=220,
-        loaders=(Loader(dataset="Chats", length=2000, batch_size=8, workers=4, pin_memory=True),),
-        batches=TOKENS,
-        versions={"torch": "2.13.0"},
-        ended="exit",
-    )
-    return replace(made, **changes)
-
-
-def shares(**parts: float) -> dict[str, float]:
-    rest = 1.0 - sum(parts.values())
-    return {**dict.fromkeys(HEALTHY, 0.0), "forward": rest * 0.3, "backward": rest * 0.7, **parts}
-
-
-def loaders(**changes: Any) -> tuple[Loader, ...]:
-    return (replace(record().loaders[0], **changes),)
-
+from envdoctor.speed.measured_run.record import Record
+from tests.speed.measured_run.records import CPU, H100, TOKENS, loaders, record, shares, windows
+from tests.speed.verdicts import KEYS
 
 LINES = (
     ("data", "train.py", 37, "__getitem__", 400),
@@ -421,55 +364,6 @@ def test_several_processes_have_a_line_each_and_many_are_summed_up() -> None:
     assert "8 more" in lines[-1]
 
 
-PINS = tuple(
-    Locked(name=name, version=version, wheel="", sha256="")
-    for name, version in (("torch", "2.13.0"), ("transformers", "5.23.0"), ("flash-attn", "2.8.3"))
-)
-
-
-def target(**changes: Any) -> Target:
-    choice = Choice(stack="cu130", reason="", pins=PINS, cuda="13.0")
-    return replace(
-        Target(name="h100", title="H100", flags={"float32-matmul-precision": "high"}, choice=choice), **changes
-    )
-
-
-RAN = {"python": "3.11.7", "torch": "2.13.0+cu130", "transformers": "5.23.0"}
-
-
-def test_what_ran_is_held_against_lock_and_flags() -> None:
-    fast = {"float32-matmul-precision": "high", "cudnn-benchmark": False}
-    same = agreement([record(versions=RAN, flags=fast)], target())
-    assert same.different == ()
-    assert sentences(same) == (
-        "ran with torch 2.13.0+cu130, transformers 5.23.0; what it imported of stack cu130 (2) is as locked, "
-        "flags as target h100",
-    )
-    slow = {**fast, "float32-matmul-precision": "highest"}
-    ranks = [record(versions=RAN, flags=fast), record(versions={**RAN, "transformers": "4.41.2"}, flags=slow)]
-    found = agreement(ranks, target())
-    assert [line.name for line in found.different] == ["transformers", "float32-matmul-precision"]
-    assert sentences(found)[1:] == (
-        "  transformers 4.41.2, the lock has 5.23.0",
-        "  float32-matmul-precision highest, the target sets high",
-    )
-    rows = {row["name"]: row for row in as_json(found)["packages"]}
-    assert rows["transformers"] == {"name": "transformers", "ran": "4.41.2", "wanted": "5.23.0", "differs": True}
-    assert rows["python"]["wanted"] is None
-    json.dumps(run_json(diagnose_run(ranks, None, found)), allow_nan=False)
-
-
-def test_another_build_of_torch_is_not_the_locked_one() -> None:
-    assert agreement([record(versions={"torch": "2.13.0+cu126"})], target()).different
-    assert agreement([record(versions={"torch": "2.13.0+cpu"})], target()).different
-
-
-def test_without_a_lock_the_report_says_why() -> None:
-    found = agreement([record(versions=RAN)], target(choice=None, no_choice="no stack for Python 3.13"))
-    assert found.different == ()
-    assert "compared with no lock: no stack for Python 3.13" in sentences(found)[0]
-
-
 def test_company_on_the_machine_is_told_but_not_blamed() -> None:
     diagnosis = diagnose_run([record(contention={"during": 0.7, "load": [9.0, 9.0, 9.0]})])
     assert diagnosis.verdict.cause is None
@@ -483,90 +377,14 @@ def test_the_rank_that_waits_longest_is_judged() -> None:
     assert [(rank["rank"], rank["data"]) for rank in found["conditions"]["ranks"]] == [(0, 0.01), (1, 0.5)]
 
 
-def test_tokens_come_from_the_batches_that_were_looked_at() -> None:
-    found = run_json(diagnose_run([record(waits=440)]))  # two micro-batches per step
-    assert found["steps_per_second"] == pytest.approx(10.0)
-    assert found["tokens_per_second"]["slots"] == pytest.approx(2 * 8 * 512 * 10)
-    assert found["tokens_per_second"]["real"] == pytest.approx(2 * 8 * 480 * 10)
-
-
-def test_slow_first_windows_are_warm_up() -> None:
-    run = record(windows=windows(HEALTHY, (1.0, 5.0, 10.0, 10.0, 9.9, 10.1)))
-    assert [round(window.rate, 1) for window in run.steady_windows] == [10.0, 10.0, 9.9, 10.1]
-    assert run_json(diagnose_run([run]))["steps_per_second"] == pytest.approx(10.0)
-
-
 def test_without_a_record_there_is_nothing_to_judge() -> None:
     with pytest.raises(ValueError, match="nothing was recorded"):
         diagnose_run([])
 
 
-@given(st.floats(0.0, 1.0), st.integers(0, 64), st.integers(1, 64))
-def test_workers_leave_a_core_and_are_never_fewer_than_useful(share: float, workers: int, cores: int) -> None:
-    needed = workers_needed(share, workers, cores)
-    assert needed >= 1
-    assert needed <= max(cores - 1, 2, workers)
-
-
-def test_the_line_keeps_what_the_loader_has() -> None:
-    assert loader_line(Loader(batch_size=None, prefetch_factor=8), 3, "cuda") == (
-        "DataLoader(dataset, num_workers=3, pin_memory=True, persistent_workers=True, prefetch_factor=8)"
-    )
-
-
-def test_the_line_trains_in_the_same_order_with_the_same_collator() -> None:
-    loader = Loader(batch_size=4, shuffle=True, sampler="RandomSampler", drop_last=True, collate="pad_rows")
-    assert loader_line(loader, 2, "cpu") == (
-        "DataLoader(dataset, batch_size=4, shuffle=True, drop_last=True, collate_fn=pad_rows, num_workers=2, "
-        "persistent_workers=True, prefetch_factor=2)"
-    )
-    odd = Loader(batch_size=4, sampler="DistributedSampler", collate="<lambda>")
-    assert "sampler=sampler, collate_fn=collate, " in loader_line(odd, 2, "cpu")
-
-
-def raw(**changes: Any) -> dict[str, Any]:
-    device = {"type": "cpu", "name": "x", "threads": 2, "cores": 2}
-    window = {"steps": 3, "seconds": 1.0, "breakdown": {"data": 0.5}}
-    return {"schema": 1, "steps": 9, "seconds": 3.0, "device": device, "windows": [window], **changes}
-
-
-@pytest.mark.parametrize(
-    ("data", "where"),
-    [
-        ([], "schema"),
-        (raw(schema=9), "schema"),
-        (raw(steps="many"), "steps"),
-        (raw(device=None), "device"),
-        (raw(windows=[{"steps": 0, "seconds": 1.0}]), "windows[0]"),
-        (raw(windows=[{"steps": 1, "seconds": float("nan")}]), "windows[0].seconds"),
-        (raw(loaders=[{"workers": "4"}]), "loaders[0].workers"),
-    ],
-)
-def test_a_broken_record_is_named(data: object, where: str) -> None:
-    with pytest.raises(Trouble) as caught:
-        parse(data, Path("run-1.json"))
-    assert caught.value.where == where
-
-
-def test_records_are_read_by_rank_and_a_restarted_worker_counts_once(tmp_path: Path) -> None:
-    for pid, rank, steps in ((11, 1, 90), (12, 0, 5), (13, 0, 80)):
-        (tmp_path / f"run-{pid}.json").write_text(json.dumps(raw(rank=rank, steps=steps, pid=pid)))
-    (tmp_path / "run-14.json.tmp").write_text("{")
-    assert [(r.rank, r.steps) for r in read(tmp_path)] == [(0, 80), (1, 90)]
-
-
-def test_processes_without_ranks_are_all_kept(tmp_path: Path) -> None:
-    for pid in (11, 12):
-        (tmp_path / f"run-{pid}.json").write_text(json.dumps(raw(pid=pid, steps=pid)))
-    assert [record.pid for record in read(tmp_path)] == [12, 11]
-
-
-def test_a_truncated_record_is_trouble(tmp_path: Path) -> None:
-    (tmp_path / "run-1.json").write_text(json.dumps(raw())[:-9])
-    with pytest.raises(Trouble, match="not valid JSON"):
-        read(tmp_path)
-
-
-def test_odd_lines_are_left_out() -> None:
-    run = parse(raw(lines=[["data", "a.py", 1, "f", 2], ["data", "a.py"], ["data", "a.py", "x", "f", 2]]))
-    assert [line.file for line in run.seen_lines] == ["a.py"]
+def test_tokens_whose_training_nobody_saw_are_not_called_untrained() -> None:
+    """A script that gives its model labels of its own has none in its batches."""
+    assert " trained)" in told(diagnose_run([record()]))
+    unseen = told(diagnose_run([record(batches={**TOKENS, "trained": 0})]))
+    assert "real tokens/s" in unseen
+    assert "trained)" not in unseen

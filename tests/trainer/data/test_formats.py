@@ -46,6 +46,11 @@ SAME = {
         "conversations": [{"from": "human", "value": "what?\n\nthis"}, {"from": "gpt", "value": "that"}],
     },
     "alpaca": {"instruction": "what?", "input": "this", "output": "that", "system": "be brief"},
+    "alpaca beside its rendering": {
+        "prompt": "x", "instruction": "what?", "input": "this", "output": "that", "system": "be brief",
+    },
+    "question": {"question": "what?", "context": "this", "response": "that", "system_prompt": "be brief"},
+    "question in capitals": {"Problem": "what?", "Input": "this", "Solution": "that", "System": "be brief", "id": 7},
 }  # fmt: skip
 
 
@@ -64,6 +69,38 @@ def test_an_empty_input_is_none_and_text_is_trained_whole(tiny: dict) -> None:
     assert all(trained)
 
 
+def test_a_question_and_its_answer_are_told_by_their_columns(tiny: dict, tmp_path: Path) -> None:
+    settings = from_mapping({**tiny, "data": ["x"]}, "test")
+    for row, said in (
+        ({"input": "what?", "output": "that"}, "question (input, output)"),
+        ({"query": "what?", "original_question": "?", "response": "that"}, "question (query, response)"),
+        ({"text": "what?", "question": "what?", "answer": "that"}, "text (text)"),
+    ):
+        write_lines(tmp_path / "rows.jsonl", [row])
+        assert list(describe_formats([tmp_path / "rows.jsonl"], settings)) == [said]
+
+
+def test_a_list_may_stand_in_a_text(tiny: dict) -> None:
+    """As in CSV files."""
+    assert tokens({"messages": json.dumps(ASKED["messages"])}, tiny) == tokens(ASKED, tiny)
+    shared = SAME["sharegpt"]["conversations"]
+    assert tokens({"conversations": json.dumps(shared)}, tiny) == tokens(ASKED, tiny)
+    with pytest.raises(TrainerError, match="messages must be a list"):
+        tokens({"messages": "[{'role'"}, tiny)
+
+
+@pytest.mark.parametrize("chosen", ["that", ASKED["messages"]])
+def test_preferences_are_told_what_can_be_done_with_them(tiny: dict, chosen: object) -> None:
+    row = {"prompt": "what?", "chosen": chosen, "rejected": "x"}
+    with pytest.raises(TrainerError) as caught:
+        tokens(row, tiny)
+    said = "completion_field=chosen" if chosen == "that" else "messages_field=chosen"
+    assert said in caught.value.remedy
+    assert "trl dpo" in caught.value.remedy
+    field, _, value = said.partition("=")
+    assert tokens(row, tiny, **{field: value})[0]
+
+
 def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
     both = {**ASKED, "text": "the cost"}
     assert tokens(both, tiny) == tokens(ASKED, tiny)
@@ -76,6 +113,7 @@ def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
         ({"conversations": [{"from": "alien", "value": "x"}]}, "conversations must be a list of {from, value}"),
         ({"conversations": "x"}, "conversations must be"), ({"instruction": 3, "output": "x"}, "must be texts"),
         ({"text": 3}, "text must be a text"), ({"question": "x"}, "it has 'question'"),
+        ({"question": "x", "answer": 3}, "answer, input and system must be texts"),
     ],
 )  # fmt: skip
 def test_a_bad_row_is_told(tiny: dict, row: dict, said: str) -> None:
@@ -109,11 +147,15 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path) -> None:
             writer.writeheader()
             writer.writerows(rows)
     parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    (tmp_path / "object.json").write_text(json.dumps({"version": 1, "data": rows}))
+    (tmp_path / "indented.json").write_text(json.dumps({"train": rows, "authors": [{"name": "x"}]}, indent=2))
     datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "saved")
     settings = from_mapping({"data": [str(tmp_path / "saved")]}, "test")
     (arrow,) = locate(settings, "sft", print)[0].data
     for path in [*tmp_path.glob("*.*"), Path(arrow)]:
         assert [row for _, row in read_rows([path])] == rows, path.name
+    (tmp_path / "one.json").write_text(json.dumps(ASKED))
+    assert [row for _, row in read_rows([tmp_path / "one.json"])] == [ASKED]
     (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
     with pytest.raises(TrainerError, match="line 2: not as many values"):
         list(read_rows([tmp_path / "bad.csv"]))

@@ -1,1 +1,1 @@
-"""The data that every installation carries, and the scripts that made it."""
+"""The data that every installation carries; ``tests/trainer/bundled`` makes it."""

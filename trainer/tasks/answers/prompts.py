@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from trainer.data.dialogue import prompt_text
 from trainer.data.examples import Row, read_rows
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
 from trainer.settings import Settings
 from trainer.tasks.answers.checkers import Checker
 
 
 def read_prompts(
-    files: list[Path], tokenizer: Any, settings: Settings, judge: Checker
+    files: list[Path], tokenizer: Tokenizer, settings: Settings, judge: Checker
 ) -> tuple[list[Row], list[list[int]]]:
     """Every row, and the ids of its prompt. TrainerError names the file and line of a row that cannot be used."""
     if not files:

@@ -17,6 +17,7 @@ import torch
 
 from trainer.compute.hardware import DTYPES, choose_device, choose_precision, choose_threads
 from trainer.compute.oom import is_out_of_memory
+from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import quantized
@@ -31,7 +32,7 @@ STEP = 128
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedAnswer:
     """One answer to sample: number of its prompt, its own number among that prompt's answers, the prompt's ids."""
 
     prompt: int
@@ -50,11 +51,11 @@ class Answer:
     finished: bool
 
 
-def plan(prompts: Sequence[Sequence[int]], settings: Settings) -> list[list[Wanted]]:
+def plan(prompts: Sequence[Sequence[int]], settings: Settings) -> list[list[WantedAnswer]]:
     """Batches of prompts of nearly one length, the longest first: what does not fit into memory is known at once."""
     order = sorted(range(len(prompts)), key=lambda index: -len(prompts[index]))
     each = range(settings.samples_per_prompt)
-    wanted = [Wanted(index, sample, tuple(prompts[index])) for index in order for sample in each]
+    wanted = [WantedAnswer(index, sample, tuple(prompts[index])) for index in order for sample in each]
     size = settings.sample_batch
     return [wanted[start : start + size] for start in range(0, len(wanted), size)]
 
@@ -97,7 +98,7 @@ class _Draw:
 class Sampler:
     """A model ready to answer, in the compute precision and with transformers' own attention and cache."""
 
-    def __init__(self, settings: Settings, workload: Workload | None, tokenizer: Any) -> None:
+    def __init__(self, settings: Settings, workload: Workload | None, tokenizer: Tokenizer) -> None:
         self.device, _ = choose_device(settings.device)
         choose_threads(settings.threads)
         torch.manual_seed(settings.seed)  # random weights are then those that will be trained
@@ -114,7 +115,7 @@ class Sampler:
         """Positions the model knows, where its configuration says."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
-    def answers(self, batch: Sequence[Wanted], cache: bool = True) -> list[Answer]:
+    def answers(self, batch: Sequence[WantedAnswer], cache: bool = True) -> list[Answer]:
         """Sample `batch`; one that does not fit into memory is halved. TrainerError when a single answer does not."""
         try:
             return self._generate(batch, cache)
@@ -134,7 +135,7 @@ class Sampler:
     def _new(self) -> int:
         return self.settings.max_new_tokens
 
-    def _generate(self, batch: Sequence[Wanted], cache: bool) -> list[Answer]:
+    def _generate(self, batch: Sequence[WantedAnswer], cache: bool) -> list[Answer]:
         from transformers import GenerationConfig, LogitsProcessorList
 
         width = max(len(wanted.ids) for wanted in batch)
@@ -162,14 +163,14 @@ class Sampler:
             )
         return [self._answer(wanted, row[width:].tolist()) for wanted, row in zip(batch, made.cpu())]
 
-    def _answer(self, wanted: Wanted, made: list[int]) -> Answer:
+    def _answer(self, wanted: WantedAnswer, made: list[int]) -> Answer:
         end = next((place for place, token in enumerate(made) if token in self.ends), None)
         body = made if end is None else made[:end]
         text, tokens = text_of(self.tokenizer, wanted.ids, body), len(body) + (end is not None)
         return Answer(wanted.prompt, wanted.sample, text, tokens, end is not None)
 
 
-def text_of(tokenizer: Any, prompt: Sequence[int], body: Sequence[int]) -> str:
+def text_of(tokenizer: Tokenizer, prompt: Sequence[int], body: Sequence[int]) -> str:
     """The text of an answer's ids behind its prompt's."""
     # Some tokenizers drop the space a text begins with: what the answer adds to its prompt keeps it.
     before: str = tokenizer.decode(prompt, skip_special_tokens=True)
@@ -178,5 +179,5 @@ def text_of(tokenizer: Any, prompt: Sequence[int], body: Sequence[int]) -> str:
     return whole[len(before) :] if whole.startswith(before) else alone
 
 
-def _chances(seed: int, wanted: Wanted, count: int) -> Any:
+def _chances(seed: int, wanted: WantedAnswer, count: int) -> Any:
     return np.random.default_rng([seed, wanted.prompt, wanted.sample]).random(count)

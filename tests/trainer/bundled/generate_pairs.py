@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from trainer.data.workloads import DATA
+
 PAIRS, TEXTS = 96, 80
 
 
 def rows() -> list[list[dict[str, str]]]:
     """The turns of each chat."""
-    return [json.loads(line)["messages"] for line in (HERE / "chat.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line)["messages"] for line in (DATA / "chat.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def first_words(turns: list[dict[str, str]], role: str) -> str:
@@ -37,8 +38,12 @@ def texts() -> list[dict[str, object]]:
     return [{"text": "\n".join(turn["content"] for turn in turns)} for turns in rows()[:TEXTS]]
 
 
-if __name__ == "__main__":
+def write(folder: Path) -> None:
+    """Write both files into `folder`."""
     for name, found in (("pairs.jsonl", pairs()), ("texts.jsonl", texts())):
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
-        (HERE / name).write_text(text, encoding="utf-8")
-        print(name, len(found))
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(DATA)

@@ -1,6 +1,6 @@
 """Writes tokenizer/: a byte-level BPE of at most 2,048 tokens, trained on chat.jsonl, with a chat template.
 
-python -m trainer.data.bundled.train_tokenizer
+python -m tests.trainer.bundled.train_tokenizer
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from trainer.data.workloads import DATA
+
 SPECIAL = ["<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
@@ -17,10 +19,10 @@ TEMPLATE = (
 )
 
 
-def main() -> None:
-    here = Path(__file__).parent
+def write(folder: Path) -> None:
+    """Write the tokenizer into `folder`."""
     texts = []
-    for line in (here / "chat.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in (DATA / "chat.jsonl").read_text(encoding="utf-8").splitlines():
         texts += [message["content"] for message in json.loads(line)["messages"]]
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -30,7 +32,6 @@ def main() -> None:
         texts,
         trainers.BpeTrainer(vocab_size=2048, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False),
     )
-    folder = here / "tokenizer"
     folder.mkdir(exist_ok=True)
     content = json.loads(tokenizer.to_str())
     # tokenizers before 0.20 know merges only as "a b"; newer ones read both.
@@ -51,4 +52,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write(DATA / "tokenizer")

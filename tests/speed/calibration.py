@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from envdoctor.knowledge import gpus
-from envdoctor.knowledge.published import PublishedSpeed, shape_of
 from envdoctor.knowledge.work import Work
 from envdoctor.speed.dense import Decoder, Style, step_work
 from envdoctor.speed.modelled import ATTENTION, EFFICIENCIES, Efficiency, Rates, expected_step, rates_of_chip
+from tests.speed.published import PublishedSpeed, shape_of
 
 USUAL_POWER = 1.0 / 3.0
 """Clocks follow power with about this exponent near a card's limit: power grows with clock x voltage squared."""

@@ -9,7 +9,7 @@ from envdoctor.speed.evidence.evidence import Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Ruling:
     """``because``: why, in plain words, for the verdict's first line. ``evidence``: what it rests on where that is
     neither a baseline nor nothing."""
 

@@ -1,6 +1,6 @@
 """Writes chat.jsonl: worked answers in conversation form, with the long-tailed lengths real instruction data has.
 
-    python -m trainer.data.bundled.generate_chat
+    python -m tests.trainer.bundled.generate_chat
 
 Text is drawn from small grammars with a fixed seed, so that the file is nobody's property and can be written again to
 the byte. Measured with the bundled tokenizer: 998 conversations, median 121 tokens, 95 % below 491, longest 1,375;
@@ -13,6 +13,8 @@ import json
 import math
 import random
 from pathlib import Path
+
+from trainer.data.workloads import DATA
 
 PEOPLE = (
     "Amira Bruno Chen Dalia Emeka Farida Goran Hana Ivan Jun Kofi Leila Mateo Noor Olga Priya Quentin Rosa Sven Tomas"
@@ -105,9 +107,10 @@ def conversation(draw: random.Random) -> dict[str, list[dict[str, str]]]:
     return {"messages": messages}
 
 
-def main() -> None:
+def write(folder: Path) -> None:
+    """Write the file into `folder`."""
     draw = random.Random(20)
-    target = Path(__file__).with_name("chat.jsonl")
+    target = folder / "chat.jsonl"
     lines, size = [], 0
     while size < 950_000:
         lines.append(json.dumps(conversation(draw), ensure_ascii=False, separators=(",", ":")))
@@ -117,4 +120,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    write(DATA)

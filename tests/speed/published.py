@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
-from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.knowledge.table import Rows, Table
 from envdoctor.values.frozen import frozen
+
+TABLE = Table(Path(__file__).with_name("published_speeds.toml"))
 
 
 @frozen
@@ -41,10 +44,10 @@ class PublishedSpeed:
 
 def published_speeds() -> tuple[PublishedSpeed, ...]:
     """All rows, in the table's order."""
-    return tuple(Rows(bundled_table("published_speeds"), "speed", PublishedSpeed, by="gpu"))
+    return tuple(Rows(TABLE, "speed", PublishedSpeed, by="gpu"))
 
 
 def shape_of(model: str) -> Mapping[str, int | bool]:
     """What the table says of a model. Raises KeyError for one that it does not name."""
-    found: Mapping[str, int | bool] = bundled_table("published_speeds").head["models"][model]
+    found: Mapping[str, int | bool] = TABLE.head["models"][model]
     return found

@@ -1,6 +1,6 @@
 """Writes sums.jsonl and sums-lessons.jsonl: one-digit additions, to be answered and to be learnt first.
 
-    python -m trainer.data.bundled.generate_sums
+    python -m tests.trainer.bundled.generate_sums
 
 A model with random weights answers nothing right, so rejection fine-tuning has nothing to keep. The lessons (worked
 additions, some of them wrong) bring a small model to where it answers some; the prompts then are all 100 additions,
@@ -12,6 +12,8 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+
+from trainer.data.workloads import DATA
 
 LESSONS = 600
 WRONG = 0.25  # of the lessons, so that sampled answers differ and the checker has something to reject
@@ -40,4 +42,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(__file__).parent)
+    write(DATA)
