@@ -47,7 +47,8 @@ class Settings(
                 raise _refusal(f"{item.name} must be at least {least}, not {value!r}", item.name)
             if item.metadata["most"] is not None and value > item.metadata["most"]:
                 raise _refusal(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
-            if choices and value not in choices:
+            counts = item.metadata["counted"] and value.isdecimal() and int(value) > 0
+            if choices and value not in choices and not counts:
                 meant = OTHER_OPTIONS.get((item.name, value), "")
                 raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name, meant)
         if self.eval_data and self.eval_share:
@@ -158,6 +159,8 @@ def convert(name: str, kind: Any, value: Any) -> Any:
         return _SWITCHES[name][str(value).lower() == "true"]
     if value == AUTO and name in _DEFAULTS and _DEFAULTS[name].metadata["shown"]:
         return _DEFAULTS[name].default
+    if name in _DEFAULTS and _DEFAULTS[name].metadata["counted"] and type(value) is int:
+        return str(value)
     if get_origin(kind) is Union:
         if value is None:
             return None

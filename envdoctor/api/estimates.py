@@ -37,7 +37,7 @@ class Training:
 class Rung:
     """One rung of recomputation: bytes at the worst moment of a step, by part, and the largest micro-batch, tokens."""
 
-    recompute: Literal["none", "alternate", "full"]
+    recompute: str  # "none", "alternate", "full", or a number of layers
     fits: bool
     largest_micro_batch: int
     bytes: float
@@ -70,7 +70,7 @@ class Alternative:
     """Options with which a training fits that does not, and the bytes it takes then."""
 
     options: str
-    recompute: Literal["none", "alternate", "full"]
+    recompute: str
     bytes: float
 
 

@@ -37,6 +37,10 @@ class Formula(Protocol):
     RUNGS: tuple[str, ...]
     MARGIN: float
 
+    def again(self, rung: str, layers: int) -> range: ...
+
+    def ladder(self, layers: int) -> tuple[str, ...]: ...
+
     def bytes_of_moments(self, narrow: float, others: float, kind: str, factored: float = 0.0) -> float: ...
 
     def Footprint(self, **fields: Any) -> Footprint: ...  # noqa: N802 - a class

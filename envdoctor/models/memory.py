@@ -49,12 +49,24 @@ class Memory:
 
 
 def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None) -> tuple[Memory, ...]:
-    """Each rung of recomputation, from none to all layers; with ``room`` (bytes) None everything fits.
+    """Rungs of recomputation: of none, every other one and all layers; where none is too few and all are too many, as
+    few as fit before them, which is what the trainer takes. With ``room`` (bytes) None everything fits.
 
     Raises `NotKnown` for a family whose activations were not counted.
     """
     need = footprint(shape, job, device=device, precision=precision)
-    return tuple(_rung(need, rung, job, device, room) for rung in formula().RUNGS)
+    kept, *others = (_rung(need, rung, job, device, room) for rung in formula().RUNGS)
+    fewest = _fewest(need, job, device, room) if room is not None and not kept.fits and others[-1].fits else None
+    return (kept, *([_rung(need, fewest, job, device, room)] if fewest else []), *others)
+
+
+def _fewest(need: Footprint, job: Job, device: str, room: float) -> str | None:
+    """The first rung that fits, where that is one of some layers."""
+    for rung in formula().ladder(need.layers)[1:-1]:
+        _, parts = need.process(device, rung, job.tokens, job.tokens * job.trained, accumulate=job.accumulate)
+        if sum(parts.values()) <= room:
+            return rung
+    return None
 
 
 def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> Memory:

@@ -8,12 +8,12 @@ from envdoctor.knowledge import gpus
 from envdoctor.knowledge.work import Work
 from envdoctor.locks.target import Target
 from envdoctor.models.architecture import Architecture
+from envdoctor.models.formula import formula
 from envdoctor.models.memory import Job
 from envdoctor.speed.dense import CASTS, UPDATE, Decoder, step_work
 from envdoctor.speed.modelled import expected_step
 from envdoctor.values.frozen import frozen
 
-RECOMPUTED = {"none": 0.0, "alternate": 0.5, "full": 1.0}  # share of the layers that are computed twice
 FROZEN = 4.0 / 6.0  # of a product's FLOPs, where its weight needs no gradient
 
 
@@ -56,16 +56,21 @@ def work(shape: Architecture, job: Job, precision: str, rung: str) -> Work:
         squares=tokens * min(job.tokens, job.documents or job.tokens),
         trained=tokens * job.trained,
         precision=precision,
-        recomputed=RECOMPUTED[rung],
+        recomputed=_share(shape, rung),
     )
     found = replace(found, launches=found.launches * job.accumulate)
     return _of_adapters(found, shape, job, decoder, rung) if job.rank else found
 
 
+def _share(shape: Architecture, rung: str) -> float:
+    """Of the layers that are computed twice."""
+    return len(formula().again(rung, shape.layers)) / max(1, shape.layers)
+
+
 def _of_adapters(whole: Work, shape: Architecture, job: Job, decoder: Decoder, rung: str) -> Work:
     """The same with a frozen model: no weight's gradient but the adapters', no update and no casts but theirs."""
     adapters = float(shape.adapters(job.rank))
-    again = 2.0 * RECOMPUTED[rung]
+    again = 2.0 * _share(shape, rung)
     share = (6.0 * FROZEN + again) / (6.0 + again)
     products = {form: flops * share for form, flops in whole.products.items()}
     products[whole.precision] = products.get(whole.precision, 0.0) + (6.0 + again) * adapters * whole.tokens

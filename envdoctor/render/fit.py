@@ -26,7 +26,7 @@ PARTS = {
     "buffers": "fragments and buffers",
     "context": "context of the process",
 }
-RECOMPUTED = {"none": "nothing", "alternate": "every other layer", "full": "every layer"}
+RECOMPUTED = {"none": "nothing", "alternate": "every other layer", "full": "every layer", "1": "one layer"}
 
 
 def document(fit: Fit) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _target_lines(place: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrap(place["why"] or "")
         return
     shown = _rung_to_show(place)
-    how = f"fits, recomputing {RECOMPUTED[shown['recompute']]}" if shown["fits"] else "does not fit, even recomputed"
+    how = f"fits, recomputing {_recomputed(shown['recompute'])}" if shown["fits"] else "does not fit, even recomputed"
     yield from textwrap.wrap(f"{about}: {how}", WIDTH)
     yield ""
     yield f"  {'memory at the worst moment (' + shown['moment'] + '), ' + place['precision']:<56}{'GB':>8}"
@@ -151,7 +151,12 @@ def _target_lines(place: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {'recomputed':<20}{'GB':>8}   {'largest micro-batch':<20}"
     for rung in place["rungs"]:
         most = f"{rung['largest_micro_batch']:,} tokens" if rung["largest_micro_batch"] else "none"
-        yield f"  {RECOMPUTED[rung['recompute']]:<20}{_gb(rung['bytes']):>8}   {most:<20}"
+        yield f"  {_recomputed(rung['recompute']):<20}{_gb(rung['bytes']):>8}   {most:<20}"
+
+
+def _recomputed(rung: str) -> str:
+    """In words; a number is so many of the layers."""
+    return RECOMPUTED.get(rung, f"{rung} layers")
 
 
 def _rung_to_show(place: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -172,7 +177,7 @@ def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         room = "?" if place["room"] is None else _gb(place["room"])
         word = {True: "", False: "does not fit", None: "not known"}[place["fits"]]
         row = f"{place['target'][:9]:<10}{size:>7} {room:>6}  "
-        row += f"{word or RECOMPUTED[shown['recompute'] if shown else 'none']:<17}"
+        row += f"{word or _recomputed(shown['recompute'] if shown else 'none'):<17}"
         if place["step_seconds"] is not None and place["fits"]:
             row += _time(place)
         yield row

@@ -6,7 +6,6 @@ answered as `watch` says, and nothing is written of tensors that have no content
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import adapted, attention, build, fitting, kernels, losses, memory, narrow
+from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow
 from trainer.report import RunReport
 from trainer.settings import from_mapping
 from trainer.tasks import rft
@@ -216,7 +215,8 @@ def instead(replaced: list[tuple[Any, str, Any]]) -> Iterator[None]:
 
 def comparing() -> Any:
     """A context in which what the trainer finds out by numbers is found out by numbers."""
-    return instead([(kernels, name, _with_content(getattr(kernels, name))) for name in ("is_norm", "_is_rotary")])
+    asked = ((kernels, "is_norm"), (kernels, "_is_rotary"), (liger, "is_gated"))
+    return instead([(owner, name, _with_content(getattr(owner, name))) for owner, name in asked])
 
 
 def _forgetful(hooks: Any) -> Any:
@@ -278,7 +278,7 @@ def narrow_layer(layer: Any, compiled: bool) -> Iterator[None]:
     """As a narrow residual stream has it; compiled layers turn positions by the model's own function."""
     for module in layer.modules():
         if type(module).__name__.endswith("RMSNorm"):
-            module.forward = functools.partial(narrow._narrow, module)
+            kernels.replace_forward(module, narrow._narrow)
     traced = instead([(owner, "is_compiling", lambda: True) for owner in (kernels, adapted)])
     with comparing(), traced if compiled else kernels.rotary_kernels(SimpleNamespace(get_decoder=lambda: layer)):
         yield

@@ -7,6 +7,7 @@ import json
 import os
 import select
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,19 @@ SECONDS = 1800  # of one set-up on a busy machine
 
 
 class Child:
-    """A Python of the kept environment that runs set-ups, one after the other. `project`: whose trainer it runs."""
+    """A Python of the kept environment that runs set-ups, one after the other. `project`: whose trainer it runs;
+    `libraries`: folders of further packages.
+    """
 
-    def __init__(self, environment: Environment, folder: Path, project: Path = ROOT) -> None:
+    def __init__(
+        self, environment: Environment, folder: Path, project: Path = ROOT, libraries: Sequence[Path] = ()
+    ) -> None:
         self.folder = folder
         self._log = (folder / "child.log").open("w+", encoding="utf-8")
         self._child = subprocess.Popen(
             [str(environment.python), "-m", "tests.cuda.steps", str(folder)], cwd=project,
-            env=environment.variables(project, ROOT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+            env=environment.variables(project, ROOT, *libraries), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._log,
         )  # fmt: skip
         self._told = b""
 

@@ -61,11 +61,13 @@ def seconds(step: dict[str, Any], rates: Rates, compiled: bool) -> tuple[float, 
     return products + attention + other, step["kernels"] * LAUNCH * (0.5 if compiled else 1.0)
 
 
-def counted(environment: environments.Environment, names: Sequence[str], more: dict[str, Any]) -> dict[str, Any]:
+def counted(
+    environment: environments.Environment, names: Sequence[str], more: dict[str, Any], libraries: Sequence[Path] = ()
+) -> dict[str, Any]:
     """By set-up: a step with a full row, the formula's operations, and what was chosen."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        child = Child(environment, Path(folder))
+        child = Child(environment, Path(folder), libraries=libraries)
         for name in names:
             set_up = replace(SETUPS[name], values={**SETUPS[name].values, **more})
             answer = child.run(set_up)
@@ -120,6 +122,8 @@ def table(record: dict[str, Any]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, found in record["after"].items():
         ways: dict[str, Any] = {way: record[way][name]["step"] for way in ("before", "after") if way in record}
+        if "liger" in record:
+            ways["after, Liger"] = record["liger"][name]["step"]
         ways["after, compiled"] = record["compiled"][name]
         for way, step in ways.items():
             cells = [name, way, f"{step['kernels']:,}", f"{step['other_bytes'] / 1e9:.0f}", f"{step['peak'] / 1e9:.1f}"]
@@ -146,6 +150,8 @@ def main() -> None:
     record: dict[str, Any] = {"packages": list(environments.PACKAGES)}
     record["before"] = counted(environment, given.only, OFF)
     record["after"] = counted(environment, given.only, {})
+    library = environments.library(environment, environments.LIGER)
+    record["liger"] = counted(environment, given.only, {"liger": "auto"}, [library])
     record["layers"] = layers(environment, given.only)
     each = record["layers"]
     record["compiled"] = {name: compiled(name, found, each[name]) for name, found in record["after"].items()}

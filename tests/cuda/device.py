@@ -6,6 +6,7 @@ for is told to `Device.waits`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import weakref
@@ -143,6 +144,7 @@ class Device:
             "current_stream": lambda *_: stream,
             "default_stream": lambda *_: stream,
             "stream": lambda *_: stream,
+            "device": lambda *_: contextlib.nullcontext(),
             "Stream": Stream,
             "Event": Event,
             "reset_peak_memory_stats": lambda *_: None,

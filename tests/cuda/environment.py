@@ -24,6 +24,7 @@ PACKAGES = (
     "torch==2.13.0", "transformers==5.23.0", "accelerate==1.15.0", "datasets==5.2.0", "peft==0.21.2",
     "safetensors==0.8.0",
 )  # fmt: skip
+LIGER = "liger-kernel==0.8.5"  # in a folder of its own: most runs do without it
 STAMP = "made-from.json"
 STUBS = Path(__file__).parent / "stubs"
 MINUTES = 40  # for 3 GB over a slow line
@@ -89,6 +90,19 @@ def _alone(lock: Path) -> Iterator[None]:
     with lock.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
+
+
+def library(environment: Environment, package: str) -> Path:
+    """A folder with one more package, without what that requires, for PYTHONPATH."""
+    folder = environment.folder / "libraries" / package
+    with _alone(environment.folder.with_name(environment.folder.name + ".lock")):
+        if not folder.exists():
+            half = folder.with_name(folder.name + ".half")
+            shutil.rmtree(half, ignore_errors=True)
+            install = [find_uv_bin(), "pip", "install", "-q", "--no-deps", "--python", str(environment.python)]
+            _run([*install, "--target", str(half), package])
+            half.rename(folder)
+    return folder
 
 
 def _install(folder: Path, base: str) -> None:

@@ -10,8 +10,12 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from tests.cuda.chips import CHIPS
 from tests.cuda.device import Device, PretendMode
@@ -37,7 +41,7 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     adapter.chunk_bytes(set_up.loss_chunk or adapter.CHUNK_BYTES)
     values = settings_of(set_up, folder)
     try:
-        with of_several(set_up.rank, set_up.world), PretendMode(), watch:
+        with of_several(set_up.rank, set_up.world), noted_launches(set_up, watch), PretendMode(), watch:
             trial.execute(set_up.task, values)
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
         answer["error"] = {"type": type(error).__name__, "text": str(error)[:2000], "at": traceback.format_exc()}
@@ -49,6 +53,25 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
         "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
         "seconds": time.perf_counter() - begun,
     }  # fmt: skip
+
+
+@contextmanager
+def noted_launches(set_up: SetUp, watch: Watch) -> Iterator[None]:
+    """Triton's kernels, which only Liger's functions launch here: noted, since there is nothing to load them."""
+    if set_up.values.get("liger", "off") == "off":
+        yield
+        return
+    from triton.runtime.jit import JITFunction
+
+    def run(kernel: Any, *args: Any, **kwargs: Any) -> None:
+        tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
+        watch.launched(kernel.__name__, tensors)
+
+    before, JITFunction.run = JITFunction.run, run
+    try:
+        yield
+    finally:
+        JITFunction.run = before
 
 
 def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:

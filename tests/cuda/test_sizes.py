@@ -10,6 +10,7 @@ import pytest
 
 from tests.cuda.chips import CHIPS
 from tests.cuda.setups import SetUp, sizes
+from trainer.model.peak import MARGIN
 
 pytestmark = pytest.mark.cuda
 ESTIMATE = (0.90, 1.10)
@@ -55,6 +56,24 @@ def test_what_the_trainer_plans_by_itself_fits_the_chip(
 ) -> None:
     answer = run(SetUp("sft", {**values, "recompute": "auto"}, shape, chip=chip))
     assert at_the_peak(answer)[0]["peak"] < CHIPS[chip].memory, answer["choices"]["recompute"]
+
+
+@pytest.mark.parametrize(
+    ("chip", "shape", "values"),
+    [
+        ("RTX 4090", "1b", {"tokens_per_row": 8192}),
+        ("H100", "8b", {"tokens_per_row": 16384, "lora_rank": 16}),
+    ],
+)  # fmt: skip
+def test_a_short_memory_is_used_up_before_another_layer_is_recomputed(
+    chip: str, shape: str, values: dict[str, Any], run: Any
+) -> None:
+    answer = run(SetUp("sft", {"precision": "bfloat16", **values, "recompute": "auto", "max_steps": 3}, shape, chip))
+    most, estimate = at_the_peak(answer)
+    again, _, layers, _ = answer["choices"]["recompute"].split()
+    assert 0 < int(again) < int(layers)
+    assert ESTIMATE[0] <= most["peak"] / estimate <= ESTIMATE[1]
+    assert 0.9 < most["peak"] / (MARGIN * CHIPS[chip].memory) <= 1.01  # the estimate is true to a hundredth
 
 
 def test_the_estimate_leaves_nothing_on_the_device(run: Any) -> None:

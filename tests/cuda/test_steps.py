@@ -81,6 +81,5 @@ def test_the_dispatcher_of_torch_chooses_by_the_pretended_chip(run: Any) -> None
 
 def test_the_logs_are_where_the_host_waits(run: Any) -> None:
     answer = run(SetUp("sft", {"precision": "bfloat16", "log_every": 1}))
-    phases = {wait["phase"] for wait in answer["waits"]}
-    assert {"log", "end"} <= phases
+    assert "log" in {wait["phase"] for wait in answer["waits"]}  # the last one reads all that is left
     assert waits_in_steps(answer) == []

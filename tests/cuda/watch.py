@@ -151,6 +151,15 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         if self.phase == WAITING and not self.tolerant:
             raise HostSync(f"{what} in step {found.step}, in {place}, {line}")
 
+    def launched(self, name: str, tensors: list[Any], count: int = 1) -> None:
+        """A kernel that no operator of torch launches; every tensor is read or written once."""
+        self.now.operators += 1
+        self.now.kernels += count
+        self.now.by_kind[name] = self.now.by_kind.get(name, 0) + count
+        size = sum(map(_bytes, tensors))
+        self.now.bytes += size
+        self._moved(size, count)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]

@@ -94,6 +94,26 @@ def test_the_largest_micro_batch_fits_and_one_token_more_does_not(small: Path) -
             assert chosen["fits"] is fits
 
 
+def test_no_more_layers_are_recomputed_than_have_to_be(small: Path) -> None:
+    """Between what fits with none of them recomputed and what fits with all: as the trainer chooses by itself."""
+    _, found = asked("--model", small, "--target", "t4")
+    (place,) = (place for place in found["places"] if place["target"] == "t4")
+    none, *_, full = place["rungs"]
+    shares = []
+    for part in (0.02, 0.5, 0.9):
+        tokens = none["largest_micro_batch"] + part * (full["largest_micro_batch"] - none["largest_micro_batch"])
+        outcome, found = asked("--model", small, "--target", "t4", "--tokens", str(int(tokens)))
+        (place,) = (place for place in found["places"] if place["target"] == "t4")
+        _, fewest, _, full = place["rungs"]
+        assert (outcome.code, place["recompute"], fewest["fits"]) == (0, fewest["recompute"], True)
+        assert place["step_seconds"] > 0
+        shares.append(int(fewest["recompute"]))
+    assert shares == sorted(shares)
+    assert 1 <= shares[0] < 30 // 2 < shares[-1] < 30
+    told = envdoctor("fit", "--model", small, "--target", "t4", "--tokens", str(int(tokens))).out
+    assert f"fits, recomputing {shares[-1]} layers" in told
+
+
 def test_a_model_that_does_not(tmp_path: Path) -> None:
     big = write_config(tmp_path / "big", "Llama-3 70B")
     outcome, found = asked("--model", big, "--target", "rtx4090")

@@ -9,13 +9,12 @@ products, by count (`tests.cuda.compiled`).
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from trainer.model.kernels import is_compiling
+from trainer.model.kernels import is_compiling, replace_forward
 
 
 class AdaptedLinear(torch.autograd.Function):  # type: ignore[misc,unused-ignore]
@@ -61,7 +60,7 @@ def install(model: Any) -> int:
 
     found = [module for module in model.modules() if type(module) is Linear and _is_plain(module)]
     for module in found:
-        module.forward = functools.partial(_forward, module)
+        replace_forward(module, _forward)
     return len(found)
 
 

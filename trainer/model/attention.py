@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 
 from trainer.errors import TrainerError, in_one_line
-from trainer.model import flash
+from trainer.model import flash, graphs
 from trainer.model.blockwise import LONGEST, Blockwise
 from trainer.model.perdocument import PLAIN, Extras, by_document, repeat
 from trainer.model.trial import Heads, held_against_float32, trial
@@ -46,6 +46,7 @@ class DocumentAttention:
         self.prepared: Any = None  # what a path computes once per row (FlexAttention's block mask)
         self.varlen: Any = None  # torch's varlen_attn, where that is the path
         self.traced = False  # compiled layers look into `trace`
+        self.padded = False  # compiled layers are captured as CUDA graphs (`trainer.model.graphs`)
         self.slots = 0  # of the row in work
 
     def enter(self, lengths: tuple[int, ...], borders: torch.Tensor, causal: bool = True) -> None:
@@ -55,7 +56,10 @@ class DocumentAttention:
         self.lengths, self.borders, self.causal, self.prepared = lengths, borders, causal, None
         if self.traced:
             self.slots = sum(lengths)
-            torch._dynamo.maybe_mark_dynamic(borders, 0)
+            if self.padded:
+                self.borders = graphs.begin(borders, self.slots)
+            else:
+                torch._dynamo.maybe_mark_dynamic(borders, 0)
 
     def trace(
         self, module: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: Any, scaling: Any = None,

@@ -18,9 +18,10 @@ from trainer.data.batches import Batch, pack
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import float8, kernels, narrow, quantized, unreadable
+from trainer.model import float8, kernels, liger, narrow, quantized, unreadable
 from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
+from trainer.model.peak import again
 from trainer.model.trial import Heads
 from trainer.report import Choice, Model
 from trainer.settings import Settings
@@ -135,6 +136,8 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
             choices.append(held.enter_context(kernels.install_kernels(model)))
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
             choices.append(held.enter_context(narrow.narrow_states(model, dtype)))
+        if settings.liger == "auto":
+            choices.append(_liger(held, model, device, dtype))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
         if settings.neftune_noise_alpha:
             trainee.noise = EmbeddingNoise(model, settings.neftune_noise_alpha, settings.seed)
@@ -145,6 +148,12 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         held.close()
         raise
     return trainee
+
+
+def _liger(held: ExitStack, model: Any, device: torch.device, dtype: torch.dtype) -> Choice:
+    if device.type != "cuda":
+        return Choice("liger", "off", "its kernels are for GPUs")
+    return held.enter_context(liger.install(model, device, dtype))
 
 
 def load_model(
@@ -271,8 +280,9 @@ def compile_layers(trainee: Trainee) -> str:
 
 
 def recompute(model: Any, rung: str, same_masks: bool) -> None:
-    """Activation checkpointing of all decoder layers ("full") or every other one ("alternate"), non-reentrant: the
-    other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves the process.
+    """Activation checkpointing of all decoder layers ("full"), every other one ("alternate") or so many of the first,
+    non-reentrant: the other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves
+    the process.
 
     TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
     """
@@ -295,9 +305,9 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=options)
     if model.device.type == "cpu":
         hostmemory.give_back()
-    if rung == "alternate":
-        for layer in layers_of(model)[1::2]:
-            layer.gradient_checkpointing = False
+    layers = layers_of(model)
+    for place in sorted(set(range(len(layers))) - set(again(rung, len(layers)))):
+        layers[place].gradient_checkpointing = False
 
 
 def check(trainee: Trainee) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
-from trainer.data.source import Prepared
-from trainer.model import memory
-from trainer.model.build import Trainee, compile_layers, recompute
-from trainer.model.peak import RUNGS
+from trainer.data.source import Prepared, Source
+from trainer.model import graphs, memory
+from trainer.model.build import Trainee, compile_layers, layers_of, recompute
+from trainer.model.peak import RUNGS, ladder
 from trainer.report import Choice
 from trainer.settings import Settings
+
+LOOKED = 8  # steps, for how much is computed at once
 
 
 def fit(
@@ -24,27 +26,46 @@ def fit(
     steps: of the whole run; 0 for a measured one. before: the state of the checkpoint that the run continues from,
     whose decisions are kept, since other kernels round otherwise; {} for a new run.
     """
-    batches = prepared.source.step(0, 0)
-    settings = _compile(trainee, prepared, settings, group, steps, before, batches)
+    settings = _compile(trainee, prepared, settings, group, steps, before, prepared.source.step(0, 0))
+    settings, limit = _recompute(trainee, prepared, settings, group, before)
+    if settings.graphs == "on":
+        why = graphs.why_not(trainee, settings, group, limit, prepared.source.step(0, 0))
+        if why is None:
+            graphs.capture(trainee.attention, layers_of(trainee.model))
+        trainee.choices.append(Choice("graphs", "off" if why else "on", why or "asked for"))
+    return settings, limit
+
+
+def _recompute(
+    trainee: Trainee, prepared: Prepared, settings: Settings, group: Group, before: dict[str, Any]
+) -> tuple[Settings, int]:
     trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)
+    batches, passes = _first(prepared.source)
     slots = max(batch.slots for batch in batches)
     counts = Counts.of(batches)
     longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, len(batches)))
+    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes))
     # Processes that compute one pass together take the most careful of their plans.
-    rung, limit = max(group.gathered((RUNGS.index(plan.rung), plan.slots_limit)))
-    rung = RUNGS.index(before["recompute"]) if before.get("recompute") in RUNGS else rung
+    rungs = ladder(len(layers_of(trainee.model)))
+    place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
+    rung = before["recompute"] if before.get("recompute") in (*RUNGS, *rungs) else rungs[place]
     trainee.choices.append(choice)
     if not settings.loss_chunk and "loss_chunk" not in before:
         trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
     if trainee.loss_pieces.chunk_bytes:
         trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
-    if RUNGS[rung] != "none":
-        recompute(trainee.model, RUNGS[rung], settings.recompute_rng)
-    return replace(settings, recompute=RUNGS[rung]), before.get("slots_limit", limit)
+    if rung != "none":
+        recompute(trainee.model, rung, settings.recompute_rng)
+    return replace(settings, recompute=rung), before.get("slots_limit", limit)
+
+
+def _first(source: Source) -> tuple[list[Any], int]:
+    """Micro-batches of the first steps, and the most of one step: a packed row may be a short one, the next is full."""
+    steps = [source.step(0, number) for number in range(1 if source.in_order else min(LOOKED, source.steps_in(0)))]
+    return [batch for step in steps for batch in step], max(map(len, steps))
 
 
 def _compile(
@@ -82,4 +103,5 @@ def _compile(
 def as_reported(settings: Settings) -> dict[str, Any]:
     """Settled settings that a report gives as plain yes and no, as baselines recorded them."""
     rung = settings.recompute
-    return {"compile": settings.compile == "on", "recompute": rung if rung == "alternate" else rung == "full"}
+    known = {"none": False, "full": True}
+    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung)}

@@ -20,6 +20,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Callable
@@ -111,7 +112,7 @@ def install_kernels(model: Any) -> Iterator[Choice]:
     within = within_layers(model)
     names: list[str] = []
     for module in norms:
-        module.forward = functools.partial(_normalise, module, type(module).forward, module in within)
+        replace_forward(module, _normalise, type(module).forward, module in within)
     if norms:
         names.append(f"RMSNorm in {len(norms)} places")
     try:
@@ -153,7 +154,24 @@ def _rotary_of(place: Any) -> _Turning | None:
     return _Turning(place, found) if _is_rotary(found) else None
 
 
-def _normalise(module: Any, own: Callable[..., Any], narrow: bool, x: torch.Tensor) -> torch.Tensor:
+def replace_forward(module: Any, function: Callable[..., Any], *more: Any) -> None:
+    """`function(module, x, *more)` in the place of the module's forward, until `del module.forward`.
+
+    As a method of one function for all modules with the same `more`: a compiler looks at which function it is, and
+    would compile every layer anew for objects of their own, up to its limit of eight, and run the others as they are.
+    """
+    module.forward = types.MethodType(_method(function, *more) if more else function, module)
+
+
+@functools.cache
+def _method(function: Callable[..., Any], *more: Any) -> Callable[..., Any]:
+    def forward(module: Any, x: torch.Tensor) -> Any:
+        return function(module, x, *more)
+
+    return forward
+
+
+def _normalise(module: Any, x: torch.Tensor, own: Callable[..., Any], narrow: bool) -> torch.Tensor:
     weight = module.weight
     if x.dtype != torch.float32 or weight.dtype != torch.float32 or is_compiling():
         found: torch.Tensor = own(module, x)

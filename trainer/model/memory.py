@@ -18,7 +18,7 @@ from trainer.compute import factored, moments, randomness, sharding
 from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
 from trainer.model.build import Trainee, layers_of
-from trainer.model.peak import MARGIN, RUNGS, Footprint, bytes_of_moments
+from trainer.model.peak import MARGIN, Footprint, bytes_of_moments, in_words, ladder
 from trainer.report import Choice
 
 CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
@@ -46,9 +46,9 @@ def plan(
     chunks: Sequence[int] = (0,),
     passes: int = 1,
 ) -> Plan:
-    """The first that fits `budget` bytes: everything kept, every other layer recomputed, all recomputed, and then
-    smaller pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller
-    pieces: of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
+    """The first that fits `budget` bytes: everything kept, one layer recomputed, two, all of them, and then smaller
+    pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller pieces:
+    of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
 
     slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
     passes: micro-batches of a step; in pieces one is several, and the gradients of the first lie there all the time.
@@ -63,7 +63,7 @@ def plan(
     def told(rung: str, size: int) -> str:
         return f"about {_gigabytes(at_most(rung, size))} of {_gigabytes(budget)} free for {size} tokens at once"
 
-    for rung in RUNGS:
+    for rung in ladder(need.layers):
         chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
         if chunk is not None:
             before = "" if rung == "none" else f"; without it {_gigabytes(at_most('none', slots, 0))}"
@@ -207,8 +207,8 @@ def choose(
         return Plan("none", 0, reason), Choice("recompute", "none", reason)
     slots, share, longest, passes = shape
     found = plan(need, budget, slots, share, longest, CHUNKS if trainee.device.type == "cuda" else (0,), passes)
-    value = found.rung + (f", at most {found.slots_limit} tokens at once" if found.slots_limit else "")
-    return found, Choice("recompute", value, found.reason)
+    pieces = f", at most {found.slots_limit} tokens at once" if found.slots_limit else ""
+    return found, Choice("recompute", in_words(found.rung, need.layers) + pieces, found.reason)
 
 
 def _gigabytes(size: float) -> str:

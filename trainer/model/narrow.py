@@ -12,7 +12,6 @@ called without. What the last norm hands on leaves the model, and stays float32.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,7 +31,7 @@ def narrow_states(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
     norms = [module for module in model.modules() if kernels.is_norm(module)]
     within = kernels.within_layers(model)
     for module in norms:
-        module.forward = functools.partial(_narrow if module in within else _rms_norm, module)
+        kernels.replace_forward(module, _narrow if module in within else _rms_norm)
     try:
         with kernels.rotary_kernels(model) as turned:
             how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"

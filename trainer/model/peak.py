@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-RUNGS = ("none", "alternate", "full")
+RUNGS = ("none", "alternate", "full")  # those with a name; a number is so many of the first layers
 CHUNK_BYTES = 256 << 20  # float32 logits; above this the loss is computed in chunks of so many (`trainer.model.losses`)
 MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
 # Bytes that a process takes before it has a tensor: the device's context and its libraries' workspaces; on a CPU torch,
@@ -22,7 +22,8 @@ NARROW_ON_CPU = 0.09e9
 # differs from run to run, by a tenth of the whole where blocks are in float32, and by a fifth with adapters: these hold
 # for the worst of several runs each (tests/benchmarks/recorded/memory.json).
 SLACK: dict[str, float] = {"cuda": 1.015, "cpu": 1.02}
-HEAP = {"none": 1.52, "alternate": 1.10, "full": 1.10}
+HEAP = 1.52
+HEAP_GIVEN_BACK = 1.10  # where any layer is computed again
 HEAP_NARROW = 1.32  # where nothing is computed again, in 16 bits
 # The same with several micro-batches a step, and with adapters (32 and 16 bits): each format by one configuration.
 HEAP_OF_MANY, HEAP_OF_ADAPTERS = 2.0, {"float32": 1.83, "narrow": 1.60}
@@ -30,6 +31,23 @@ HOLES = 0.075e9  # of the heap, bytes, that are left beside the copies for a che
 # Of what one layer keeps, the part that the gradients of its own tensors take beside it at most, in its backward pass.
 IN_FLIGHT = 0.3
 BLOCK = 256  # values of a moment in 8 bits that share a scale (a float32), as bitsandbytes has it
+
+
+def again(rung: str, layers: int) -> range:
+    """Which layers are computed again. Of a number the first: the others have gone by the time these come back."""
+    if rung == "alternate":
+        return range(0, layers, 2)
+    return range({"none": 0, "full": layers}[rung] if rung in RUNGS else min(int(rung), layers))
+
+
+def ladder(layers: int) -> tuple[str, ...]:
+    """The rungs from none to all layers, one layer more each."""
+    return ("none", *map(str, range(1, layers)), "full")
+
+
+def in_words(rung: str, layers: int) -> str:
+    """As reports have it."""
+    return rung if rung in RUNGS else f"{rung} of {layers} layers"
 
 
 def bytes_of_moments(narrow: float, others: float, kind: str, factored: float = 0.0) -> float:
@@ -79,13 +97,13 @@ class Footprint(NamedTuple):
         """Bytes per token that lie until the backward pass: with every layer recomputed its inputs (`entry`), of
         every other layer half of each (Korthikanti et al., arXiv 2205.05198, section 4).
         """
-        again = self.recomputed(rung)
+        twice = self.recomputed(rung)
         each = max(1, self.layers)
-        return self.outside + (self.inside * (each - again) + self.entry * again) / each
+        return self.outside + (self.inside * (each - twice) + self.entry * twice) / each
 
     def recomputed(self, rung: str) -> int:
-        """How many layers are: the first, third and so on of every other one."""
-        return {"none": 0, "alternate": (self.layers + 1) // 2, "full": self.layers}[rung]
+        """How many layers are."""
+        return len(again(rung, self.layers))
 
     def loss(self, trained: float, chunk: float = 0) -> float:
         """Bytes that the loss of so many positions takes for itself (`trainer.model.losses`): their hidden states, and
@@ -120,24 +138,31 @@ class Footprint(NamedTuple):
         predicted.
 
         Activations only shrink and gradients only grow on the way back, layer by layer alike, so that the most is at
-        one of its ends. accumulate: micro-batches of a step; from the second on all gradients are there all the time.
+        one of its ends, or where the first layer is computed again. accumulate: micro-batches of a step; from the
+        second on all gradients are there all the time.
         """
-        layers, again = max(1, self.layers), self.recomputed(rung)
+        layers, twice = max(1, self.layers), self.recomputed(rung)
         layer, entry = self.inside / layers, self.entry / layers
         of_layer = (self.gradients - self.head - (0.0 if self.tied else self.embedding)) / layers
         work = slots * (IN_FLIGHT * layer + 2 * self.stream)
-        # The last layer is computed again by the first, and by every other one of an odd number.
-        first = layer if again > layers // 2 and again else 0.0
+        # Where the last layer is computed again, it is there when the way back begins.
+        first = layer if self.layers - 1 in again(rung, self.layers) else 0.0
         # What was computed without a graph keeps no casts once the forward pass is over.
-        casts = self.casts * (layers - again + 1) / (layers + 1) if again else self.casts
-        kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if again else 0.0))
+        casts = self.casts * (layers - twice + 1) / (layers + 1) if twice else self.casts
+        kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if twice else 0.0))
         held = self.gradients if accumulate > 1 else 0.0
         # Each gradient is made beside the one that it is added to.
         early = held + self.head
         late = held + of_layer if held else self.gradients - of_layer - (0.0 if self.tied else self.embedding)
+        between = {}
+        if rung not in RUNGS and twice < layers:
+            back = held + of_layer if held else self.head + of_layer * (layers - twice)
+            lying = slots * (self.outside + entry * twice + layer)
+            between = {"first layer again": _parts(self, self.casts / layers, back, lying + work, 0.0)}
         return {
             "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
             "first layer back": _parts(self, casts, early, kept + slots * first + work, 0.0),
+            **between,
             "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
             # A matrix that is both has two gradients, and their sum.
             "embedding": _parts(
@@ -157,7 +182,9 @@ class Footprint(NamedTuple):
             return HEAP_OF_ADAPTERS["narrow" if self.narrow else "float32"]
         if rung == "none" and accumulate > 1:
             return HEAP_OF_MANY
-        return HEAP_NARROW if rung == "none" and self.narrow else HEAP[rung]
+        if rung != "none":
+            return HEAP_GIVEN_BACK
+        return HEAP_NARROW if self.narrow else HEAP
 
     def process(
         self, device: str, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1

@@ -20,16 +20,17 @@ def option(
     rare: bool = False,
     result: bool = True,
     shown: str = "",
+    counted: bool = False,
 ) -> Any:
     """A field of an option group.
 
     least, most: of a number. tasks: those that have it; () is all. rare: shown by `--help-all` only. result: another
     value gives another model, so that a run does not go on under it. shown: what stands for the default in `--help`,
-    for one that the run decides.
+    for one that the run decides. counted: a whole number from 1 on is a value, too, beside `choices`.
     """
     metadata = {
         "help": help, "choices": choices, "least": least, "most": most, "tasks": tasks, "rare": rare, "result": result,
-        "shown": shown,
+        "shown": shown, "counted": counted,
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 

@@ -112,10 +112,14 @@ class ComputeOptions:
         "torch.compile of each layer; auto: when the run is long enough to earn the cold start (half a minute) back",
         ("auto", "on", "off"), rare=True, result=False,
     )  # fmt: skip
+    graphs: str = option(
+        "off", "compiled layers as CUDA graphs, for steps so short that the host's launches are what takes the time",
+        ("off", "on"), rare=True, result=False,
+    )  # fmt: skip
     recompute: str = option(
         "auto",
-        "activation checkpointing, a fifth slower: of no layer, every other one, or all; auto: the first that fits",
-        ("auto", "none", "alternate", "full"), rare=True, result=False,
+        "activation checkpointing: of no layer, every other one, all (a fifth slower), or so many; auto: as few as fit",
+        ("auto", "none", "alternate", "full"), rare=True, result=False, counted=True,
     )  # fmt: skip
     recompute_rng: bool = option(
         True, "recomputation repeats dropout's masks; off is refused where there is dropout", rare=True, result=False
@@ -130,6 +134,10 @@ class ComputeOptions:
     float8: str = option(
         "off", "products of wide layers in 8 bits, each row scaled by itself; needs torchao and an H100 or newer",
         ("off", "rowwise"), rare=True,
+    )  # fmt: skip
+    liger: str = option(
+        "off", "SwiGLU and rotary positions by Liger's kernels in layers that are not compiled; auto: where it is "
+        "installed and exact on this GPU", ("off", "auto"), rare=True, result=False,
     )  # fmt: skip
     loss_chunk: int = option(
         0, "MiB of logits at once, counted as float32", least=0, rare=True, result=False,
@@ -200,6 +208,10 @@ class AnswerOptions:
         1.0, "sample from the likeliest tokens that together have this probability", least=0.0, tasks=SAMPLED
     )
     sample_batch: int = option(64, "answers sampled at the same time", least=1, tasks=SAMPLED, rare=True)
+    sampling_cache: str = option(
+        "dynamic", "of keys and values while answers are sampled; static: of one size, for which transformers captures "
+        "a GPU's launches", ("dynamic", "static"), tasks=SAMPLED, rare=True, result=False,
+    )  # fmt: skip
     checker: str = option(
         "exact", "exact, numeric, regex, or path/to/file.py:function called with (answer, row)", tasks=SAMPLED
     )

@@ -146,7 +146,8 @@ def _add(made: Parser, options: type, task: str | None, everything: bool) -> Non
         hidden = task is None or (item.metadata["rare"] and not everything)
         kind, choices = KINDS[item.name], item.metadata["choices"]
         is_list, is_switch = get_origin(kind) is tuple, kind is bool
-        shown = f"{{{','.join(choices)}}}" if choices else _metavar(kind)
+        values = (*choices, "N") if item.metadata["counted"] else choices
+        shown = f"{{{','.join(values)}}}" if choices else _metavar(kind)
         more: dict[str, Any] = {"nargs": "+"} if is_list else {"nargs": "?", "const": "true"} if is_switch else {}
         text = argparse.SUPPRESS if hidden else (item.metadata["help"] + _default(item)).replace("%", "%%")
         group.add_argument("--" + item.name, dest="set_" + item.name, default=None, metavar=shown, help=text, **more)

@@ -7,6 +7,7 @@ No baseline is needed, and a card that is slow by itself does not look like a sl
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -123,11 +124,20 @@ def _settings(report: Report) -> dict[str, str]:
     return {**given, **{choice.what: choice.value for choice in report.choices}}
 
 
+def _recomputed(choice: str) -> float:
+    """Share of the layers, of what the trainer says it chose: a name, or "5 of 16 layers"; both may have more behind a
+    comma."""
+    word = choice.partition(",")[0]
+    if counted := re.match(r"(\d+) of (\d+) layers$", word):
+        return int(counted[1]) / int(counted[2])
+    return RECOMPUTED.get(word, 0.0)
+
+
 def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
     """The counted step with the tokens of the timed ones, with what they compute again, and compiled where they are."""
     real = report.tokens_per_step.get("real") or work.tokens
     scale = real / work.tokens
-    again = RECOMPUTED.get(settings.get("recompute", "none").partition(",")[0], 0.0)
+    again = _recomputed(settings.get("recompute", "none"))
     of_layers = work.bytes - work.optimizer_bytes
     fewer = COMPILED if settings.get("compile") == "on" else 1.0
     return replace(

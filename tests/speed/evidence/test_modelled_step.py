@@ -225,7 +225,9 @@ def test_what_is_computed_again_or_compiled_is_expected_so() -> None:
     plain = expected()
     again = expected(SettingChoice(what="recompute", value="full, at most 8192 tokens at once"))
     compiled = expected(SettingChoice(what="compile", value="on"))
+    some = expected(SettingChoice(what="recompute", value="4 of 16 layers, at most 8192 tokens at once"))
     assert 1.2 * plain < again < 1.4 * plain
+    assert some - plain == pytest.approx((again - plain) / 4, rel=0.05)
     assert COMPILED * plain < compiled < 0.85 * plain
 
 

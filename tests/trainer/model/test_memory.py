@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import trainer
 from tests.trainer.running import gradients, prepare_run
-from tests.trainer.test_equivalence import close
+from trainer.compute.oom import cut_batch
+from trainer.data.counts import Counts
+from trainer.errors import TrainerError
+from trainer.model import fitting, memory
 from trainer.model.memory import footprint, plan
-from trainer.model.peak import RUNGS, Footprint
+from trainer.model.peak import Footprint, again, ladder
+from trainer.settings import from_mapping
 
 NEED = Footprint(
     weights=3e8, moments=6e8, gradients=3e8, casts=0.0, layers=10, inside=4e6, outside=1e5, entry=1e5, stream=1e4,
@@ -22,9 +28,12 @@ NEED = Footprint(
 
 
 def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
-    sizes = [NEED.peak(rung, 1000, 500) for rung in RUNGS]
+    rungs = ladder(NEED.layers)
+    assert rungs == ("none", "1", "2", "3", "4", "5", "6", "7", "8", "9", "full")
+    sizes = [NEED.peak(rung, 1000, 500) for rung in rungs]
     assert sizes == sorted(sizes, reverse=True)
-    for rung, need in zip(RUNGS, sizes, strict=True):
+    assert len(set(sizes[:-1])) == len(sizes) - 1  # of one layer that is kept the same lies there as of one that comes
+    for rung, need in zip(rungs[:-1], sizes[:-1], strict=True):
         found = plan(NEED, need + 1, 1000, 0.5, 100)
         assert (found.rung, found.slots_limit) == (rung, 0)
         assert "GB free for 1000 tokens at once" in found.reason
@@ -55,7 +64,23 @@ def test_the_loss_takes_smaller_pieces_before_anything_is_recomputed() -> None:
     for chunk, size in zip(chunks, sizes, strict=True):
         found = plan(need, size + 1, 1000, 0.5, 100, chunks)
         assert (found.rung, found.chunk) == ("none", chunk)
-    assert plan(need, sizes[-1] - 1, 1000, 0.5, 100, chunks).rung == "alternate"
+    assert plan(need, sizes[-1] - 1, 1000, 0.5, 100, chunks).rung == "1"
+
+
+def test_no_more_layers_are_recomputed_than_the_budget_asks_for() -> None:
+    """Of every other one, as it was before, up to half of the layers came for the sake of the first."""
+    little = NEED.peak("none", 1000, 500) - 1
+    assert plan(NEED, little, 1000, 0.5, 100).rung == "1"
+    assert NEED.peak("5", 1000, 500) <= NEED.peak("alternate", 1000, 500)
+    assert [len(again(rung, 10)) for rung in ("none", "alternate", "3", "99", "full")] == [0, 5, 3, 10, 10]
+
+
+def test_the_gradients_that_lie_there_when_the_first_layer_comes_again_are_counted() -> None:
+    """With many weights and few tokens they are more than what the loss takes."""
+    heavy = NEED._replace(gradients=1e10, inside=1e6, embedding=1e9)
+    moments = heavy.at("1", 1000, 500)
+    assert moments["first layer again"]["gradients"] > 0.8 * (heavy.gradients - heavy.head)
+    assert "first layer again" not in heavy.at("full", 1000, 500)
 
 
 def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
@@ -72,8 +97,6 @@ def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
 
 
 def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:
-    import torch
-
     run = prepare_run(tiny)
     before = torch.get_rng_state()
     first, second = footprint(run.trainee), footprint(run.trainee)
@@ -84,13 +107,70 @@ def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:
     assert not run.trainee.model.model.layers[0]._forward_hooks
 
 
-@pytest.mark.parametrize("rung", ["alternate", "full"])
-def test_every_rung_computes_the_same(tiny: dict, rung: str) -> None:
-    plain, run = prepare_run(tiny), prepare_run({**tiny, "recompute": rung})
+@pytest.mark.parametrize(("rung", "second"), [("1", False), ("alternate", False), ("full", True), (2, True)])
+@pytest.mark.parametrize("more", [{}, {"lora_rank": 4}])
+def test_every_rung_computes_the_same(tiny: dict, rung: str, second: bool, more: dict) -> None:
+    plain, run = prepare_run({**tiny, **more}), prepare_run({**tiny, **more, "recompute": rung})
     layers = run.trainee.model.get_decoder().layers
-    assert [layer.gradient_checkpointing for layer in layers] == [True, rung == "full"]
+    assert [layer.gradient_checkpointing for layer in layers] == [True, second]
     batches = plain.prepared.source.step(0, 0)
-    assert close(gradients(plain, batches)[1], gradients(run, batches)[1], 1e-7)
+    (loss, exact), (again_loss, found) = gradients(plain, batches), gradients(run, batches)
+    assert loss == again_loss
+    assert all(torch.equal(exact[name], found[name]) for name in exact)
+
+
+def test_a_short_budget_recomputes_some_layers_and_says_which(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the free memory to the model's layers and the report, through the trainer's own choice."""
+    run = prepare_run({**tiny, "model_config": deeper(tiny), "recompute": "none"})
+    batches, _ = fitting._first(run.prepared.source)
+    slots, counts = max(batch.slots for batch in batches), Counts.of(batches)
+    need = footprint(run.trainee)
+    monkeypatch.setattr(memory, "free", lambda *_: need.peak("2", slots, int(slots * counts.trained / counts.slots)))
+    settings, limit = fitting.fit(run.trainee, run.prepared, replace(run.settings, recompute="auto"), run.group, 1, {})
+    assert (settings.recompute, limit) == ("2", 0)
+    (choice,) = (choice for choice in run.trainee.choices if choice.what == "recompute")
+    assert choice.value == "2 of 4 layers"
+    layers = run.trainee.model.get_decoder().layers
+    assert [layer.gradient_checkpointing for layer in layers] == [True, True, False, False]
+    assert fitting.as_reported(settings)["recompute"] == "2"
+    assert from_mapping({**tiny, "recompute": settings.recompute}, "again").recompute == "2"
+
+
+def test_a_short_first_row_does_not_decide_how_much_is_recomputed(tiny: dict) -> None:
+    """Of 600 chats in rows of 49,152 tokens the first was, and the next did not fit."""
+    run = prepare_run(tiny)
+    source, step = run.prepared.source, run.prepared.source.step
+    fullest = max(batch.slots for number in range(source.steps_in(0)) for batch in step(0, number))
+    short = cut_batch(step(0, 0)[0], 1)[0]
+    assert short.slots < fullest / 2
+    source.step = lambda epoch, index: step(epoch, index) if index else [short]
+    fitting.fit(run.trainee, run.prepared, replace(run.settings, recompute="auto"), run.group, 1, {})
+    (choice,) = (choice for choice in run.trainee.choices[::-1] if choice.what == "recompute")
+    assert f"free for {fullest} tokens at once" in choice.reason
+
+
+def test_a_number_of_layers_is_a_setting_and_none_is_a_word(tiny: dict) -> None:
+    assert from_mapping({**tiny, "recompute": 3}, "test").recompute == "3"
+    for wrong in (0, -1, "0", "some", 1.5):
+        with pytest.raises(TrainerError, match="recompute"):
+            from_mapping({**tiny, "recompute": wrong}, "test")
+
+
+@pytest.mark.parametrize("before", ["alternate", "1", "full", "none"])
+def test_a_run_goes_on_with_the_recomputation_of_its_checkpoint(tiny: dict, before: str) -> None:
+    """That of a release that knew every other layer only, too."""
+    run = prepare_run(tiny)
+    asked = replace(run.settings, recompute="auto")
+    settings, _ = fitting.fit(run.trainee, run.prepared, asked, run.group, 1, {"recompute": before})
+    assert settings.recompute == before
+
+
+def deeper(tiny: dict) -> str:
+    """Its model with four layers."""
+    config = json.loads(Path(tiny["model_config"]).read_text("utf-8"))
+    path = Path(tiny["model_config"]).with_name("deeper.json")
+    path.write_text(json.dumps({**config, "num_hidden_layers": 4}), "utf-8")
+    return str(path)
 
 
 PROGRAM = """
@@ -135,6 +215,7 @@ SHAPES = {
     "wide": (WIDE, 2048, "none"),
     "wide, recomputed": (WIDE, 2048, "full"),
     "deep, every other layer recomputed": (DEEP, 2048, "alternate"),
+    "deep, ten layers of sixteen recomputed": (DEEP, 2048, "10"),
     "deep, recomputed": (DEEP, 4096, "full"),
 }
 # Measured / estimated by this test: 1.19, 0.89, 1.10, 1.04. Without `hostmemory` it was 1.8 where all layers

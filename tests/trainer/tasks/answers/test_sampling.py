@@ -91,6 +91,22 @@ def test_answers_do_not_depend_on_their_neighbours_or_the_cache(sampler: Sampler
     assert not {answer.text for answer in collected(sampler, batches)} & {answer.text for answer in together}
 
 
+def test_answers_are_the_same_with_a_cache_of_one_size(sampler: Sampler, monkeypatch) -> None:
+    """Which pads the prompts to a multiple of tokens, so that their widths are few."""
+    batches = plan(PROMPTS, sampler.settings)
+    growing = collected(sampler, batches)
+    sampler.settings = dataclasses.replace(sampler.settings, sampling_cache="static")
+    seen, generate = [], sampler.model.generate
+
+    def watched(ids, **more):
+        seen.append((ids.shape[1], more["generation_config"].cache_implementation))
+        return generate(ids, **more)
+
+    monkeypatch.setattr(sampler.model, "generate", watched)
+    assert collected(sampler, batches) == growing
+    assert set(seen) == {(128, "static")}
+
+
 def test_temperature_zero_is_what_transformers_generates(sampler: Sampler) -> None:
     sampler.settings = dataclasses.replace(sampler.settings, sampling_temperature=0.0, samples_per_prompt=1)
     for answer in collected(sampler, plan(PROMPTS, sampler.settings)):
