@@ -39,6 +39,7 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
 _BOUND = frozenset(extensions.MODULES.values()) - {"bitsandbytes", "deepspeed"}
 _MATES = Pattern(r"libtorchaudio|_torchaudio|torchaudio/lib/|torchvision/(?:_C|image)")  # `packages/torch-pair`
 _STOPS = Pattern(r"no operator found for|wasn'?t build with CUDA", re.IGNORECASE)
+_COMPILED = Pattern(r"\S{0,300}[/\\][\w.-]{1,120}\.(?:so|pyd)\b")
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower
 
 
@@ -69,7 +70,8 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     bound = [d.name for d in packages.distributions if d.name in _BOUND] if packages else []
     blamed = extensions.extension_named(said.string, built) if said else None
     blamed = "torchao" if said and blamed is None and _SKIPS.search(said.string) else blamed
-    blamed = blamed or (bound[0] if said and len(bound) == 1 else None)
+    alone = said is not None and len(bound) == 1 and not _lies_elsewhere(said.string)
+    blamed = blamed or (bound[0] if alone else None)
     told = False
     for name, build in sorted(built.items()):
         reason = extensions.difference(build, torch) if torch else None
@@ -99,6 +101,13 @@ def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | N
     if torch is None or not torch.cuda:
         return found if present & _BOUND else None
     return found if torch.cuda.partition(".")[0] != found[1] else None
+
+
+def _lies_elsewhere(line: str) -> bool:
+    """Does it name a file outside any installation? It is a program's own, which no listed extension need have
+    brought."""
+    found = _COMPILED.search(line)
+    return found is not None and "-packages" not in found[0]
 
 
 def _about_abi(error: str) -> bool:
