@@ -72,6 +72,19 @@ def test_rules_do_no_input_or_output(path: Path) -> None:
     assert not [call for call, _ in calls(path) if call in ("open", "print", "input", "exec", "eval", "__import__")]
 
 
+def test_a_rule_takes_its_words_from_few_places() -> None:
+    """What every rule needs comes from `rules.rule`, what many ask from `knowledge.questions`."""
+    files = [path for path in RULES if path.stem[0] != "_"]
+    lines = [
+        node.end_lineno - node.lineno + 1
+        for path in files
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.end_lineno is not None
+    ]
+    assert len(lines) / len(files) < 3.3
+    assert max(lines) == 1, "a list of words longer than a line: take some of them from their own modules"
+
+
 @pytest.mark.parametrize("path", INSIDE, ids=name)
 def test_only_commands_print_or_exit(path: Path) -> None:
     if name(path) == "envdoctor/cli.py" or "commands" in path.parts:

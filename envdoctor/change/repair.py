@@ -17,7 +17,7 @@ from envdoctor.facts import scrub
 from envdoctor.facts.environment import Environment, locate
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 
 IMPORT_SECONDS = 120.0
 

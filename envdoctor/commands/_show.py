@@ -14,7 +14,7 @@ from envdoctor.render.formats import default_format, render_checkup
 from envdoctor.render.page import laid_out, terminal
 from envdoctor.render.text import text
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import FAIL_ON
+from envdoctor.rules.finding import FAIL_ON
 
 
 def show(

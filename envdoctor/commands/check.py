@@ -117,7 +117,7 @@ def _require_alone(env: Path | None, scripts: tuple[Path, ...]) -> None:
 def exit_code(checkup: Checkup, fail_on: str) -> int:
     """0 healthy; 1 findings at or above ``fail_on``; 3 when the environment was not seen or an error not explained,
     whatever else was judged, or when something else that a clean bill needs is not known and nothing worse found."""
-    from envdoctor.rules.rule import FAIL_ON
+    from envdoctor.rules.finding import FAIL_ON
 
     severity, diagnosis = FAIL_ON[fail_on], checkup.diagnosis
     if diagnosis.blind or diagnosis.unexplained is not None:

@@ -172,7 +172,7 @@ def _show_remaining(checkup: Checkup) -> None:
     from collections import Counter
 
     from envdoctor.commands._output import count_noun, paste, quoted, say, stderr
-    from envdoctor.rules.rule import Severity
+    from envdoctor.rules.finding import Severity
 
     counts = Counter(found.severity for found in checkup.diagnosis.findings)
     found = [count_noun(counts[each], each.word) for each in (Severity.ERROR, Severity.WARNING) if counts[each]]

@@ -29,7 +29,7 @@ from envdoctor.locks.writing.extensions import write_extended
 from envdoctor.locks.writing.lock import Written, write_stack
 from envdoctor.locks.writing.new_target import write_target
 from envdoctor.rules.checkup import CheckOptions
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 from envdoctor.sources import sources
 from envdoctor.sources.sources import Sources
 

@@ -31,7 +31,7 @@ from envdoctor.render.speed import document as speed_document
 from envdoctor.render.speed import render as render_speed
 from envdoctor.render.speed import render_gain
 from envdoctor.rules.checkup import CheckOptions, Checkup
-from envdoctor.rules.rule import FAIL_ON
+from envdoctor.rules.finding import FAIL_ON
 from envdoctor.speed.cost import Price
 from envdoctor.speed.timing import Timing
 

@@ -8,7 +8,7 @@ from envdoctor import __version__
 from envdoctor.facts.model import Interpreter, Torch, Unavailable
 from envdoctor.locks.target import Target
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Finding
+from envdoctor.rules.finding import Finding
 
 SCHEMA = 1
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from envdoctor.render.document import document
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 from envdoctor.values.pattern import Pattern
 
 Format = Literal["text", "json", "junit", "sarif", "github", "markdown", "svg"]

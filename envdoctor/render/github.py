@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.facts.scrub import printable
 from envdoctor.render.sarif import place
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 
 COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from envdoctor.facts.scrub import printable
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 
 
 def junit(checkup: Checkup, fail_on: Severity | None) -> str:

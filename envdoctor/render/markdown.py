@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from envdoctor.facts.scrub import printable
 from envdoctor.render.document import document
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Severity
+from envdoctor.rules.finding import Severity
 
 MARKS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.NOTE: "ℹ️"}
 HEADINGS = {

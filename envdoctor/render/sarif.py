@@ -10,7 +10,8 @@ from urllib.parse import quote
 from envdoctor import __version__
 from envdoctor.facts.scrub import printable
 from envdoctor.rules.checkup import Checkup
-from envdoctor.rules.rule import Finding, Rule, Severity
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.rule import Rule
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 VERSION = "2.1.0"

@@ -11,7 +11,7 @@ from envdoctor.facts.scrub import printable
 from envdoctor.render.page import Line, line
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
-from envdoctor.rules.rule import Finding, Severity
+from envdoctor.rules.finding import Finding, Severity
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}

@@ -11,7 +11,8 @@ from types import ModuleType
 
 from envdoctor.facts.model import Facts
 from envdoctor.locks.target import Target
-from envdoctor.rules.rule import Finding, Rule, Severity
+from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.rule import Rule
 
 PLUGINS = "envdoctor.rules"
 _RULES = os.path.dirname(__file__)

@@ -11,8 +11,8 @@ from envdoctor.knowledge.machine import needs_board_wheels, platform_of
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
-from envdoctor.rules.finding import Crashed, Skipped
-from envdoctor.rules.rule import Finding, Remedy, Rule, Severity, Skip
+from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
+from envdoctor.rules.rule import Rule, Skip
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
 from envdoctor.values import shell

@@ -11,7 +11,7 @@ from envdoctor.locks.comparison import differences
 from envdoctor.locks.stack import Locked, by_name
 from envdoctor.locks.target import Choice, Target
 from envdoctor.rules.diagnose import Diagnosis
-from envdoctor.rules.rule import Finding, Pin, SetFlag, SetVariable, Severity
+from envdoctor.rules.finding import Finding, Pin, SetFlag, SetVariable, Severity
 from envdoctor.values.frozen import frozen
 
 

@@ -8,7 +8,7 @@ from envdoctor.facts.model import Packages
 from envdoctor.knowledge import versions
 from envdoctor.locks.stack import by_name
 from envdoctor.locks.target import Target
-from envdoctor.rules.rule import Pin, Remedy
+from envdoctor.rules.finding import Pin, Remedy
 from envdoctor.values import shell
 from envdoctor.values.pattern import Pattern
 

@@ -8,57 +8,78 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from re import IGNORECASE, Match
 from typing import Literal, TypeAlias, cast
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import (
+    Distribution,
+    Driver,
+    Facts,
+    Gpu,
+    Gpus,
+    Interpreter,
+    Packages,
+    Torch,
+    Unavailable,
+)
 from envdoctor.facts.need import Skip, known, need
 from envdoctor.locks.target import Target
+from envdoctor.rules import remedies
 from envdoctor.rules.causes import Kind
 from envdoctor.rules.finding import (
     ERROR,
-    FAIL_ON,
     NOTE,
     WARNING,
     Finding,
     Findings,
     Pin,
     Remedy,
-    Repair,
-    Row,
     SetFlag,
     SetVariable,
     Severity,
     Who,
     finding,
 )
+from envdoctor.rules.hardware import likely_capabilities, on_cpu, trains_on_gpu
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 __all__ = [
     "ERROR",
-    "FAIL_ON",
+    "IGNORECASE",
     "NOTE",
     "WARNING",
+    "Distribution",
+    "Driver",
     "Facts",
     "Finding",
     "Findings",
+    "Gpu",
+    "Gpus",
+    "Interpreter",
     "Kind",
+    "Match",
+    "Packages",
     "Pattern",
     "Pin",
     "Remedy",
-    "Repair",
-    "Row",
     "Rule",
     "SetFlag",
     "SetVariable",
     "Severity",
     "Skip",
     "Target",
+    "Torch",
+    "Unavailable",
     "Who",
     "finding",
     "known",
+    "likely_capabilities",
     "need",
+    "on_cpu",
+    "remedies",
     "rule",
+    "trains_on_gpu",
 ]
 
 Judge: TypeAlias = Callable[[Facts, Target], Findings]

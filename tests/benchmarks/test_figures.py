@@ -107,24 +107,31 @@ def test_only_what_learns_alike_counts_as_a_rival() -> None:
     assert peertables.rivals(ratios, curves) == [("hf", "HF defaults"), ("trl", "TRL packed")]
 
 
+def _sizes(record: str) -> dict:
+    return json.loads((Path(__file__).parent / "recorded" / record).read_text())["sizes"]
+
+
+def _times(sizes: dict, side: str) -> list[str]:
+    quartiles = [size["ratios"][side]["wall"]["quartiles"] for size in sizes.values()]
+    return [f"{middle:.1f} ({low:.1f}-{high:.1f})" for low, middle, high in quartiles]
+
+
+def _shares(sizes: dict) -> list[str]:
+    return [f"{100 * size['share']['ours']:.0f} %" for size in sizes.values()]
+
+
 def test_the_readme_says_what_was_recorded() -> None:
-    root = Path(__file__).parents[2]
-    found = json.loads((Path(__file__).parent / "recorded" / "peers.json").read_text())["sizes"]
-    readme = (root / "README.md").read_text()
+    found, slower = _sizes("peers.json"), _sizes("peers-slower-bfloat16.json")
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
     page = Path(__file__).with_name("README.md").read_text()
-
-    def times(size: dict, side: str) -> str:
-        low, middle, high = size["ratios"][side]["wall"]["quartiles"]
-        return f"{middle:.1f} ({low:.1f}-{high:.1f})"
-
-    rows = {
-        "transformers' Trainer as it comes": [times(size, "HF defaults") for size in found.values()],
-        "fused loss": [times(size, "TRL packed") for size in found.values()],
-    }
-    for name, cells in rows.items():
-        assert f"{name} | {' | '.join(cells)} |" in readme
-    shares = [f"{100 * size['share']['ours']:.0f} %" for size in found.values()]
-    assert f"({', '.join(shares)})" in page
+    assert f"transformers' Trainer as it comes | {' | '.join(_times(found, 'HF defaults'))} |" in readme
+    assert f"fused loss | {' | '.join(_times(found, 'TRL packed'))} |" in readme
+    assert f"({', '.join(_shares(found))})" in page
+    assert f"in float32 | {' | '.join(_times(slower, 'HF defaults'))} |" in page
+    assert f"fused loss | {' | '.join(_times(slower, 'TRL packed'))} |" in page
+    assert f"FLOP/s | {' | '.join(_shares(slower))} |" in page
+    ranges = [sorted(cell.split()[0] for cell in _times(slower, side)) for side in ("HF defaults", "TRL packed")]
+    assert f"{ranges[0][0]}-{ranges[0][-1]} and {ranges[1][0]}-{ranges[1][-1]} where the CPU's bfloat16" in readme
 
 
 def test_the_readme_says_what_the_write_ups_came_to() -> None:

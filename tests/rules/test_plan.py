@@ -8,8 +8,9 @@ from envdoctor.facts.model import Distribution, Facts, Packages
 from envdoctor.locks.stack import Locked
 from envdoctor.locks.target import Choice, Target
 from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.finding import Finding, Pin, Remedy, Repair, SetFlag, SetVariable, Severity
 from envdoctor.rules.plan import plan
-from envdoctor.rules.rule import Finding, Pin, Remedy, Repair, Rule, SetFlag, SetVariable, Severity
+from envdoctor.rules.rule import Rule
 
 PINS = tuple(
     Locked(name=name, version=version, wheel=f"{name}-{version}-py3-none-any.whl", sha256="0" * 64)

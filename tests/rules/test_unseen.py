@@ -28,7 +28,7 @@ from envdoctor.facts.pasted import report
 from envdoctor.locks.target import no_target
 from envdoctor.process import Outcome
 from envdoctor.rules.checkup import CheckOptions
-from envdoctor.rules.rule import FAIL_ON
+from envdoctor.rules.finding import FAIL_ON
 from envdoctor.rules.unseen import missing_sections
 from envdoctor.values.document import read_toml
 from tests.change.conftest import World, cache, make_world, offline, snapshot, write_target  # noqa: F401 - fixtures

@@ -1,4 +1,4 @@
-"""Rows as people have them: chats, sharegpt, alpaca, prompt/completion or plain text, told apart by their columns."""
+"""Rows as people have them: chats, sharegpt, alpaca, question and answer, or text, told apart by their columns."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ SPEAKERS = {
     "model": "assistant", "bot": "assistant", "system": "system", "tool": "tool", "function": "tool",
     "observation": "tool",
 }  # fmt: skip
+# Columns of published instruction sets, whatever their capitals: GSM8K's question and answer, MetaMath's query and
+# response, Dolly's instruction, context and response, NuminaMath's problem and solution, OpenOrca's system_prompt.
+QUESTIONS = ("prompt", "instruction", "question", "query", "problem", "input", "user", "human")
+ANSWERS = ("completion", "response", "answer", "output", "solution", "assistant", "reply", "target")
+CONTEXTS = ("context", "input")
+SYSTEMS = ("system", "system_prompt")
+_ALPACA = ("instruction", "output", "input", "system")
 
 
 def format_of(row: dict[str, Any], settings: Settings) -> str | None:
-    """messages, sharegpt, prompt, alpaca or text; None when the columns are of none of them."""
+    """messages, sharegpt, prompt, alpaca, text or question; None when the columns are of none of them."""
     if settings.data_format != "auto":
         return settings.data_format
     if settings.messages_field in row:
@@ -31,21 +38,23 @@ def format_of(row: dict[str, Any], settings: Settings) -> str | None:
         return "sharegpt"
     if "instruction" in row and "output" in row:
         return "alpaca"
-    return "text" if settings.text_field in row else None
+    if settings.text_field in row:
+        return "text"
+    return "question" if all(_asked(row)[:2]) else None
 
 
 def as_dialogue(place: str, row: dict[str, Any], tokenizer: Any, settings: Settings) -> dict[str, Any]:
     """The same row under the columns messages, prompt and completion, or text. TrainerError names what is missing."""
     kind = format_of(row, settings)
-    wanted = columns(kind or "prompt", settings)
+    wanted = columns(kind or "prompt", row, settings)
     missing = [name for name in wanted if name not in row]
     if kind is None or missing:
         what = " or ".join(map(repr, missing or wanted))
         raise TrainerError(
             "missing-column", f"{place}: no column {what}; it has {', '.join(map(repr, row)) or 'none'}",
-            "Rows are chats (messages; or sharegpt's conversations), alpaca (instruction, input, output), prompt and "
-            "completion, or text. Name other columns with messages_field, text_field, or prompt_field and "
-            "completion_field.",
+            "Rows are chats (messages; or sharegpt's conversations), alpaca (instruction, input, output), a question "
+            "and its answer (prompt and completion, query and response ...), or text. Name other columns with "
+            "messages_field, text_field, or prompt_field and completion_field.",
         )  # fmt: skip
     if kind == "messages":
         return {"messages": row[wanted[0]], "tools": row.get("tools")}
@@ -53,16 +62,19 @@ def as_dialogue(place: str, row: dict[str, Any], tokenizer: Any, settings: Setti
         return {"prompt": row[wanted[0]], "completion": row[wanted[1]]}
     if kind == "sharegpt":
         return {"messages": _turns(place, row)}
-    if kind == "alpaca":
-        return _alpaca(place, row, tokenizer)
+    if kind in ("alpaca", "question"):
+        names = _ALPACA if kind == "alpaca" else _asked(row)
+        return _answered(place, [row.get(name, "") for name in names], tokenizer)
     return {"text": row[wanted[0]]}
 
 
-def columns(kind: str, settings: Settings) -> list[str]:
+def columns(kind: str, row: dict[str, Any], settings: Settings) -> list[str]:
     """Those that a row of this format must have."""
+    question, answer = _asked(row)[:2]
     return {
         "messages": [settings.messages_field], "prompt": [settings.prompt_field, settings.completion_field],
         "sharegpt": [CONVERSATION], "alpaca": ["instruction", "output"], "text": [settings.text_field],
+        "question": [question or "question", answer or "answer"],
     }[kind]  # fmt: skip
 
 
@@ -78,9 +90,19 @@ def describe_formats(files: Sequence[Path], settings: Settings) -> dict[str, lis
 
 
 def _read(kind: str, row: dict[str, Any], settings: Settings) -> list[str]:
-    extra = ["system", "input"] if kind == "alpaca" else ["system"] if kind == "sharegpt" else []
-    wanted = [*columns(kind, settings), *extra]
-    return [name for name in row if name in wanted]
+    extra = {"sharegpt": ("system",), "alpaca": _ALPACA, "question": _asked(row)}.get(kind, ())
+    return [name for name in row if name in (*columns(kind, row, settings), *extra)]
+
+
+def _asked(row: dict[str, Any]) -> list[str]:
+    """Columns with the question, its answer, what belongs to the question, and the system's words; "" where none."""
+    names = {name.lower(): name for name in reversed(row)}
+
+    def first(known: Sequence[str], *taken: str) -> str:
+        return next((names[name] for name in known if name in names and names[name] not in taken), "")
+
+    question, answer = first(QUESTIONS), first(ANSWERS)
+    return [question, answer, first(CONTEXTS, question), first(SYSTEMS)]
 
 
 def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -100,14 +122,20 @@ def _turns(place: str, row: dict[str, Any]) -> list[dict[str, Any]]:
     return turns
 
 
-def _alpaca(place: str, row: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """A chat where the tokenizer has a template for one, else a prompt and its completion."""
-    texts = [row["instruction"], row.get("input") or "", row["output"], row.get("system") or ""]
+def _answered(place: str, texts: list[Any], tokenizer: Any) -> dict[str, Any]:
+    """A chat where the tokenizer has a template for one, else a prompt and its completion.
+
+    texts: the question, its answer, what belongs to the question, and the system's words. TrainerError when one is no
+    text.
+    """
+    texts = [*texts[:2], *(text or "" for text in texts[2:])]
     if not all(isinstance(text, str) for text in texts):
-        raise TrainerError("bad-column", f"{place}: instruction, input and output must be texts", "Correct that row.")
-    instruction, extra, output, system = texts
-    asked = "\n\n".join(filter(None, (instruction, extra)))
+        raise TrainerError(
+            "bad-column", f"{place}: question, answer, input and system must be texts", "Correct that row."
+        )
+    question, answer, extra, system = texts
+    asked = "\n\n".join(filter(None, (question, extra)))
     if not tokenizer.chat_template:
-        return {"prompt": "\n\n".join(filter(None, (system, asked))) + "\n\n", "completion": output}
-    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": output}]
+        return {"prompt": "\n\n".join(filter(None, (system, asked))) + "\n\n", "completion": answer}
+    turns = [{"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
     return {"messages": ([{"role": "system", "content": system}] if system else []) + turns}

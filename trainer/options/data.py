@@ -67,7 +67,7 @@ class RowOptions:
 
     data_format: str = option(
         "auto", "of the rows; auto goes by their columns, and says what it found",
-        ("auto", "messages", "sharegpt", "alpaca", "prompt", "text"), tasks=CHATS,
+        ("auto", "messages", "sharegpt", "alpaca", "prompt", "question", "text"), tasks=CHATS,
     )  # fmt: skip
 
     prompt_field: str = option("prompt", "column with the prompt (not trained)", tasks=CHATS, rare=True)

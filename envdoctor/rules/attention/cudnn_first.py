@@ -1,27 +1,9 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge import versions
-from envdoctor.knowledge.installed_torch import torch_version
-from envdoctor.knowledge.numbers import Numbers, numbers
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import Capability, likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import (
-    NOTE,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pin,
-    Repair,
-    SetFlag,
-    SetVariable,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-)
+from envdoctor.knowledge.questions import Numbers, numbers, torch_version, versions
+from envdoctor.rules.finding import NOTE, WARNING, Finding, Findings, Pin, Repair, SetFlag, SetVariable, finding
+from envdoctor.rules.hardware import Capability
+from envdoctor.rules.rule import Facts, Skip, Target, known, likely_capabilities, need, remedies, rule, trains_on_gpu
 
 # Speed of cuDNN's attention kernels relative to flash, by compute capability: huggingface/transformers#48163
 _MEASURED = {(8, 0): 0.82, (8, 6): 0.93}

@@ -1,7 +1,7 @@
-from envdoctor.knowledge import versions
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import Capability, likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, Skip, Target, finding, need, rule
+from envdoctor.knowledge.questions import versions
+from envdoctor.rules.finding import NOTE, Finding, Findings, Severity, finding
+from envdoctor.rules.hardware import Capability
+from envdoctor.rules.rule import WARNING, Facts, Skip, Target, likely_capabilities, need, remedies, rule, trains_on_gpu
 
 _THREE = frozenset({(8, 0), (9, 0)})
 

@@ -1,9 +1,8 @@
 import re
 
-from envdoctor.knowledge import messages
-from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import messages
+from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, Severity, finding
+from envdoctor.rules.rule import WARNING, Facts, Pattern, Skip, Target, known, likely_capabilities, rule, trains_on_gpu
 
 _SAYS = (
     Pattern(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),

@@ -1,15 +1,12 @@
-import re
 from collections.abc import Mapping
 
-from envdoctor.rules import remedies
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, remedies, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
-_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", re.IGNORECASE)
+_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", IGNORECASE)
 _ON_CPU = Pattern(r"device=(?:cpu|<class 'cpu'>)")
 _CAPABILITY = Pattern(r"(?:requires device with capability|requires A100|your GPU has capability|too (?:new|old)\))")
-_SMALL = Pattern(r"smallk|triton|ck", re.IGNORECASE)
+_SMALL = Pattern(r"smallk|triton|ck", IGNORECASE)
 """Operators for special cases: that they refuse tells little."""
 
 

@@ -1,5 +1,4 @@
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, remedies, rule
 
 # The only two that scaled_dot_product_attention has on a CPU; torch 2.13 takes flash first there whatever the order
 # says (seen in torch.profiler).

@@ -1,9 +1,7 @@
-import re
 from typing import NamedTuple
 
-from envdoctor.knowledge.machine import driver_owner, hidden_by
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Who, finding, known, rule
+from envdoctor.knowledge.questions import anywhere, driver_owner, hidden_by
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, Who, finding, known, rule
 
 
 class _Code(NamedTuple):
@@ -132,7 +130,7 @@ _CODES = (
 )
 _BY_NUMBER = {code.number: code for code in _CODES}
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
-_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA )Error (\d{1,3})\b", re.IGNORECASE)
+_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA )Error (\d{1,3})\b", IGNORECASE)
 
 
 @rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")
@@ -151,7 +149,7 @@ def cuda_init(facts: Facts) -> Findings:
     code, quote = _BY_NUMBER.get(number or -1), ""
     if code is None:
         for candidate in _CODES:
-            if said := anywhere(facts, Pattern(candidate.words, re.IGNORECASE)):
+            if said := anywhere(facts, Pattern(candidate.words, IGNORECASE)):
                 code, quote = candidate, said[0]
                 break
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None

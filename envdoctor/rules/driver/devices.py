@@ -1,14 +1,9 @@
-import re
-
-from envdoctor.facts.model import Driver
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import hidden_by, in_container
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, Who, finding, known, rule
+from envdoctor.knowledge.questions import anywhere, hidden_by, in_container, torch_cuda
+from envdoctor.rules.finding import Finding, Findings, Who, finding
+from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
 _SAYS = (
-    Pattern(r"no CUDA-capable device is detected", re.IGNORECASE),
+    Pattern(r"no CUDA-capable device is detected", IGNORECASE),
     Pattern(r"No CUDA GPUs are available"),
     Pattern(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
 )
@@ -119,7 +114,7 @@ def _devices_denied(files: tuple[str, ...]) -> Finding:
     )
 
 
-def _devices_absent(facts: Facts, said: re.Match[str] | None) -> Finding:
+def _devices_absent(facts: Facts, said: Match[str] | None) -> Finding:
     container = in_container(facts)
     who: Who = "image" if container else "you"
     return finding(

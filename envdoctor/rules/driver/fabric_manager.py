@@ -1,11 +1,9 @@
-import re
-
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
-    Pattern(r"nv-fabricmanager: .*", re.IGNORECASE),
-    Pattern(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", re.IGNORECASE),
+    Pattern(r"nv-fabricmanager: .*", IGNORECASE),
+    Pattern(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", IGNORECASE),
 )
 _GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
 

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.cuda_lines import newest_cuda
-from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.questions import newest_cuda, numbers
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 

@@ -1,16 +1,11 @@
-import re
-
-from envdoctor.facts.model import Driver
-from envdoctor.knowledge.machine import driver_owner
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.numbers import numbers
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere, driver_owner, numbers
+from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
     r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
     r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
     r"|kernel module and .{0,30}librar(?:y|ies) .{0,30}(?:differ|do(?:es)? not match|mismatch)",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 
 

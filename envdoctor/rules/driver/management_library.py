@@ -1,4 +1,4 @@
-from envdoctor.knowledge.machine import is_board
+from envdoctor.knowledge.questions import is_board
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, known, need, rule
 
 

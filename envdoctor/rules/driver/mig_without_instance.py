@@ -1,4 +1,4 @@
-from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, finding, need, rule
 
 _SAYS = (

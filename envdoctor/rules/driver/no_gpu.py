@@ -1,22 +1,20 @@
-import re
+from re import IGNORECASE
 
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import in_container, nvidia_gpu
-from envdoctor.knowledge.messages import anywhere, in_report
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, Who, finding, known, rule
+from envdoctor.knowledge.messages import in_report
+from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, Who, finding, known, on_cpu, rule
 
-_SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", re.IGNORECASE)
-_MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", re.IGNORECASE)
-_REFUSED = Pattern(r"Key was rejected by service|Required key not available", re.IGNORECASE)
+_SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", IGNORECASE)
+_MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", IGNORECASE)
+_REFUSED = Pattern(r"Key was rejected by service|Required key not available", IGNORECASE)
 _SAYS = (
-    Pattern(r"Found no NVIDIA driver on your system", re.IGNORECASE),
+    Pattern(r"Found no NVIDIA driver on your system", IGNORECASE),
     _SMI,
     Pattern(r"^(?!.*libcudnn).*libcuda\.so(?:\.1)?: cannot open shared object file"),
     Pattern(r"nvidia-container-cli: (?!.*(?:mismatch|unsatisfied condition)).*"),
-    Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", re.IGNORECASE),
-    Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", re.IGNORECASE),
-    Pattern(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", re.IGNORECASE),
+    Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", IGNORECASE),
+    Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", IGNORECASE),
+    Pattern(r"couldn't find libnvidia-ml|NVML Shared Library Not Found", IGNORECASE),
 )
 
 

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
-from envdoctor.knowledge.machine import in_container, nvidia_gpu
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import in_container, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
 
 @rule(WARNING, kind="gpu-not-visible", subject="GPU")

@@ -1,8 +1,6 @@
 import re
 
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import driver_owner
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE, driver_owner, torch_cuda
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
 _ELSEWHERE = Pattern(r"version mismatch|couldn't communicate with the NVIDIA driver", re.IGNORECASE)

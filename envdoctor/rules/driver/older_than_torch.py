@@ -1,7 +1,5 @@
-from envdoctor.knowledge.cuda_lines import driver_runs, newest_cuda
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import driver_cuda, driver_version, machine_of
-from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.machine import driver_cuda
+from envdoctor.knowledge.questions import driver_runs, driver_version, machine_of, newest_cuda, numbers, torch_cuda
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, rule
 
 

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.machine import capabilities
-from envdoctor.knowledge.numbers import capability
+from envdoctor.knowledge.questions import capabilities, capability
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Skip, finding, known, need, rule
 
 

@@ -1,6 +1,6 @@
 from envdoctor.knowledge.generations import driver_knows, driver_range, generation
 from envdoctor.knowledge.gpus import on_bus
-from envdoctor.knowledge.machine import driver_owner
+from envdoctor.knowledge.questions import driver_owner
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, finding, known, need, rule
 
 

@@ -1,6 +1,5 @@
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import torch_cuda
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
 
 @rule(ERROR, kind="cuda-init-failed")

@@ -1,6 +1,6 @@
 """How findings about one of several GPUs name it."""
 
-from envdoctor.facts.model import Gpu, Gpus
+from envdoctor.rules.rule import Gpu, Gpus
 
 
 def subject(gpu: Gpu) -> str:

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.machine import in_container
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE, in_container
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
 
 

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE, anywhere
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 

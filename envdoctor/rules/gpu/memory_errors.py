@@ -1,7 +1,6 @@
-from envdoctor.facts.model import Gpu
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Severity, Skip, finding, need, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Gpu, Severity, Skip, finding, need, rule
 
 
 @rule(ERROR, kind="gpu-unhealthy", who="host")

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
 

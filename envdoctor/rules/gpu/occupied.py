@@ -1,6 +1,5 @@
-from envdoctor.facts.model import Gpu
 from envdoctor.rules.gpu._naming import full, gibibytes, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Skip, finding, need, rule
 
 IDLE_MEMORY = 2**30  # bytes; a driver with a display and a context keeps some hundred MiB
 IDLE_UTILIZATION = 5  # percent

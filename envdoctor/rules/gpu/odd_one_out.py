@@ -1,10 +1,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from envdoctor.facts.model import Gpu
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Finding, Findings, Gpu, Skip, finding, need, rule
 
 SPREAD = 0.90  # 5 % and a little more between healthy cards of one kind is normal (stas00/ml-engineering)
 

@@ -1,7 +1,6 @@
-from envdoctor.facts.model import Gpu
 from envdoctor.knowledge.renting import for_bandwidth
 from envdoctor.rules.gpu._naming import busy, full, subject
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Gpu, Skip, finding, need, rule
 
 # GB/s of one lane in one direction, by PCIe generation (PCI-SIG; after encoding): what a link can carry at most
 _LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}

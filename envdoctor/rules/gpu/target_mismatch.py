@@ -1,5 +1,5 @@
-from envdoctor.knowledge.gpus import capability_of, identify
-from envdoctor.knowledge.numbers import capability
+from envdoctor.knowledge.gpus import identify
+from envdoctor.knowledge.questions import capability, capability_of
 from envdoctor.knowledge.renting import for_capability
 from envdoctor.locks.nearest import target_named
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, need, rule

@@ -1,7 +1,6 @@
-from envdoctor.facts.model import Gpu
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE
 from envdoctor.rules.gpu._naming import busy, full, subject
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Who, finding, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Gpu, Skip, Who, finding, need, rule
 
 _BAD = {
     "hw-slowdown": "the hardware slows itself down",

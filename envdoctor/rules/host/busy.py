@@ -1,4 +1,4 @@
-from envdoctor.knowledge.host import allowed_cpus
+from envdoctor.knowledge.questions import allowed_cpus
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 _PRESSURE = 20.0  # percent of the last ten seconds in which some task waited for a CPU; our choice

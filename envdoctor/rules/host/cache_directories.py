@@ -1,7 +1,7 @@
-import re
+from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
-from envdoctor.knowledge import messages
+from envdoctor.knowledge.questions import messages
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
 
 _VARIABLES = {
@@ -18,9 +18,9 @@ _RUNS_CODE = frozenset({"temporary", "triton-cache", "inductor-cache"})
 _FOLDER = r"(?:triton|inductor|huggingface|HF_HOME|\.cache)"
 _REFUSED = r"(?:permission denied|read-only file system)"
 _SAYS = (
-    Pattern(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", re.IGNORECASE),
-    Pattern(f"{_FOLDER}.*{_REFUSED}", re.IGNORECASE),
-    Pattern(f"{_REFUSED}.*{_FOLDER}", re.IGNORECASE),
+    Pattern(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", IGNORECASE),
+    Pattern(f"{_FOLDER}.*{_REFUSED}", IGNORECASE),
+    Pattern(f"{_REFUSED}.*{_FOLDER}", IGNORECASE),
 )
 
 

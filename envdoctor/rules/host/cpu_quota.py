@@ -1,5 +1,5 @@
 from envdoctor.facts.model import Host
-from envdoctor.knowledge.host import allowed_cpus, whole_cpus
+from envdoctor.knowledge.questions import allowed_cpus, whole_cpus
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, known, need, rule
 
 

@@ -1,6 +1,5 @@
-from envdoctor.knowledge.host import allowed_cpus
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import allowed_cpus
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, finding, known, need, rule, trains_on_gpu
 
 _ENOUGH = 2.0  # Vast.ai's self-test of hosts
 

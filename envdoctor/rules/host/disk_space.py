@@ -1,15 +1,14 @@
-import re
+from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
-from envdoctor.knowledge import messages
-from envdoctor.knowledge.host import mebibytes
+from envdoctor.knowledge.questions import mebibytes, messages
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
 
 _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
-_SAYS = Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", re.IGNORECASE)
+_SAYS = Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", IGNORECASE)
 
 
 @rule(WARNING, kind="host-limited")

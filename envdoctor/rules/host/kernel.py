@@ -1,4 +1,4 @@
-from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.questions import numbers
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 _LEAST = (5, 5)  # accelerate/utils/other.py: check_os_kernel

@@ -1,18 +1,15 @@
-import re
-
-from envdoctor.knowledge import messages
-from envdoctor.knowledge.host import mebibytes
+from envdoctor.knowledge.questions import mebibytes, messages
 from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
-    Pattern(r"oom-?kill|out of memory: killed process|oomkilled", re.IGNORECASE),
-    Pattern(r"killed by signal:? (?:9|killed)", re.IGNORECASE),
-    Pattern(r"(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b", re.IGNORECASE),
+    Pattern(r"oom-?kill|out of memory: killed process|oomkilled", IGNORECASE),
+    Pattern(r"killed by signal:? (?:9|killed)", IGNORECASE),
+    Pattern(r"(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b", IGNORECASE),
     Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
-    Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", re.IGNORECASE),
+    Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", IGNORECASE),
 )
 
 

@@ -1,4 +1,4 @@
-from envdoctor.knowledge import messages
+from envdoctor.knowledge.questions import messages
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice

@@ -1,8 +1,5 @@
-import re
-
-from envdoctor.knowledge import messages
-from envdoctor.knowledge.host import mebibytes
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -22,7 +19,7 @@ _SAYS = (
 )
 
 
-_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", re.IGNORECASE)
+_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
 
 
 @rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")

@@ -10,16 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
 from envdoctor.facts.images.dockerfile import Dockerfile, Stage
-from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Origin, Packages
-from envdoctor.facts.need import known
-from envdoctor.knowledge import versions
+from envdoctor.facts.model import Origin
 from envdoctor.knowledge.base_images import Base, base
 from envdoctor.knowledge.features import python_of, with_features
-from envdoctor.knowledge.machine import capabilities, driver_cuda, driver_version
-from envdoctor.knowledge.solver import Machine, StackFit, fits
-from envdoctor.knowledge.torch_builds import Build, build_of, release_of
-from envdoctor.locks.target import Target
+from envdoctor.knowledge.questions import capabilities, driver_cuda, driver_version, fits, release_of, versions
+from envdoctor.knowledge.solver import Machine, StackFit
+from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.image._installs import Install, RequestedPackage, installs
+from envdoctor.rules.rule import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Target, known
 from envdoctor.values.frozen import frozen
 
 TORCH = ("torch", "pytorch")

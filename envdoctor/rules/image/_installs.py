@@ -13,8 +13,8 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from envdoctor.facts.images.dockerfile import Instruction, Stage
 from envdoctor.facts.images.shell import Command
 from envdoctor.facts.images.words import Word
+from envdoctor.rules.rule import Pattern
 from envdoctor.values.frozen import frozen
-from envdoctor.values.pattern import Pattern
 
 _PIP = Pattern(r"pip(?:3(?:\.\d+)?)?")
 _PYTHON = Pattern(r"python(?:3(?:\.\d+)?)?")

@@ -10,9 +10,8 @@ from typing import Literal
 from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.images.dockerfile import Dockerfile
 from envdoctor.facts.images.services import Service
-from envdoctor.facts.model import Facts, ImageFile
-from envdoctor.rules.finding import Finding, Remedy, Severity, Who, finding
-from envdoctor.rules.rule import Kind, Rule, Skip, Target
+from envdoctor.facts.model import ImageFile
+from envdoctor.rules.rule import Facts, Finding, Kind, Remedy, Rule, Severity, Skip, Target, Who, finding
 
 WIDTH = 160
 

@@ -1,10 +1,8 @@
-from collections.abc import Iterator
-
 from envdoctor.facts.model import ImageFile
 from envdoctor.rules.image._contents import Contents, every
 from envdoctor.rules.image._extensions import is_isolated, sources
 from envdoctor.rules.image._reading import at, recipes
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 
 @rule(ERROR, kind="extension-binary-missing")
@@ -22,7 +20,7 @@ def build_isolation(facts: Facts) -> Findings:
             yield from _of(file, held)
 
 
-def _of(file: ImageFile, held: Contents) -> Iterator[Finding]:
+def _of(file: ImageFile, held: Contents) -> Findings:
     for install, wanted, torch in sources(held):
         version = f"{wanted.name}=={wanted.version}" if wanted.version else wanted.name
         text = "." if wanted.source else version

@@ -1,12 +1,11 @@
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
 from envdoctor.facts.images.words import Word
 from envdoctor.facts.model import ImageFile
-from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
-from envdoctor.rules.hardware import on_cpu
+from envdoctor.knowledge.questions import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, Target, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Severity, Target, on_cpu, rule
 
 _TABLES = (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL)
 
@@ -34,7 +33,7 @@ def debug_variables(facts: Facts, target: Target) -> Findings:
                 yield found
 
 
-def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Iterator[Finding]:
+def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Findings:
     for name, word in environment.items():
         for row in chain.from_iterable(rows.among((name,)) for rows in _TABLES):
             if row.active(word.text):

@@ -1,14 +1,11 @@
 from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.base_images import Base, base
-from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver
-from envdoctor.knowledge.numbers import numbers
-from envdoctor.knowledge.solver import Machine, best_build
-from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import on_cpu
+from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers
+from envdoctor.knowledge.solver import Machine
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, machine
 from envdoctor.rules.image._installs import Install
 from envdoctor.rules.image._reading import all_recipes, all_services, at, require
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, on_cpu, rule
 
 _CARRIED_FROM = 535
 """The oldest branch with which the compatibility libraries in NVIDIA's images bring CUDA 13 to data-center GPUs."""

@@ -1,9 +1,7 @@
 from envdoctor.knowledge.base_images import base
-from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._reading import at, require_services
 from envdoctor.rules.image._started import for_gpus, gpu_image
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, Target, on_cpu, rule
 
 _CUDA = "nvidia-cuda"  # the feature
 

@@ -1,9 +1,7 @@
-from envdoctor.knowledge.solver import best_build
-from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import on_cpu
+from envdoctor.knowledge.questions import best_build
 from envdoctor.rules.image._contents import every, machine, torch_fit
 from envdoctor.rules.image._reading import all_recipes, at, require
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, on_cpu, rule
 
 
 @rule(ERROR, kind="no-kernels-for-gpu")

@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 from envdoctor.facts.images.dockerfile import Dockerfile, Instruction
 from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.variables import on
 from envdoctor.rules.image._contents import HEAVY
 from envdoctor.rules.image._installs import Install, installs
 from envdoctor.rules.image._reading import at, dockerfiles
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
 
 _CLEANS = ("/var/lib/apt/lists", "/root/.cache", "pip cache purge", "conda clean", "uv cache clean", "mamba clean")
 
@@ -25,7 +23,7 @@ def layer_cache(facts: Facts) -> Findings:
         yield from _of(file, parsed)
 
 
-def _of(file: ImageFile, parsed: Dockerfile) -> Iterator[Finding]:
+def _of(file: ImageFile, parsed: Dockerfile) -> Findings:
     for stage in parsed.shipped:
         told: set[tuple[int, str]] = set()
         for install in installs(stage):

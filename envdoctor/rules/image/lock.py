@@ -1,4 +1,4 @@
-from envdoctor.knowledge.roles import TRAINING
+from envdoctor.knowledge.questions import TRAINING
 from envdoctor.locks.comparison import differences
 from envdoctor.rules.image._contents import as_facts, every
 from envdoctor.rules.image._reading import at, recipes

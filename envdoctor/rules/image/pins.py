@@ -1,9 +1,8 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
 from envdoctor.facts.model import ImageFile
-from envdoctor.knowledge import versions
 from envdoctor.knowledge.extensions import difference, read_label, torch_build
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.image._contents import Contents, as_facts, every
 from envdoctor.rules.image._installs import RequestedPackage
 from envdoctor.rules.image._reading import at, findings_of, on_line, recipes
@@ -48,7 +47,7 @@ def _line(held: Contents, found: Finding) -> RequestedPackage | None:
     return max(named, key=lambda wanted: wanted.line, default=None)
 
 
-def _twice(file: ImageFile, held: Contents) -> Iterator[Finding]:
+def _twice(file: ImageFile, held: Contents) -> Findings:
     """The same package in two commands, with two versions."""
     before: dict[str, RequestedPackage] = {}
     for install in held.installs:
@@ -70,7 +69,7 @@ def _twice(file: ImageFile, held: Contents) -> Iterator[Finding]:
             before[wanted.name] = wanted
 
 
-def _wheels(file: ImageFile, held: Contents, seen: Facts, told: set[int]) -> Iterator[Finding]:
+def _wheels(file: ImageFile, held: Contents, seen: Facts, told: set[int]) -> Findings:
     """A wheel given by its address, which was built for another torch, CUDA, Python or ABI than the image's."""
     torch = torch_build(seen)
     for wanted in (each for install in held.installs for each in install.wanted if each.wheel):

@@ -1,5 +1,5 @@
 from envdoctor.facts.images.dockerfile import Stage
-from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.questions import numbers
 from envdoctor.rules.image._contents import Contents, every
 from envdoctor.rules.image._installs import Install
 from envdoctor.rules.image._reading import at, recipes

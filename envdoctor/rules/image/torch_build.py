@@ -1,10 +1,9 @@
 from envdoctor.facts.model import ImageFile
-from envdoctor.knowledge.torch_builds import never_built_for, release_of
-from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import on_cpu
+from envdoctor.knowledge.questions import release_of
+from envdoctor.knowledge.torch_builds import never_built_for
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
 from envdoctor.rules.image._reading import all_recipes, at, require
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, on_cpu, rule
 
 _INDEX = "--index-url https://download.pytorch.org/whl/"
 

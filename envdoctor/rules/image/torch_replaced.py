@@ -1,4 +1,4 @@
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.image._contents import every
 from envdoctor.rules.image._reading import at, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, rule

@@ -2,10 +2,8 @@ from collections.abc import Mapping
 
 from envdoctor.facts.images.words import Word
 from envdoctor.facts.model import ImageFile
-from envdoctor.locks.target import Target
-from envdoctor.rules.hardware import on_cpu
 from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, on_cpu, rule
 
 
 @rule(ERROR, kind="gpu-not-visible")

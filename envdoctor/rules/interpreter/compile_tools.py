@@ -1,15 +1,12 @@
-import re
-
-from envdoctor.knowledge import messages, versions
-from envdoctor.knowledge.machine import platform_of
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import messages, platform_of, versions
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
-    Pattern(r"Python\.h: No such file", re.IGNORECASE),
-    Pattern(r"InvalidCxxCompiler|No working C\+\+ compiler found", re.IGNORECASE),
-    Pattern(r"Failed to find C compiler", re.IGNORECASE),
-    Pattern(r"Failed to find MSVC", re.IGNORECASE),
-    Pattern(r"can'?t find Python\.h", re.IGNORECASE),
+    Pattern(r"Python\.h: No such file", IGNORECASE),
+    Pattern(r"InvalidCxxCompiler|No working C\+\+ compiler found", IGNORECASE),
+    Pattern(r"Failed to find C compiler", IGNORECASE),
+    Pattern(r"Failed to find MSVC", IGNORECASE),
+    Pattern(r"can'?t find Python\.h", IGNORECASE),
 )
 
 _WINDOWS = (

@@ -1,6 +1,6 @@
 from datetime import date
 
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 # https://peps.python.org/pep-0602/ and https://devguide.python.org/versions/: last day of security fixes

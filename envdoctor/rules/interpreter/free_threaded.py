@@ -1,4 +1,4 @@
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 
 

@@ -1,4 +1,4 @@
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Target, finding, need, rule
 

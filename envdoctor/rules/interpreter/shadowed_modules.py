@@ -1,4 +1,4 @@
-from envdoctor.knowledge import messages
+from envdoctor.knowledge.questions import messages
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (

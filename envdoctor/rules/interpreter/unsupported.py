@@ -1,25 +1,9 @@
 import re
 from dataclasses import replace
 
-from envdoctor.facts.model import Interpreter
-from envdoctor.knowledge import messages, versions
-from envdoctor.knowledge.interpreter import newest_python
-from envdoctor.knowledge.torch_builds import release_of
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-)
+from envdoctor.knowledge.questions import messages, newest_python, release_of, versions
+from envdoctor.rules.finding import Finding, Findings, finding
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
 from envdoctor.values import shell
 
 _SAYS = (

@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from envdoctor.knowledge import messages
+from envdoctor.knowledge.questions import messages
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, finding, need, rule
 

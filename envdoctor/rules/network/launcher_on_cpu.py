@@ -1,7 +1,6 @@
 from collections.abc import Iterator, Mapping
 
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule, trains_on_gpu
 
 
 @rule(ERROR, kind="config-mismatch", subject="use_cpu", expected="the GPU is used")

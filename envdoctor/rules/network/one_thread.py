@@ -1,4 +1,4 @@
-from envdoctor.knowledge.host import whole_cpus
+from envdoctor.knowledge.questions import whole_cpus
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
 

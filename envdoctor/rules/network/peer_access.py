@@ -1,5 +1,5 @@
-import re
 from collections.abc import Iterator
+from re import IGNORECASE
 
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
@@ -10,9 +10,9 @@ _SAYS = Pattern(
     r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)"
     r"|could not enable P2P between|\bACS (?:is )?(?:on|enabled|active)\b"
     r"|\b(?:two|three|four|eight|[2-9]) (?:GPUs|cards) (?:are |is |run )?.{0,24}slower than (?:one|1|a single)\b",
-    re.IGNORECASE,
+    IGNORECASE,
 )
-_CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", re.IGNORECASE)
+_CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", IGNORECASE)
 
 
 @rule(WARNING, kind="slow-interconnect", subject="peer access", expected="every GPU reads every other")
@@ -62,7 +62,7 @@ def _pairs(facts: Facts) -> Iterator[str]:
     return (f"{key}: {value}" for key, value in facts.remarks.items())
 
 
-_STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", re.IGNORECASE)
+_STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", IGNORECASE)
 
 
 def _from_report(said: str) -> Finding:

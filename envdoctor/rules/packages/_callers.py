@@ -1,7 +1,7 @@
 """Whose code raised an error: the reader of a report notes it behind the line, as the traceback has it."""
 
-from envdoctor.knowledge.requirements import normal
-from envdoctor.values.pattern import Pattern
+from envdoctor.knowledge.questions import normal
+from envdoctor.rules.rule import Pattern
 
 CALLER = Pattern(r" \[raised in (?P<name>[\w.-]{1,60})\]$")
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from typing import Literal
 
-from envdoctor.facts.model import Facts, Packages
-from envdoctor.knowledge import versions
 from envdoctor.knowledge.broken import KnownRelease, releases
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import platform_of
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.locks.target import Target
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import likely_capabilities
-from envdoctor.rules.rule import Finding, Severity, known
-from envdoctor.values.pattern import Pattern
+from envdoctor.knowledge.questions import line_of, platform_of, torch_cuda, versions
+from envdoctor.rules.finding import Finding, Findings, Severity
+from envdoctor.rules.rule import IGNORECASE, Facts, Packages, Pattern, Target, known, likely_capabilities, remedies
 
-_SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", re.IGNORECASE)
+_SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", IGNORECASE)
 
 
-def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Iterator[Finding]:
+def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Findings:
     """One finding for each row whose release is installed; its severity says whether the rest holds too."""
     packages, torch = known(facts.packages), known(facts.torch)
     present = {each.name: each.version for each in packages.distributions} if packages else {}

@@ -1,4 +1,4 @@
-from envdoctor.values.pattern import Pattern
+from envdoctor.rules.rule import Pattern
 
 _ONE = r"(?P<one>[A-Za-z][\w.-]{0,80}) \d[\w.+!-]{0,80}:? (?:requires|needs|has requirement) "
 _WANTED = r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?\(?[<>=!~]=?[^ ]{1,200})"

@@ -1,11 +1,8 @@
-from envdoctor.knowledge import versions
-from envdoctor.knowledge.asking import Ask, ask_of
-from envdoctor.knowledge.errors import ERRORS
-from envdoctor.knowledge.messages import is_log_line
-from envdoctor.rules import remedies
+from envdoctor.knowledge.asking import Ask
+from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, versions
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
 
 
 @rule(ERROR, kind="package-missing")

@@ -1,6 +1,5 @@
-from envdoctor.knowledge import versions
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, need, rule
+from envdoctor.knowledge.questions import versions
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, need, remedies, rule
 
 _PAIRS = {"pytorch": "torch", "torchvision": "torchvision", "torchaudio": "torchaudio", "numpy": "numpy"}
 

@@ -1,11 +1,8 @@
 from collections.abc import Mapping
 
-from envdoctor.facts.model import Distribution, Packages
-from envdoctor.knowledge import requirements, versions
-from envdoctor.knowledge.roles import TRAINING
-from envdoctor.rules import remedies
-from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import TRAINING, requirements, versions
+from envdoctor.rules.finding import ERROR, Finding, Findings, Severity, finding
+from envdoctor.rules.rule import NOTE, WARNING, Distribution, Facts, Packages, Target, known, need, remedies, rule
 
 _TOOLS = frozenset({"pip", "setuptools", "wheel"})  # they install; training runs without them
 

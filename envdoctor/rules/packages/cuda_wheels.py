@@ -1,8 +1,7 @@
 from collections import defaultdict
 
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.knowledge.questions import line_of
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, remedies, rule
 
 _WHEEL = Pattern(r"nvidia-([a-z]+(?:-[a-z]+)*)-cu(\d\d)")
 _SAME_FILES = frozenset({"cudnn", "nccl", "cusparselt", "nvshmem"})

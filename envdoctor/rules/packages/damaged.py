@@ -3,8 +3,7 @@ from itertools import groupby
 
 from envdoctor.facts.model import Damage, DamagedFile
 from envdoctor.locks.stack import by_name
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Skip, Target, finding, need, remedies, rule
 
 _WORDS: dict[Damage, str] = {
     "missing-file": "missing",

@@ -1,8 +1,7 @@
 from collections import defaultdict
 
 from envdoctor.locks.stack import by_name
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Remedy, Target, finding, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pin, Remedy, Target, finding, need, remedies, rule
 
 
 @rule(ERROR, kind="package-damaged", expected="one version, recorded once")

@@ -1,10 +1,10 @@
 import re
 from collections.abc import Mapping
 
-from envdoctor.knowledge import extensions, messages, pairs, versions
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import extensions, messages, pairs, versions
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (

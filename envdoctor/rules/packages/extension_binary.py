@@ -1,20 +1,18 @@
-import re
+from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
-from envdoctor.knowledge import messages
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import line_of, messages
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NAME = "bitsandbytes"
 _SAYS = (
     Pattern(r"libbitsandbytes_\w+\.(?:so|dll)"),
-    Pattern(r"bitsandbytes was compiled without GPU support", re.IGNORECASE),
-    Pattern(r"CUDA Setup failed", re.IGNORECASE),
-    Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", re.IGNORECASE),
+    Pattern(r"bitsandbytes was compiled without GPU support", IGNORECASE),
+    Pattern(r"CUDA Setup failed", IGNORECASE),
+    Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", IGNORECASE),
     Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
-_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", re.IGNORECASE)
+_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", IGNORECASE)
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
 

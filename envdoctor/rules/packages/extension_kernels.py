@@ -1,10 +1,7 @@
-from envdoctor.knowledge import extensions, messages
-from envdoctor.knowledge.architectures import code_for
-from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import torch_build
-from envdoctor.rules import remedies
+from envdoctor.knowledge.questions import capability_of, code_for, extensions, messages
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (

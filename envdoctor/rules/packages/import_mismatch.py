@@ -1,12 +1,10 @@
 from collections.abc import Mapping
 
-from envdoctor.facts.model import Packages
-from envdoctor.knowledge import names, versions
 from envdoctor.knowledge.names import Name
-from envdoctor.knowledge.requirements import normal
-from envdoctor.rules import remedies
+from envdoctor.knowledge.questions import names, normal, versions
+from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Packages, Pattern, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
 _LINES = (

@@ -1,11 +1,9 @@
-import re
-
-from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.broken import KnownRelease, releases
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import messages, versions
+from envdoctor.rules.finding import Finding, Findings, Severity
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Pattern, Skip, Target, finding, known, remedies, rule
 
-_SCRIPTS = Pattern(r"dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported", re.IGNORECASE)
+_SCRIPTS = Pattern(r"dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported", IGNORECASE)
 """datasets 4 dropped data sets that come as Python scripts (https://github.com/huggingface/datasets/releases/tag/4.0.0)."""
 
 

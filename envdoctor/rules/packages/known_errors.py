@@ -2,32 +2,15 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
-from envdoctor.knowledge.asking import ask_of
-from envdoctor.knowledge.errors import ERRORS, KnownError
-from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda
-from envdoctor.knowledge.interpreter import newest_python
-from envdoctor.knowledge.machine import platform_of
-from envdoctor.knowledge.messages import is_log_line
+from envdoctor.knowledge.errors import KnownError
+from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.names import distribution_of
-from envdoctor.knowledge.requirements import normal
+from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, newest_python, normal, platform_of, torch_cuda
 from envdoctor.knowledge.symptoms import names_the_called
-from envdoctor.rules import remedies
 from envdoctor.rules.causes import ONLY_SLOW
+from envdoctor.rules.finding import Finding, Severity
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import (
-    ERROR,
-    Facts,
-    Finding,
-    Findings,
-    Kind,
-    Pattern,
-    Severity,
-    Skip,
-    Target,
-    finding,
-    known,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Skip, Target, finding, known, remedies, rule
 
 
 @rule(ERROR, kind="package-conflict")

@@ -1,10 +1,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from envdoctor.knowledge import names, versions
+from envdoctor.knowledge.questions import names, versions
 from envdoctor.knowledge.symptoms import SYMPTOMS, callees
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "

@@ -1,28 +1,10 @@
 from collections.abc import Mapping, Sequence
 
-from envdoctor.facts.model import Packages
-from envdoctor.knowledge import requirements
-from envdoctor.knowledge.roles import TRAINING
+from envdoctor.knowledge.questions import TRAINING, requirements
 from envdoctor.locks.comparison import Difference, differences
-from envdoctor.rules import remedies
-from envdoctor.rules.finding import Severity
+from envdoctor.rules.finding import Finding, Findings, Pin, Row, Severity, finding
 from envdoctor.rules.hardware import other_framework
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pin,
-    Row,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Packages, Skip, Target, known, need, remedies, rule
 
 IMPORTED = frozenset("torch transformers accelerate datasets peft safetensors tokenizers numpy".split())
 """What the bundled trainer itself imports. The rest of a stack is needed by the locked versions of these."""

@@ -1,7 +1,6 @@
 import re
 
-from envdoctor.facts.model import Unavailable
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, Unavailable, finding, rule
 
 
 @rule(ERROR, kind="not-judged")

@@ -1,8 +1,6 @@
-from envdoctor.facts.model import Packages
-from envdoctor.knowledge import messages, versions
 from envdoctor.knowledge.pairs import first_with_numpy_2
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import messages, versions
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Packages, Skip, Target, finding, known, remedies, rule
 
 _SAYS = (
     "compiled using numpy 1",

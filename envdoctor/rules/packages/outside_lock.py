@@ -1,4 +1,4 @@
-from envdoctor.knowledge.roles import TRAINING
+from envdoctor.knowledge.questions import TRAINING
 from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, need, rule
 
 _TOOLS = frozenset({"pip", "setuptools", "wheel", "uv"})

@@ -1,9 +1,10 @@
 from collections.abc import Sequence
 
-from envdoctor.knowledge.roles import PLUMBING, TRAINING
+from envdoctor.knowledge.questions import TRAINING
+from envdoctor.knowledge.roles import PLUMBING
 from envdoctor.locks.comparison import Difference, differences
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pin, Row, Target, finding, need, rule
+from envdoctor.rules.finding import Row
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pin, Target, finding, need, remedies, rule
 
 _NAMED = 4  # packages that a sentence names before it counts the rest; the rows hold all
 

@@ -1,11 +1,9 @@
 import re
-from collections.abc import Iterator
 
-from envdoctor.knowledge import pairs, versions
-from envdoctor.knowledge.requirements import normal, read
-from envdoctor.rules import remedies
+from envdoctor.knowledge.questions import normal, pairs, versions
+from envdoctor.knowledge.requirements import read
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, known, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _USER = Pattern(r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ]{1,80})")
@@ -70,7 +68,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         )
 
 
-def _asked_in_vain(facts: Facts) -> Iterator[Finding]:
+def _asked_in_vain(facts: Facts) -> Findings:
     """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
     lines = [line.strip(" -") for line in facts.messages]
     asked = [one for line in lines if (found := _USER.search(line)) and (one := read(found["wanted"]))]

@@ -1,16 +1,11 @@
-import re
-
-from envdoctor.facts.model import Distribution, Packages
-from envdoctor.knowledge import messages, pairs, versions
-from envdoctor.knowledge.requirements import demanded_specifier
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import demanded_specifier, line_of, messages, pairs, versions
+from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
+from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"operator torchvision::\w+ does not exist"),
-    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", re.IGNORECASE),
+    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", IGNORECASE),
     Pattern(r"compiled with different CUDA major versions"),
     Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"),
     Pattern(r"Failed to load image Python extension"),
@@ -20,7 +15,7 @@ _SAYS = (
         r"|mismatche[sd]|does not (?:match|fit)|doesn't match) (?:with )?"
         r"(?:the |my |your |this |installed |current ){0,2}"
         r"(?:version of )?(?:py)?torch\b",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
 )
 _RELEASE_LABEL = Pattern(r"cpu|cu\d+")

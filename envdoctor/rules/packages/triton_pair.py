@@ -1,32 +1,26 @@
-import re
-
-from envdoctor.facts.model import Distribution, Packages
-from envdoctor.knowledge import messages, versions
-from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.pairs import triton_for
-from envdoctor.knowledge.requirements import demanded_specifier
-from envdoctor.knowledge.torch_builds import line_of
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.knowledge.questions import demanded_specifier, line_of, messages, platform_of, versions
+from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
+from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
 _SAYS = (
     Pattern(r"Value 'sm_\w+' is not defined for option 'gpu-name'"),
     Pattern(r"Cannot find a working triton installation"),
-    Pattern(r"PTXAS error|ptxas fatal\s*:", re.IGNORECASE),
+    Pattern(r"PTXAS error|ptxas fatal\s*:", IGNORECASE),
     Pattern(r"PassManager::run failed"),
     Pattern(r"cannot import name '\w+' from 'triton"),
     Pattern(r"module 'triton[\w.]*' has no attribute"),
     Pattern(r"triton\.compiler\.errors\.CompilationError"),
-    Pattern(r"too old to be supported by the triton", re.IGNORECASE),
-    Pattern(r"Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE),
-    Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", re.IGNORECASE),
-    Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", re.IGNORECASE),
+    Pattern(r"too old to be supported by the triton", IGNORECASE),
+    Pattern(r"Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE),
+    Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", IGNORECASE),
+    Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", IGNORECASE),
 )
-_TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", re.IGNORECASE)
-_UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", re.IGNORECASE)
-_GONE = Pattern(r"cannot import name|has no (?:attribute|name)", re.IGNORECASE)
-_MISSING = Pattern(r"No module named '?triton\b", re.IGNORECASE)
+_TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE)
+_UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", IGNORECASE)
+_GONE = Pattern(r"cannot import name|has no (?:attribute|name)", IGNORECASE)
+_MISSING = Pattern(r"No module named '?triton\b", IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 

@@ -1,8 +1,7 @@
 import functools
 
-from envdoctor.knowledge import versions
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, need, rule
+from envdoctor.knowledge.questions import versions
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, need, remedies, rule
 
 _CPYTHON = Pattern(r"cp(\d)(\d+)")
 

@@ -1,13 +1,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from envdoctor.knowledge import architectures, versions
-from envdoctor.knowledge.cuda_lines import driver_runs
-from envdoctor.knowledge.gpus import capability_of
-from envdoctor.knowledge.machine import driver_cuda, driver_version, machine_of
+from envdoctor.knowledge import architectures
 from envdoctor.knowledge.numbers import capability
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import capability_of, driver_cuda, driver_runs, driver_version, machine_of, versions
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, remedies, rule
 
 _ARCHITECTURE = re.compile(r"(\d{2,4}[af]?)_(real|virtual)")  # as CMake writes them
 _LEVELS = {"v3": "avx2", "v4": "avx512f"}  # what x86-64-v3 and -v4 add first

@@ -1,6 +1,5 @@
-from envdoctor.facts.model import Unavailable
 from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, Unavailable, finding, known, rule
 
 
 @rule(WARNING, kind="config-mismatch", subject="mixed_precision")

@@ -1,7 +1,7 @@
 from typing import NamedTuple
 
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Severity, Target, finding, need, rule
+from envdoctor.rules.finding import SetFlag
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Severity, Target, finding, need, remedies, rule
 
 
 class _Row(NamedTuple):

@@ -1,6 +1,5 @@
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import likely_capabilities
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, known, need, rule
+from envdoctor.rules.finding import Findings, SetFlag, finding
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, known, likely_capabilities, need, remedies, rule
 
 _FLAG = "float32-matmul-precision"
 _FAST = frozenset({"high", "medium"})

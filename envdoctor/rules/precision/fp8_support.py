@@ -1,6 +1,5 @@
 from envdoctor.facts.model import Unavailable
-from envdoctor.rules.hardware import likely_capabilities
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, likely_capabilities, rule
 
 
 @rule(ERROR, kind="config-mismatch", subject="mixed_precision")

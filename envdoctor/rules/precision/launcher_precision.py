@@ -1,6 +1,5 @@
 from envdoctor.facts.model import Unavailable
-from envdoctor.rules.hardware import likely_capabilities
-from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, known, likely_capabilities, rule
 
 
 @rule(NOTE, kind="flag-differs", subject="mixed_precision", expected="bf16")

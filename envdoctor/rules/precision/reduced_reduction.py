@@ -1,5 +1,4 @@
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, Facts, Findings, SetFlag, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, SetFlag, Target, finding, need, remedies, rule
 
 _FLAG = "bf16-reduced-precision-reduction"
 

@@ -1,5 +1,4 @@
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetFlag, Skip, Target, finding, need, remedies, rule
 
 # Flags with a rule of their own, which says what they are worth.
 _ELSEWHERE = frozenset(

@@ -1,10 +1,9 @@
 """Datasets and loaders of a script: which class feeds which ``DataLoader``, and what they do for each example."""
 
 import ast
-import re
 from collections.abc import Iterator
 
-from envdoctor.rules.rule import Pattern
+from envdoctor.rules.rule import IGNORECASE, Pattern
 from envdoctor.rules.script._reading import Tree, assignments, constant, inside, keyword
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "DataLoader", "StatefulDataLoader",
@@ -13,7 +12,7 @@ _HEAVY_CALLS = Pattern(
     r"(?:^|\.)(?:\w*tokenizer\w*|\w*processor\w*|encode|encode_plus|batch_encode_plus|apply_chat_template|tokenize)$"
     r"|^PIL\.Image\.open$|^Image\.open$|^cv2\.imread$|^torchaudio\.load$|^librosa\.load$|^torchvision\.io\.\w+$"
     r"|^soundfile\.read$|^decord\.\w+$|^numpy\.load$|^imageio\.\w+$|^pandas\.read_\w+$",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 
 

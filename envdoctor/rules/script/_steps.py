@@ -2,10 +2,9 @@
 
 import ast
 import functools
-import re
 from collections.abc import Iterator
 
-from envdoctor.rules.rule import Pattern
+from envdoctor.rules.rule import IGNORECASE, Pattern
 from envdoctor.rules.script._reading import Tree, inside
 
 Loop = ast.For | ast.While | ast.AsyncFor
@@ -15,7 +14,7 @@ _METHODS = frozenset(("training_step", "compute_loss"))
 """Methods that trainers call in every step (Lightning's LightningModule, transformers' Trainer)."""
 
 _RARELY = Pattern(
-    r"%|\b(?:log|print|eval|save|report|display|sync|should|verbose|debug|is_last|last|first)\w*", re.IGNORECASE
+    r"%|\b(?:log|print|eval|save|report|display|sync|should|verbose|debug|is_last|last|first)\w*", IGNORECASE
 )
 
 

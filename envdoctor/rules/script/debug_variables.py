@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import chain
 
 from envdoctor.facts.model import Script
-from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, Variable
+from envdoctor.knowledge.questions import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
+from envdoctor.knowledge.variables import Variable
 from envdoctor.rules.hardware import trains_on_gpu
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, Target, finding, rule
 from envdoctor.rules.script._reading import assignments, constant, parse

@@ -1,5 +1,4 @@
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, rule, trains_on_gpu
 from envdoctor.rules.script._launching import settings
 
 

@@ -1,5 +1,4 @@
-from envdoctor.rules.hardware import likely_capabilities
-from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, likely_capabilities, rule
 from envdoctor.rules.script._launching import settings
 
 

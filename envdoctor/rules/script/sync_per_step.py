@@ -1,7 +1,6 @@
 import ast
 
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, rule, trains_on_gpu
 from envdoctor.rules.script._reading import Tree, finding_at, trees
 from envdoctor.rules.script._steps import each_step, losses
 

@@ -1,6 +1,6 @@
 import ast
 
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.rule import NOTE, Facts, Findings, known, rule
 from envdoctor.rules.script._reading import finding_at, keyword, keyword_literal, trees
 

@@ -1,13 +1,10 @@
 import re
 
-from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
-from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu
 from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.solver import best_build
+from envdoctor.knowledge.questions import best_build, driver_version, machine_of, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.locks.stack import by_name
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Pin, Remedy, Skip, Target, finding, known, rule
+from envdoctor.rules.finding import Pin, Remedy
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)

@@ -1,8 +1,7 @@
-import re
+from re import IGNORECASE
 from typing import NamedTuple
 
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.questions import RELIABLE, anywhere
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
 
 
@@ -15,7 +14,7 @@ class _Error(NamedTuple):
     who: Who = "you"
 
 
-_E = re.IGNORECASE
+_E = IGNORECASE
 _ERRORS = (
     _Error(
         Pattern(r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|Error 214", _E),

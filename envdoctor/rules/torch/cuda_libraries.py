@@ -1,8 +1,7 @@
-import re
 from collections import defaultdict
 
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Match, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import Library, is_environments, mapped_libraries, short
 
 _STEMS = (
@@ -62,9 +61,7 @@ def _toolkit_on_path(facts: Facts) -> bool:
     return any("cuda" in part.lower() and "compat" not in part for part in path.split(":"))
 
 
-def _finding(
-    said: re.Match[str] | None, outside: list[Library], several: dict[str, set[str]], *, severe: bool
-) -> Finding:
+def _finding(said: Match[str] | None, outside: list[Library], several: dict[str, set[str]], *, severe: bool) -> Finding:
     twice = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(several.items())]
     paths = [short(library.path) for library in outside]
     actual = "; ".join(twice) or ", ".join(paths[:4]) or (said[0] if said else "")

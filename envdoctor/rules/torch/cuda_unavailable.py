@@ -1,7 +1,5 @@
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.machine import driver_owner, hidden_by, nvidia_gpu
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import driver_owner, hidden_by, nvidia_gpu, torch_cuda
+from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
 
 @rule(ERROR, subject="CUDA", expected="available")

@@ -1,23 +1,20 @@
-import re
-
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.numbers import Numbers, numbers
+from envdoctor.knowledge.questions import Numbers, anywhere, numbers
 from envdoctor.rules.finding import Finding, Remedy, Severity
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _SAYS = (
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
-    Pattern(r"cuDNN version incompatibility.*", re.IGNORECASE),
+    Pattern(r"cuDNN version incompatibility.*", IGNORECASE),
     Pattern(r"Could not load library libcudnn\S*"),
     Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
     Pattern(r"libcudnn\S*: cannot open shared object file"),
     Pattern(r"Unable to load any of \{?libcudnn\S*"),
     Pattern(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
-    Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", re.IGNORECASE),
+    Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", IGNORECASE),
     Pattern(
         r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
 )
 
@@ -71,7 +68,7 @@ def _number(text: str | None) -> Numbers:
     return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
 
 
-def _mixed_libraries(said: re.Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
+def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
     where = " and ".join(folders) if len(folders) > 1 else ""
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
     return finding(
@@ -84,7 +81,7 @@ def _mixed_libraries(said: re.Match[str] | None, folders: list[str], outside: li
     )
 
 
-def _eight_missing(said: re.Match[str]) -> Finding:
+def _eight_missing(said: Match[str]) -> Finding:
     return finding(
         actual=said[0],
         expected="cuDNN 8, or what asks for 9",

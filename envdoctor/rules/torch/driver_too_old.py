@@ -1,23 +1,17 @@
-import re
-
-from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver
-from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
 from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers, torch_cuda, torch_version
 from envdoctor.knowledge.renting import for_cuda
-from envdoctor.knowledge.solver import best_build
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.rules.finding import Finding, Findings, finding
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
-    Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", re.IGNORECASE),
-    Pattern(r"CUDA driver version is insufficient for CUDA runtime version", re.IGNORECASE),
-    Pattern(r"API call is not supported in the installed CUDA driver", re.IGNORECASE),
-    Pattern(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", re.IGNORECASE),
+    Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", IGNORECASE),
+    Pattern(r"CUDA driver version is insufficient for CUDA runtime version", IGNORECASE),
+    Pattern(r"API call is not supported in the installed CUDA driver", IGNORECASE),
+    Pattern(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", IGNORECASE),
 )
-_ALSO_WITHOUT = Pattern(r"driver version is insufficient", re.IGNORECASE)
+_ALSO_WITHOUT = Pattern(r"driver version is insufficient", IGNORECASE)
 """CUDA's error 35, which the runtime gives where there is no driver at all as well."""
 
 
@@ -57,7 +51,7 @@ def _windows(facts: Facts) -> bool:
 def _finding(
     facts: Facts,
     target: Target,
-    said: re.Match[str] | None,
+    said: Match[str] | None,
     cuda: str | None,
     driver: str | None,
     offered: str | None,

@@ -1,19 +1,16 @@
-import re
 from dataclasses import replace
 
-from envdoctor.knowledge import extensions
-from envdoctor.knowledge.architectures import code_for, compiler_name
+from envdoctor.knowledge.architectures import compiler_name
 from envdoctor.knowledge.gpus import capability_of
-from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
-from envdoctor.knowledge.machine import machine_of, needs_board_wheels
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build
+from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.numbers import capability
-from envdoctor.knowledge.solver import best_build, fits, libraries_know
-from envdoctor.knowledge.torch_builds import Build, build_of, release_of
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import on_cpu
+from envdoctor.knowledge.questions import capability, code_for, extensions, fits, machine_of, release_of, torch_version
+from envdoctor.knowledge.solver import best_build, libraries_know
+from envdoctor.knowledge.torch_builds import Build, build_of
+from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
     Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
@@ -78,17 +75,17 @@ def _other_build_serves(build: Build | None, number: str) -> bool:
     return any(_serves(other, other.kernels, number) for other in builds)
 
 
-def _contradicts(said: re.Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
+def _contradicts(said: Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
     """An unspecific complaint proves nothing against a build that covers the GPU: an extension may have raised it."""
     return not _names_the_gpu(said) and bool(devices and kernels)
 
 
-def _names_the_gpu(said: re.Match[str]) -> bool:
+def _names_the_gpu(said: Match[str]) -> bool:
     """torch's own warning compares the GPU with its own list: it proves what it says, and of torch itself."""
     return bool(said.groupdict())
 
 
-def _name_device(said: re.Match[str]) -> tuple[str | None, str]:
+def _name_device(said: Match[str]) -> tuple[str | None, str]:
     groups = said.groupdict()
     number = groups.get("cc")
     if number is None and (sm := groups.get("sm")):

@@ -1,22 +1,19 @@
-import re
-
-from envdoctor.knowledge.installed_torch import torch_cuda
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.numbers import line, numbers
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
+from envdoctor.knowledge.numbers import line
+from envdoctor.knowledge.questions import anywhere, numbers, torch_cuda
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 from envdoctor.values import shell
 
 _SAYS = Pattern(
     r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
     r"PyTorch \((?P<torch>[\d.]+)\)",
-    re.IGNORECASE,
+    IGNORECASE,
 )
 _DEEPSPEED = Pattern(
     r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?"
     r"(?:\(?(?P<early>[\d.]+)\)? )?(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
-    re.IGNORECASE,
+    IGNORECASE,
 )
-_UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", re.IGNORECASE)
+_UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", IGNORECASE)
 
 
 @rule(NOTE, kind="nvcc-mismatch", subject="nvcc")

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, rule
 from envdoctor.rules.torch._libraries import mapped_libraries, short
 

@@ -1,8 +1,6 @@
-from envdoctor.knowledge.machine import nvidia_gpu
+from envdoctor.knowledge.questions import nvidia_gpu
 from envdoctor.locks.stack import by_name
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import on_cpu
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, need, on_cpu, remedies, rule
 
 
 @rule(ERROR, kind="torch-cpu-only", subject="torch", expected="a CUDA build")

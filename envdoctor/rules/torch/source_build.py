@@ -1,7 +1,6 @@
 import re
 
-from envdoctor.knowledge.installed_torch import torch_version
-from envdoctor.knowledge.machine import is_board
+from envdoctor.knowledge.questions import is_board, torch_version
 from envdoctor.knowledge.torch_builds import is_published
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 

@@ -1,34 +1,31 @@
-import re
-
-from envdoctor.knowledge.host import whole_cpus
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere, whole_cpus
+from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _REFUSED = (
-    Pattern(r"libgomp: Thread creation failed.*", re.IGNORECASE),
-    Pattern(r"blas_thread_init: pthread_create.*", re.IGNORECASE),
-    Pattern(r"pthread_create failed.*Resource temporarily unavailable", re.IGNORECASE),
+    Pattern(r"libgomp: Thread creation failed.*", IGNORECASE),
+    Pattern(r"blas_thread_init: pthread_create.*", IGNORECASE),
+    Pattern(r"pthread_create failed.*Resource temporarily unavailable", IGNORECASE),
     Pattern(r"OMP: Error #(?:34|35|179).*"),
-    Pattern(r"(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*", re.IGNORECASE),
+    Pattern(r"(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*", IGNORECASE),
 )
 _THREADS = r"(?:threads?|thread (?:pools?|counts?))"
 _CROWDED = (
-    Pattern(r"(?:thread|cpu) over-?subscri.*", re.IGNORECASE),
-    Pattern(r"over-?subscri(?:bed|ption).{0,60}(?:thread|cpu|core|slow).*", re.IGNORECASE),
-    Pattern(r"too many (?:compute |torch |openmp |omp |mkl |blas |intra-?op )threads.*", re.IGNORECASE),
+    Pattern(r"(?:thread|cpu) over-?subscri.*", IGNORECASE),
+    Pattern(r"over-?subscri(?:bed|ption).{0,60}(?:thread|cpu|core|slow).*", IGNORECASE),
+    Pattern(r"too many (?:compute |torch |openmp |omp |mkl |blas |intra-?op )threads.*", IGNORECASE),
     Pattern(
         rf"{_THREADS}\b.{{0,80}}\b(?:ignor\w+|exceed\w*|more than|beyond|regardless of)\b.{{0,40}}"
         r"\b(?:quota|cgroups?|cpu limit|cpuset|cpus? allowed)\b.*",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
     Pattern(
         rf"(?:slower|times as long|longer)\b.{{0,30}}\bwith \d{{1,6}} {_THREADS}\b.{{0,20}}\bthan with \d+.*"
         rf"|\d{{1,6}} (?:intra-?op |omp |torch )?{_THREADS}\b.{{0,60}}\bslower than with \d+.*",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
     Pattern(
         r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*",
-        re.IGNORECASE,
+        IGNORECASE,
     ),
 )
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from envdoctor.facts.model import Facts
 from envdoctor.knowledge.table import Rows
 from envdoctor.knowledge.variables import Variable
-from envdoctor.locks.target import Target
-from envdoctor.rules import remedies
 from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import Finding, Kind, Remedy, SetVariable, Severity, need
+from envdoctor.rules.rule import Facts, Finding, Findings, Kind, Remedy, SetVariable, Severity, Target, need, remedies
 
 
-def variable_findings(
-    rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable"
-) -> Iterator[Finding]:
+def variable_findings(rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable") -> Findings:
     """One finding for each row whose variable is set to a value that acts."""
     variables = need(facts.variables)
     for row in rows.among(variables):

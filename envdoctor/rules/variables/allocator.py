@@ -1,7 +1,7 @@
 import re
 from collections.abc import Iterator
 
-from envdoctor.knowledge import versions
+from envdoctor.knowledge.questions import versions
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Severity, finding, known, need, rule
 
 _NEW, _OLD = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.variables import CACHES_OFF
+from envdoctor.knowledge.questions import CACHES_OFF
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.variables import DEBUG
+from envdoctor.knowledge.questions import DEBUG
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 

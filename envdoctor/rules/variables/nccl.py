@@ -1,6 +1,5 @@
-from envdoctor.facts.model import Gpus
-from envdoctor.knowledge.variables import NCCL
-from envdoctor.rules.rule import WARNING, Facts, Findings, Target, known, rule
+from envdoctor.knowledge.questions import NCCL
+from envdoctor.rules.rule import WARNING, Facts, Findings, Gpus, Target, known, rule
 from envdoctor.rules.variables import _leftovers
 
 

@@ -1,6 +1,5 @@
-from envdoctor.rules import remedies
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Skip, Target, finding, need, rule
+from envdoctor.rules.finding import Findings, SetVariable
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, finding, need, remedies, rule, trains_on_gpu
 
 # Instructions by rising level: the name that a variable limits to, and the CPU flags that make it worth having.
 _LEVELS = {

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.variables import PROFILERS
+from envdoctor.knowledge.questions import PROFILERS
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 

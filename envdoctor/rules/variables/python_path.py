@@ -1,5 +1,5 @@
-from envdoctor.facts.model import Interpreter
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, finding, known, need, rule
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Interpreter, Severity, finding, known, need, rule
 
 
 @rule(NOTE, kind="interpreter", expected="not set")

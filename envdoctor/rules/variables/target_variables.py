@@ -1,7 +1,6 @@
-from envdoctor.facts.model import Torch
-from envdoctor.knowledge import versions
-from envdoctor.rules import remedies
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Skip, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import versions
+from envdoctor.rules.finding import Findings, SetVariable
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, Torch, finding, known, need, remedies, rule
 from envdoctor.values import shell
 
 _ALIASES = {"PYTORCH_ALLOC_CONF": "PYTORCH_CUDA_ALLOC_CONF"}

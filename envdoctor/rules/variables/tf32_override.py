@@ -1,6 +1,5 @@
-from envdoctor.rules import remedies
 from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Target, finding, need, remedies, rule
 
 
 @rule(WARNING, expected="not set")

@@ -1,8 +1,6 @@
-from envdoctor.knowledge.host import whole_cpus
-from envdoctor.rules import remedies
-from envdoctor.rules.finding import Remedy, SetVariable
-from envdoctor.rules.hardware import trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, finding, known, need, rule
+from envdoctor.knowledge.questions import whole_cpus
+from envdoctor.rules.finding import Findings, Remedy, SetVariable
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Target, finding, known, need, remedies, rule, trains_on_gpu
 
 _NAMES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 

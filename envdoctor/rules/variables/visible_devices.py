@@ -1,19 +1,5 @@
-from envdoctor.facts.model import Gpus
-from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Kind,
-    Pattern,
-    Target,
-    finding,
-    known,
-    need,
-    rule,
-)
+from envdoctor.rules.finding import Finding, Findings, Severity
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Gpus, Kind, Pattern, Target, finding, known, need, rule
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 _IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")

@@ -46,6 +46,11 @@ SAME = {
         "conversations": [{"from": "human", "value": "what?\n\nthis"}, {"from": "gpt", "value": "that"}],
     },
     "alpaca": {"instruction": "what?", "input": "this", "output": "that", "system": "be brief"},
+    "alpaca beside its rendering": {
+        "prompt": "x", "instruction": "what?", "input": "this", "output": "that", "system": "be brief",
+    },
+    "question": {"question": "what?", "context": "this", "response": "that", "system_prompt": "be brief"},
+    "question in capitals": {"Problem": "what?", "Input": "this", "Solution": "that", "System": "be brief", "id": 7},
 }  # fmt: skip
 
 
@@ -64,6 +69,17 @@ def test_an_empty_input_is_none_and_text_is_trained_whole(tiny: dict) -> None:
     assert all(trained)
 
 
+def test_a_question_and_its_answer_are_told_by_their_columns(tiny: dict, tmp_path: Path) -> None:
+    settings = from_mapping({**tiny, "data": ["x"]}, "test")
+    for row, said in (
+        ({"input": "what?", "output": "that"}, "question (input, output)"),
+        ({"query": "what?", "original_question": "?", "response": "that"}, "question (query, response)"),
+        ({"text": "what?", "question": "what?", "answer": "that"}, "text (text)"),
+    ):
+        write_lines(tmp_path / "rows.jsonl", [row])
+        assert list(describe_formats([tmp_path / "rows.jsonl"], settings)) == [said]
+
+
 def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
     both = {**ASKED, "text": "the cost"}
     assert tokens(both, tiny) == tokens(ASKED, tiny)
@@ -76,6 +92,7 @@ def test_what_was_detected_can_be_overridden(tiny: dict) -> None:
         ({"conversations": [{"from": "alien", "value": "x"}]}, "conversations must be a list of {from, value}"),
         ({"conversations": "x"}, "conversations must be"), ({"instruction": 3, "output": "x"}, "must be texts"),
         ({"text": 3}, "text must be a text"), ({"question": "x"}, "it has 'question'"),
+        ({"question": "x", "answer": 3}, "answer, input and system must be texts"),
     ],
 )  # fmt: skip
 def test_a_bad_row_is_told(tiny: dict, row: dict, said: str) -> None:
