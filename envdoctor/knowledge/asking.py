@@ -20,13 +20,15 @@ from envdoctor.values.pattern import Pattern
 @frozen
 class Ask:
     """A package that an error asks for. ``package``: its distribution, "" where no index has one; ``specifier``: the
-    releases that would do, "" where none is named; ``newer``: it is there, and too old."""
+    releases that would do, "" where none is named; ``newer``: it is there, and too old; ``module``: used, and not
+    imported."""
 
     spoken: str
     package: str
     extras: str = ""
     specifier: str = ""
     newer: bool = False
+    module: str = ""
 
     @property
     def requirement(self) -> str:
@@ -91,6 +93,7 @@ _ASKS = Pattern(
     r"|support|available|import|\bplease\b|\bat least\b|\bminimum\b|\bexpect|\bwant|\bvalid\b|\bno\b|without|\buse\b",
     re.IGNORECASE,
 )
+_UNDEFINED = Pattern(r"\bNameError: (?:global )?name ['\"`]?(?P<name>\w{2,60})['\"`]? is not defined")
 # What stands before a release that somebody has, not wants.
 _HAS = Pattern(
     r"(?:\bfound|\bhave|\bdetected|\bgot|\binstalled:?|\busing|\bis|\bwith|\bcurrent(?:ly)?)(?: version)?:? ?[`'\"(]?$",
@@ -100,6 +103,9 @@ _HAS = Pattern(
 
 def ask_of(line: str) -> Ask | None:
     """The package that an error line asks for, if its sentence is of a known form and names one."""
+    if (unknown := _UNDEFINED.search(line)) is not None:
+        module = bundled_table("spoken").head["undefined"].get(unknown["name"])
+        return Ask(spoken=module, package=_package(module) or "", module=module) if module else None
     if (said := _SAID.search(line)) is None:
         return None
     text = _join_names(_RAISED.sub("", said["text"]))

@@ -83,6 +83,8 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
             findings += found
     findings.sort(key=lambda f: (-(f.severity or 0), f.rule, f.subject, f.message))
     linked = tuple(_link_to_cause(finding, findings) for finding in findings)
+    if facts.origin.kind == "pasted":
+        linked = _by_certainty(linked)
     why = find_unexplained(facts, linked)
     return Diagnosis(
         findings=linked,
@@ -167,6 +169,22 @@ def _link_to_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:
     if not causes:
         return finding
     return replace(finding, symptom_of=max(causes, key=_nearness).identity)
+
+
+def _by_certainty(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Of a text, what only one reading of a line says is a warning where another finding is certain of an error.
+
+    A text seldom tells of two faults that ended one run: what rests on weaker evidence is then an attempt that somebody
+    tells of, an error that followed, or a misreading.
+    """
+    proven = any(found.severity is Severity.ERROR and found.certain for found in findings)
+    if not proven:
+        return tuple(findings)
+    weaker = [
+        replace(found, severity=Severity.WARNING) if found.severity is Severity.ERROR and not found.certain else found
+        for found in findings
+    ]
+    return tuple(sorted(weaker, key=lambda found: -(found.severity or 0)))
 
 
 def _root(findings: Sequence[Finding]) -> Finding | None:

@@ -80,3 +80,11 @@ def test_the_table_holds_words_as_they_are_looked_up() -> None:
     packages = [ask.package for word in every_word() if (ask := ask_of(f"ImportError: {word} is not installed"))]
     assert len(packages) > 200
     assert all(normal(package) == package for package in packages if package)
+
+
+def test_a_name_that_is_not_defined_is_a_package_s_only_where_the_table_says_so() -> None:
+    asked = ask_of("NameError: name 'bnb' is not defined")
+    assert asked is not None
+    assert (asked.package, asked.module) == ("bitsandbytes", "bitsandbytes")
+    assert ask_of("NameError: name 'batch' is not defined") is None
+    assert ask_of("NameError: name 'torch' is not defined") is None  # an import that the script lacks

@@ -80,3 +80,17 @@ def test_no_error_rests_on_a_persons_own_words_alone() -> None:
     assert told.at_least(Severity.ERROR) == ()
     said = diagnose(read("ERROR: No matching distribution found for torch==1.0.0\n"), no_target(), load_rules())
     assert said.at_least(Severity.ERROR)
+
+
+def test_weak_evidence_beside_a_proven_error_is_a_warning() -> None:
+    weak, proven = (
+        "RuntimeError: cuDNN error: CUDNN_STATUS_BAD_PARAM",
+        "modprobe: ERROR: could not insert 'nvidia': Key was rejected by service",
+    )
+    (alone,) = diagnose(read(weak), no_target(), load_rules()).at_least(Severity.WARNING)
+    assert (alone.severity, alone.certain) == (Severity.ERROR, False)
+    both = diagnose(read(f"{weak}\n{proven}"), no_target(), load_rules()).at_least(Severity.WARNING)
+    assert [(found.subject, found.severity) for found in both] == [
+        ("Secure Boot", Severity.ERROR),
+        (alone.subject, Severity.WARNING),
+    ]

@@ -90,6 +90,7 @@ _SENTENCE = Pattern(
 _FILE = Pattern(
     r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
 )
+_IMPORTS = Pattern(r'File "(?:<frozen |[^"]{0,200}[/\\]importlib[/\\]__init__\.py")')
 _EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
 
 
@@ -156,8 +157,13 @@ _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`
 
 
 def _raised_in(text: str, before: str) -> str:
-    """The module that the innermost frame of a traceback lies in; "" for code that is not installed."""
+    """The module that the innermost frame of a traceback lies in; "" for code that is not installed.
+
+    Python's own way of importing stands between a module and what it fails to import.
+    """
     if not text.startswith(("File ", "[/", "/", "~/")) and not re.match(r"[A-Za-z]:\\", text):
+        return before
+    if _IMPORTS.match(text):
         return before
     found = None
     for found in _FILE.finditer(text):

@@ -43,6 +43,7 @@ _ROWS = (
         r"\bcuInit\b(?:\(0?\))?\D{0,30}\b(\d{2,3})\b",
         r"CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error \1",
     ),
+    _row(r"cuda runtime error \(30\)", "CUDA unknown error"),
     _row(r"system (?:is )?not yet initiali[sz]ed", "Error 802: system not yet initialized"),
     _row(
         r"driver (?:version )?(?:is |was )?(?:insufficient|not sufficient)",

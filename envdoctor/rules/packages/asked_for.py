@@ -23,6 +23,10 @@ def asked_for(facts: Facts, target: Target) -> Findings:
         if ask is None or ask.spoken in told or _is_told(line):
             continue
         version = packages.version(ask.package) if packages and ask.package else None
+        if ask.module:
+            told.add(ask.spoken)
+            yield _not_imported(target, facts, ask, line, version)
+            continue
         if version is not None and not (ask.newer and not ask.specifier) and versions.within(version, ask.specifier):
             continue  # it is there: what was asked for has been installed since, or something else ails it
         told.add(ask.spoken)
@@ -35,6 +39,28 @@ def _is_told(line: str) -> bool:
         return True
     rows = (row for row in ERRORS if not row.last and row.pattern.may_match(line))
     return any(row.pattern.search(line) for row in rows)
+
+
+def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: str | None) -> Finding:
+    """Libraries that can do without a package import it where it is found, and fail where they use it all the same."""
+    name = ask.package or ask.module
+    locked = remedies.locked_pins(target, known(facts.packages), ask.package) if ask.package else ()
+    how = f"install {name}" if ask.package else f"install {name} as its project says (no index has it)"
+    return finding(
+        kind="extension-binary-missing" if version else "package-missing",
+        subject=name,
+        actual=f"{version or ''} not imported".strip(),
+        message=f"{ask.module} is used and was not imported: it is not installed or does not load, which its caller "
+        f"passed over, or the code lacks the import: {CALLER.sub('', line)}",
+        fix=remedies.choose(
+            target,
+            locked,
+            f"Import {ask.module} by itself, which says what is wrong with it; then {how}, for the torch that is here.",
+            f"python -c 'import {ask.module}'",
+            remedies.install(ask.package) if ask.package and not version else "",
+        ),
+        repair=locked,
+    )
 
 
 def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:

@@ -2,8 +2,9 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.knowledge.questions import extensions, messages, pairs, versions
+from envdoctor.knowledge.questions import extensions, messages, names, normal, pairs, versions
 from envdoctor.rules.finding import Finding
+from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
@@ -39,6 +40,8 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
 _BOUND = frozenset(extensions.MODULES.values()) - {"bitsandbytes", "deepspeed"}
 _MATES = Pattern(r"libtorchaudio|_torchaudio|torchaudio/lib/|torchvision/(?:_C|image)")  # `packages/torch-pair`
 _STOPS = Pattern(r"no operator found for|wasn'?t build with CUDA", re.IGNORECASE)
+_COMPILED = Pattern(r"\S{0,300}[/\\][\w.-]{1,120}\.(?:so|pyd)\b")
+_MODULE = Pattern(r"-packages[/\\](?!torch[/\\])(?P<name>[A-Za-z]\w{0,60})[/\\]\S{0,200}\.(?:so|pyd)\b")
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower
 
 
@@ -69,7 +72,10 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     bound = [d.name for d in packages.distributions if d.name in _BOUND] if packages else []
     blamed = extensions.extension_named(said.string, built) if said else None
     blamed = "torchao" if said and blamed is None and _SKIPS.search(said.string) else blamed
-    blamed = blamed or (bound[0] if said and len(bound) == 1 else None)
+    if said and blamed is None and (module := _MODULE.search(said.string)):
+        blamed = names.distribution_of(module["name"]) or normal(module["name"])
+    alone = said is not None and len(bound) == 1 and not _lies_elsewhere(said.string)
+    blamed = blamed or (bound[0] if alone else None)
     told = False
     for name, build in sorted(built.items()):
         reason = extensions.difference(build, torch) if torch else None
@@ -94,11 +100,20 @@ def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | N
     found = messages.in_report(facts, _LIBRARY)
     if found is None or "bitsandbytes" in " ".join(facts.messages):
         return None
+    if extensions.extension_named(found.string) in _BOUND:
+        return found
     packages = known(facts.packages)
     present = {d.name for d in packages.distributions} if packages else set()
     if torch is None or not torch.cuda:
         return found if present & _BOUND else None
     return found if torch.cuda.partition(".")[0] != found[1] else None
+
+
+def _lies_elsewhere(line: str) -> bool:
+    """Does it name a file outside any installation? It is a program's own, which no listed extension need have
+    brought."""
+    found = _COMPILED.search(line)
+    return found is not None and "-packages" not in found[0]
 
 
 def _about_abi(error: str) -> bool:
@@ -117,7 +132,7 @@ def _finding(
         subject=name,
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
         expected=f"built for {torch.text()}" if torch else "built for this torch",
-        message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {reason}.",
+        message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {CALLER.sub('', reason)}.",
         fix=remedies.choose(
             target,
             locked,

@@ -9,7 +9,9 @@ from envdoctor.values import shell
 
 _SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)
 _WANTS_CUDA = Pattern(
-    r"cudatoolkit|pytorch-cuda|cuda-version|\+cu1\d\d\b|/cu1\d\d\b|nvidia toolkit detected", re.IGNORECASE
+    r"cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
+    r"|cuda\.is_available\(\) is False",
+    re.IGNORECASE,
 )
 
 
@@ -68,7 +70,7 @@ def _signs_of_gpu(facts: Facts) -> str | None:
         return f"an accelerate configuration for {launcher.settings['distributed_type']}"
     asked = [text for text in (*facts.remarks.values(), *facts.messages) if _WANTS_CUDA.search(text)]
     if asked:
-        return "a request for CUDA packages"
+        return "a request for CUDA"
     beside = [name for name in (packages.conda if packages else ()) if _WANTS_CUDA.fullmatch(name)]
     if beside:
         return f"conda's {beside[0]}"

@@ -10,7 +10,20 @@ from envdoctor.knowledge.solver import best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    IGNORECASE,
+    NOTE,
+    Facts,
+    Match,
+    Pattern,
+    Skip,
+    Target,
+    known,
+    on_cpu,
+    remedies,
+    rule,
+)
 
 _SAYS = (
     Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
@@ -21,6 +34,10 @@ _SAYS = (
         r"|(?<!Triton Error \[CUDA\]: )device kernel image is invalid"
     ),
 )
+
+_FLASHINFER = Pattern(r"\b\w{3,60} failed with error code (?:no kernel image|device kernel image)")
+"""FlashInfer's operators, which sgl-kernel has as well."""
+_SGL = Pattern(r"\bsgl[-_]?(?:ang|kernel)", IGNORECASE)
 
 
 @rule(ERROR, kind="no-kernels-for-gpu")
@@ -54,7 +71,7 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         yield replace(one, severity=NOTE, explains=()) if open_ and said is None else one
     if not bare and said is not None and not _contradicts(said, devices, kernels):
         named, gpu = _name_device(said)
-        if named is None and len(devices) == 1:  # a nightly: what it holds is in no table
+        if named is None and len(devices) == 1 and torch_version(facts):  # a nightly: what it holds is in no table
             ((named, gpu),) = devices.items()
         yield _finding(facts, target, gpu, named, kernels)
 
@@ -159,7 +176,9 @@ def _message(version: str | None, name: str, wanted: str, *, either: bool) -> st
 
 def _raiser(facts: Facts) -> str | None:
     """The extension in whose code a report's traceback ends."""
-    lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+    lines = tuple(text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+    if any(_FLASHINFER.search(text) for text in lines):
+        return "sgl-kernel" if any(_SGL.search(text) for text in facts.messages) else "flashinfer-python"
     return next(
         (name for text in lines if (raised := caller_of(text)) and (name := extensions.extension_named(raised))), None
     )

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from envdoctor.facts.model import Extension, Facts, Interpreter
+from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.extension_abi import extension_abi
 from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
@@ -130,3 +131,33 @@ def test_a_symbol_that_a_heading_leaves_out() -> None:
     line = "ImportError: flash_attn_2_cuda undefined symbol on v0.12.2 (torch 2.6.0/cu124, flash-attn 2.8.2)"
     (finding,) = findings(extension_abi, Facts(messages=(line,)))
     assert finding.subject == "flash-attn"
+
+
+def test_a_file_outside_any_installation_is_not_the_listed_extension_s() -> None:
+    packages = installed({"torch": "1.13.1+cu117", "apex": "0.1"})
+    line = "ImportError: {}: undefined symbol: _ZN3c106detail14torchCheckFailEv"
+    own = Facts(messages=(line.format("/work/mixer/kernels/build/mix_cuda.so"),), packages=packages)
+    assert [found.subject for found in findings(extension_abi, own)] == ["a compiled extension"]
+    theirs = Facts(messages=(line.format("/v/lib/python3.10/site-packages/mix_cuda.so"),), packages=packages)
+    assert [found.subject for found in findings(extension_abi, theirs)] == ["apex"]
+
+
+def test_the_module_of_a_path_names_an_extension_that_no_table_has() -> None:
+    line = "ImportError: /h/.local/lib/python3.11/site-packages/{}: undefined symbol: _ZN3c104cuda9SetDeviceEa"
+    (found,) = findings(extension_abi, Facts(messages=(line.format("mix_kernel/ops.abi3.so"),)))
+    assert found.subject == "mix-kernel"
+    (own,) = findings(extension_abi, Facts(messages=(line.format("torch/lib/libc10_cuda.so"),)))
+    assert own.subject == "a compiled extension"
+
+
+def test_an_import_by_name_is_of_the_module_that_asked_for_it() -> None:
+    report = """Traceback (most recent call last):
+  File "/opt/conda/lib/python3.9/site-packages/mmcv/utils/loading.py", line 9, in load
+    ext = importlib.import_module(name)
+  File "/opt/conda/lib/python3.9/importlib/__init__.py", line 127, in import_module
+    return _bootstrap._gcd_import(name[level:], package, level)
+ImportError: libcudart.so.10.2: cannot open shared object file: No such file or directory
+"""
+    (found,) = findings(extension_abi, read(report))
+    assert found.subject == "mmcv"
+    assert "raised in" not in found.message

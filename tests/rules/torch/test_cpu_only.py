@@ -27,6 +27,7 @@ CONDA = Packages(
         pasted(torch=Torch(version="2.1.0+cpu"), driver=Driver(kernel_module="535.54.03")),
         pasted(torch=Torch(version="2.1.0+cpu"), launcher=Launcher(settings={"distributed_type": "MULTI_GPU"})),
         pasted("AssertionError: Torch not compiled with CUDA enabled"),
+        pasted("torch.cuda.is_available() is False", torch=Torch(version="2.7.0+cpu", cuda="")),
     ],
 )
 def test_found(facts: Facts) -> None:

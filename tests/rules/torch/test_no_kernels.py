@@ -147,3 +147,13 @@ def test_the_error_proves_no_guessed_build_guilty() -> None:
 def test_what_is_compiled_for_one_gpu_is_compiled_anew_and_what_has_wheels_is_upgraded(words: str, first: str) -> None:
     found = only(no_kernels, read(f"{words}\n{NO_IMAGE}"))
     assert found.remedy.commands[0].endswith(first)
+
+
+def test_a_gpu_named_beside_the_error_says_nothing_of_a_torch_that_is_not() -> None:
+    error = "no kernel image is available for execution on the device"
+    turing = Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 2080"),))
+    found = only(no_kernels, pasted(f"RuntimeError: CUDA error: {error}", gpus=turing))
+    assert (found.subject, found.message[:39]) == ("the GPU", "What was started holds no code for the ")
+    line = f"RuntimeError: RMSNorm failed with error code {error}"
+    assert only(no_kernels, pasted(line, gpus=turing)).subject == "flashinfer-python"
+    assert only(no_kernels, pasted(line, "sglang cannot start its server", gpus=turing)).subject == "sgl-kernel"
