@@ -7,7 +7,6 @@ Reading and selection are `packaging.pylock`'s; what else is demanded of a lock 
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -22,6 +21,7 @@ from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Unavailable
 from envdoctor.locks import demands
 from envdoctor.values import shell
+from envdoctor.values.digest import sha256
 from envdoctor.values.document import line_of, parse_toml, read_text, read_toml
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -254,7 +254,7 @@ def _macos(interpreter: Interpreter) -> int:
 def digest(pins: Sequence[Locked]) -> str:
     """The identity of a set of pins: a baseline belongs to exactly these wheels."""
     lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return sha256(lines.encode())
 
 
 def by_name(pins: Sequence[Locked]) -> Mapping[str, Locked]:
