@@ -546,3 +546,17 @@ def test_recorded_machines_are_readable(path: Path) -> None:
 
 def test_machines_are_recorded() -> None:
     assert RECORDED
+
+
+def test_a_check_loads_no_more_than_it_needs(venv: Venv) -> None:
+    """Each of these takes as long to import as some twenty rules to judge, and none of them has a say in a check."""
+    words = ["check", "--no-torch", "--target", "cpu", "--env", str(venv.path)]
+    left = ("bz2", "shutil", "_hashlib", "packaging.pylock", "rich", "importlib.metadata", "uv", "yaml")
+    program = (
+        f"import os, sys; sys.argv = ['envdoctor', *{words!r}]\n"
+        f"def leave(_): print([name for name in {left!r} if name in sys.modules], file=sys.stderr) or os.abort()\n"
+        "os._exit = leave\n"
+        "from envdoctor.__main__ import main; main()"
+    )
+    told = process.run([sys.executable, "-c", program], deadline=60)
+    assert told.err.splitlines()[-1:] == ["[]"], told.err
