@@ -6,7 +6,6 @@ import errno
 import importlib
 import io
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -274,6 +273,8 @@ def _tell(line: str) -> None:
     """A line on stderr, wrapped at words on a terminal. A command at its end ("...: envdoctor ...") stays in one line:
     it is there to be copied."""
     said, mark, command = line.rpartition(": envdoctor ")
+    import shutil  # with its archives it takes as long as all of click's options
+
     width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
     if not 20 <= width < len(line) or len(command) > 10 * width:
         click.echo(line, err=True)

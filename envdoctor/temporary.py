@@ -119,9 +119,10 @@ def _sweep(place: Path) -> None:
 def _empty(path: Path, descriptor: int) -> None:
     """Remove what is in the folder that ``descriptor`` is of: by it, so that nothing put in its place is followed."""
     if descriptor < 0:
-        import shutil  # takes longer to import than all folders to empty
+        if os.path.isdir(path):  # else it has been removed before
+            import shutil  # takes longer to import than all folders to empty
 
-        shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
         return
     for _, folders, files, at in os.fwalk(".", topdown=False, dir_fd=descriptor):
         for name in files:

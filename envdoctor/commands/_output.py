@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +32,8 @@ def stderr() -> Console:
 def say(console: Console, text: str, *, style: str | None = None, hang: int | None = None) -> None:
     """A sentence of ours, wrapped at words; further lines begin at column ``hang``, or a little after the first."""
     indent = " " * (len(text) - len(text.lstrip()) + 2 if hang is None else hang)
+    import textwrap
+
     lines = textwrap.wrap(
         text, max(console.width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

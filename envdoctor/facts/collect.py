@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from envdoctor.facts.model import Facts
 
 PROBES = Path(__file__).resolve().parent / "probe"
+BARE = ("-I", "-S", str(PROBES / "__main__.py"))
 QUICK = 20.0  # seconds for the probes that only read files: 0.1 s where disks are healthy
 HASHING = 600.0  # with every file hashed: 5 GB took 2.5 s; a cold network disk takes minutes
 COMPILING = 120.0  # for torch's first import, which compiles a thousand modules
@@ -105,7 +106,14 @@ class Collection:
         finally:
             if torch is not None:
                 self._children["torch"] = torch
-        told = {name: answers.read(self._folder / f"{name}.json") for name in outcomes}
+        told = {name: answers.read(self._folder / f"{name}.json") for name in {**outcomes, "machine": None}}
+        if "machine" not in outcomes:
+            outcomes["machine"] = outcomes["environment"]
+            if not told["machine"]:  # the environment's Python did not come that far: ours will
+                outcomes["machine"] = process.run(
+                    _of_machine(self._folder), deadline=QUICK, env=child_variables(os.environ)
+                )
+                told["machine"] = answers.read(self._folder / "machine.json")
         if any("error" in line for line in told.get("gpu", ())):
             outcomes.update(_smi())
         self._quick = assembly.quick(
@@ -177,10 +185,13 @@ def begin(
             start("torch", [environment.python, *isolation, PROBES / "torch_state.py", *arguments], limit)
         request = folder / "request.json"
         request.write_text(json.dumps(_request(environment, deep=deep, beside=torch)), encoding="utf-8")
-        bare = ["-I", "-S", str(PROBES / "__main__.py")]
-        limit = HASHING if deep else QUICK
-        start("environment", [environment.python, *bare, "environment", request, folder / "environment.json"], limit)
-        start("machine", [sys.executable, *bare, "machine", request, folder / "machine.json"], QUICK)
+        answer, machine = folder / "environment.json", folder / "machine.json"
+        if deep or sys.platform != "linux":  # where one Python may be emulated, and see another machine
+            limit = HASHING if deep else QUICK
+            start("environment", [environment.python, *BARE, "environment", request, answer], limit)
+            start("machine", _of_machine(folder), QUICK)
+        else:  # each start of a Python costs as much as reading a machine's files
+            start("environment", [environment.python, *BARE, "environment", request, answer, machine], QUICK)
         if traces:
             start("gpu", [sys.executable, "-I", PROBES / "gpu.py", folder / "gpu.json"], NVML)
             start("cuinit", [sys.executable, "-I", "-S", PROBES / "cuinit.py", folder / "cuinit.json"], CUINIT)
@@ -209,6 +220,10 @@ def begin(
             attempts=attempts - 1,
         ),
     )
+
+
+def _of_machine(folder: Path) -> list[str | Path]:
+    return [sys.executable, *BARE, "machine", folder / "request.json", folder / "machine.json"]
 
 
 def _directory_mark(path: Path) -> tuple[int, int] | None:

@@ -235,7 +235,7 @@ def _pins(
 ) -> tuple[Locked, ...] | str:
     if interpreter is None:
         return "the Python version is not known"
-    has = frozenset(stack.lock.extras or ())
+    has = stacks_of.extras(stack)
     if missing := sorted(set(demanded) - has):
         return f"it locks no extra {', '.join(missing)}"
     pins = stacks_of.select(stack, interpreter, frozenset(demanded) | (has & frozenset(in_use)))

@@ -11,11 +11,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any
-
-from packaging.pylock import PackageWheel, Pylock
+from typing import TYPE_CHECKING, Any
 
 from envdoctor.values.pattern import Pattern
+
+if TYPE_CHECKING:
+    from packaging.pylock import PackageWheel, Pylock
 
 PACKAGES = 2_000
 WHEELS = 10_000

@@ -1,30 +1,32 @@
 """Stacks: PEP 751 lockfiles, and what they lock for one interpreter.
 
-Reading and selection are `packaging.pylock`'s; what else is demanded of a lock that is going to be installed stands in
-`locking.demands`.
+Reading and selection are `packaging.pylock`'s, but for the part of a bundled lock that `excerpt` reads; what else is
+demanded of a lock that is going to be installed stands in `demands`.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from packaging.markers import Environment, Marker
-from packaging.pylock import Package, PackageWheel, Pylock, PylockUnsupportedVersionError, PylockValidationError
+from packaging.markers import Environment
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
 from packaging.utils import parse_wheel_filename
+from packaging.version import Version
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Unavailable
-from envdoctor.locks import demands
+from envdoctor.locks import demands, excerpt
 from envdoctor.values import shell
-from envdoctor.values.document import line_of, parse_toml, read_text, read_toml
+from envdoctor.values.digest import sha256
+from envdoctor.values.document import line_of, read_text, read_toml
 from envdoctor.values.frozen import frozen
-from envdoctor.values.pattern import Pattern
+
+if TYPE_CHECKING:
+    from packaging.pylock import Package, Pylock
 
 
 @frozen
@@ -46,9 +48,17 @@ class Stack:
 
     name: str
     path: Path
-    lock: Pylock
+    data: Mapping[str, Any]  # the document, or an excerpt of it
     torch: str | None
     cuda: str | None
+    excerpt: bool = False
+
+    @functools.cached_property
+    def lock(self) -> Pylock:
+        """As `packaging` reads it."""
+        from packaging.pylock import Pylock  # takes longer to import than a check takes to judge
+
+        return Pylock.from_dict(self.data)
 
 
 def load(path: Path) -> Stack:
@@ -77,67 +87,19 @@ def _load_for(
     path: Path, _stamp: tuple[int, ...], version: str, platform: str, markers: tuple[tuple[str, str], ...]
 ) -> Stack:
     try:
-        data = _of_use(read_text(path), path, version, platform, dict(markers))
-        return _validate(path, read_toml(path) if data is None else data)
+        data = excerpt.read(read_text(path), path, version, platform, dict(markers))
+        if data is None:
+            return load(path)
+        versions = {package["name"]: Version(package["version"]) for package in reversed(data["packages"])}
+        return _stack(path, data, versions, excerpt=True)
     except (Trouble, LookupError, ValueError):
         return load(path)  # which names the right line
 
 
-_WHEEL = Pattern(
-    r'(?:wheels = \[|    )\{ path = "([^"\\]+)", size = (\d+), hashes = \{ sha256 = "([0-9a-f]{64})" \} \}[],]'
-)
-_TEXT = Pattern(r'(name|version|marker) = "([^"\\]*)"')
-
-
-def _of_use(text: str, path: Path, version: str, platform: str, here: dict[str, str]) -> dict[str, Any] | None:
-    """What `tomllib` reads from a lock as `envdoctor lock` writes it, line by line and without what surely is of no use
-    here: dependencies, packages and wheels for other Pythons and platforms. None for a lock that looks otherwise.
-
-    Of each package one wheel stays: without any it were no package. torch stays too: it is what a stack is named by.
-    """
-    machine = platform.partition("linux-")[2]
-    if not machine or not here:
-        return None
-    holds = functools.cache(lambda marker: Marker(marker).evaluate(here, context="requirement"))  # few differ
-    python = "cp" + "".join(version.split(".")[:2])
-    head, *blocks = text.split("\n[[packages]]\n")
-    packages = []
-    for block in blocks:
-        package: dict[str, Any] = {}
-        wheels: list[re.Match[str]] = []
-        for line in block.split("\n"):
-            if line.startswith(("    {", "wheels = [{")):
-                found = _WHEEL.fullmatch(line)
-                if found is None:
-                    return None
-                wheels.append(found)
-            elif found := _TEXT.fullmatch(line):
-                package[found[1]] = found[2]
-            elif line not in ("wheels = [", "]", "") and not line.startswith("dependencies = ["):
-                return None
-        if "marker" in package and package["name"] != "torch" and not holds(package.pop("marker")):
-            continue
-        useful = [wheel for wheel in wheels if _may_run(wheel[1], python, machine)]
-        package["wheels"] = [
-            {"path": wheel[1], "size": int(wheel[2]), "hashes": {"sha256": wheel[3]}} for wheel in useful or wheels[:1]
-        ]
-        packages.append(package)
-    return {**parse_toml(head, path), "packages": packages}
-
-
-def _may_run(wheel: str, python: str, machine: str) -> bool:
-    tags = wheel.rsplit("-", 3)
-    return len(tags) < 4 or (
-        (machine in tags[3] or tags[3] == "any.whl")
-        and (python in tags[1] or "abi3" in tags[2] or tags[1].startswith("py"))
-    )
-
-
 def _validate(path: Path, data: dict[str, Any]) -> Stack:
-    match = re.fullmatch(r"pylock\.([^.]+)\.toml", path.name)
-    if not match:
-        raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
-    again = f"Write it again: envdoctor lock {shell.word(match[1])}"
+    from packaging.pylock import Pylock, PylockUnsupportedVersionError, PylockValidationError
+
+    again = f"Write it again: envdoctor lock {shell.word(_name(path))}"
     for where, problem in demands.of_document(data):
         raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
     try:
@@ -148,12 +110,28 @@ def _validate(path: Path, data: dict[str, Any]) -> Stack:
         raise Trouble(error.message, file=path, where=line_of(path, error.context or ""), remedy=again) from error
     for where, problem in demands.of_lock(lock):
         raise Trouble(problem, file=path, where=line_of(path, where), remedy=again)
-    torch = next((package for package in lock.packages if package.name == "torch"), None)
-    version = None if torch is None or torch.version is None else str(torch.version)
-    return Stack(name=match[1], path=path, lock=lock, torch=version, cuda=_cuda_line(lock, version))
+    found = _stack(path, data, {package.name: package.version for package in reversed(lock.packages)})
+    vars(found)["lock"] = lock  # read once
+    return found
 
 
-def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
+def _name(path: Path) -> str:
+    match = re.fullmatch(r"pylock\.([^.]+)\.toml", path.name)
+    if not match:
+        raise Trouble("a stack is named pylock.<name>.toml", file=path, remedy="Rename the file.")
+    return match[1]
+
+
+def _stack(
+    path: Path, data: Mapping[str, Any], versions: Mapping[str, Version | None], *, excerpt: bool = False
+) -> Stack:
+    """``versions``: those of its packages, the first of each name."""
+    version = versions.get("torch")
+    torch = None if version is None else str(version)
+    return Stack(name=_name(path), path=path, data=data, torch=torch, cuda=_cuda_line(versions, torch), excerpt=excerpt)
+
+
+def _cuda_line(versions: Mapping[str, Version | None], torch: str | None) -> str | None:
     """CUDA line of the locked torch: its local label, else the CUDA runtime wheels locked with it."""
     if torch is None:
         return None
@@ -162,17 +140,23 @@ def _cuda_line(lock: Pylock, torch: str | None) -> str | None:
         return ""
     if match := re.fullmatch(r"cu(\d+)(\d)", label):
         return f"{match[1]}.{match[2]}"
-    for package in lock.packages:
-        if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", package.name) and package.version is not None:
-            return f"{package.version.major}.{package.version.minor}"
+    for name, version in reversed(list(versions.items())):  # in the order of the lock
+        if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", name) and version is not None:
+            return f"{version.major}.{version.minor}"
     return ""
 
 
 def resolved_on(stack: Stack) -> str | None:
     """The day (UTC, ISO 8601) on which the lock became what it is; None where another locker wrote it."""
-    own = dict(stack.lock.tool or {}).get("envdoctor")
+    tool = stack.data.get("tool")
+    own = tool.get("envdoctor") if isinstance(tool, Mapping) else None
     said = own.get("resolved") if isinstance(own, Mapping) else None
     return said if isinstance(said, str) and re.fullmatch(r"\d{4}-\d\d-\d\d", said) else None
+
+
+def extras(stack: Stack) -> frozenset[str]:
+    """The extras that the lock has."""
+    return frozenset(stack.data.get("extras") or ())
 
 
 def select(stack: Stack, interpreter: Interpreter, extras: Collection[str] = ()) -> tuple[Locked, ...] | Unavailable:
@@ -180,15 +164,33 @@ def select(stack: Stack, interpreter: Interpreter, extras: Collection[str] = ())
     if not interpreter.markers:
         return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
     usable = tags(interpreter)
+    if stack.excerpt and not extras and (found := excerpt.choose(stack.data, interpreter.markers, usable)) is not None:
+        return tuple(sorted((_locked(*one) for one in found), key=lambda pin: pin.name))
     environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
     try:
         chosen = list(stack.lock.select(environment=environment, tags=usable, extras=extras))
     except Exception as error:  # noqa: BLE001 - select() raises several kinds; each means "not for this interpreter"
-        return Unavailable(reason=f"stack {stack.name} is not for this Python: {error}", why="failed")
+        said = re.sub(
+            r" at packages\[\d+\](?: and packages\[\d+\])?", "", str(error)
+        )  # of a part of the lock it is another number
+        return Unavailable(reason=f"stack {stack.name} is not for this Python: {said}", why="failed")
     return tuple(sorted(_pins(chosen, set(usable)), key=lambda pin: pin.name))
 
 
+def _locked(package: Mapping[str, Any], wheel: Mapping[str, Any], also: tuple[str, ...]) -> Locked:
+    return Locked(
+        name=package["name"],
+        version=str(Version(package["version"])),
+        wheel=wheel["path"].rpartition("/")[2],
+        sha256=wheel["hashes"]["sha256"],
+        size=wheel["size"],
+        also=also,
+    )
+
+
 def _pins(chosen: Sequence[tuple[Package, object]], usable: Set[Tag]) -> Iterator[Locked]:
+    from packaging.pylock import PackageWheel
+
     for package, file in chosen:
         if isinstance(file, PackageWheel):
             yield Locked(
@@ -254,7 +256,7 @@ def _macos(interpreter: Interpreter) -> int:
 def digest(pins: Sequence[Locked]) -> str:
     """The identity of a set of pins: a baseline belongs to exactly these wheels."""
     lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
-    return hashlib.sha256(lines.encode()).hexdigest()
+    return sha256(lines.encode())
 
 
 def by_name(pins: Sequence[Locked]) -> Mapping[str, Locked]:

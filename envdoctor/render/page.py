@@ -7,7 +7,6 @@ import than all rules take to judge.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
@@ -42,7 +41,13 @@ def terminal(stream: TextIO, variables: Mapping[str, str]) -> tuple[int, bool]:
     shown = stream.isatty()
     forced = variables.get("FORCE_COLOR", "") not in ("", "0")
     dull = variables.get("NO_COLOR", "") or (variables.get("TERM") in ("dumb", "unknown") and not forced)
-    return shutil.get_terminal_size((80, 24)).columns if shown else IN_FILES, (shown or forced) and not dull
+    return _columns() if shown else IN_FILES, (shown or forced) and not dull
+
+
+def _columns() -> int:
+    import shutil  # with its archives it takes longer to import than a report to lay out
+
+    return shutil.get_terminal_size((80, 24)).columns
 
 
 def _wrap(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:

@@ -24,22 +24,60 @@ else:
         return lambda decorator: decorator
 
 
+_PLAIN: Any = dataclasses.dataclass(init=False, repr=False, eq=False)
+_NONE: Any = _PLAIN(type("_NONE", (), {"__doc__": "A dataclass without fields."}))
+_LIKE_ANY = {name: vars(_NONE)[name] for name in ("__dataclass_params__", "__replace__") if name in vars(_NONE)}
+_ODD = ("ClassVar", "InitVar", "KW_ONLY")  # annotations that are no fields
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make a class of annotated fields a dataclass whose values never change and are made by keyword only."""
     cls.__doc__ = cls.__doc__ or cls.__name__  # else the standard one asks inspect for the signature
-    plain: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-    fields = tuple(plain.__dataclass_fields__.values())
-    plain._names = frozenset(field.name for field in fields)
-    plain._defaults = {f.name: f.default for f in fields if f.default is not dataclasses.MISSING}
-    made = ((field.name, field.default_factory) for field in fields)
-    plain._factories = tuple((name, factory) for name, factory in made if factory is not dataclasses.MISSING)
-    plain._compared = tuple(field.name for field in fields if field.compare)
+    value: Any = cls
+    types = vars(cls).get("__annotations__") or getattr(cls, "__annotations__", {})  # the latter from Python 3.14 on
+    if cls.__mro__[1:] == (object,) and all(
+        isinstance(one, str) and not one.startswith(_ODD) for one in types.values()
+    ):
+        given = {name: vars(cls)[name] for name in types if name in vars(cls)}
+        value.__dataclass_fields__ = _Fields(value, {"__annotations__": types, **given})
+        setattr(value, "__match_args__", tuple(types))  # noqa: B010 - not known to type checkers
+        for name, member in _LIKE_ANY.items():
+            setattr(value, name, member)
+        fields = {name: one for name, one in given.items() if isinstance(one, dataclasses.Field)}
+        for name, one in fields.items():
+            delattr(value, name)
+            if one.default is not dataclasses.MISSING:
+                setattr(value, name, one.default)
+        value._names = frozenset(types)
+        value._defaults = {name: one for name, one in given.items() if name not in fields} | {
+            name: one.default for name, one in fields.items() if one.default is not dataclasses.MISSING
+        }
+        value._compared = tuple(name for name in types if name not in fields or fields[name].compare)
+    else:
+        fields = {field.name: field for field in dataclasses.fields(_PLAIN(cls))}
+        value._names = frozenset(fields)
+        value._defaults = {name: f.default for name, f in fields.items() if f.default is not dataclasses.MISSING}
+        value._compared = tuple(name for name, field in fields.items() if field.compare)
+    made = ((name, field.default_factory) for name, field in fields.items())
+    value._factories = tuple((name, factory) for name, factory in made if factory is not dataclasses.MISSING)
     for name in _METHODS:
         if name not in vars(cls):
-            setattr(plain, name, getattr(_Value, name))
-    value: type[T] = plain
-    return value
+            setattr(value, name, getattr(_Value, name))
+    return cls
+
+
+class _Fields:
+    """The fields of a class as `dataclasses` makes them, once somebody asks: of two classes in three nobody does."""
+
+    def __init__(self, cls: Any, body: dict[str, Any]) -> None:
+        self._cls, self._body = cls, body
+
+    def __get__(self, _: object, owner: type) -> dict[str, dataclasses.Field[Any]]:
+        cls, body = self._cls, {"__module__": self._cls.__module__, "__doc__": "", **self._body}
+        cls.__dataclass_fields__ = _PLAIN(type(cls.__name__, (), body)).__dataclass_fields__
+        found: dict[str, dataclasses.Field[Any]] = cls.__dataclass_fields__
+        return found
 
 
 class _Value:

@@ -140,10 +140,10 @@ def test_an_interpreter_that_vanishes(venv: Venv) -> None:
     assert isinstance(told.host, Host)
 
 
-@pytest.mark.parametrize("name", ["environment", "machine", "torch"])
-def test_a_probe_killed_from_outside(venv: Venv, name: str) -> None:
+@pytest.mark.parametrize(("name", "deep"), [("environment", False), ("machine", True), ("torch", False)])
+def test_a_probe_killed_from_outside(venv: Venv, name: str, deep: bool) -> None:
     venv.torch("import time; time.sleep(600)")
-    collection = collect.begin(Environment(path=venv.path, python=venv.python))
+    collection = collect.begin(Environment(path=venv.path, python=venv.python), deep=deep)
     for victim in {name, "torch"}:
         popen = collection._children[victim]._popen
         assert popen is not None
@@ -155,6 +155,53 @@ def test_a_probe_killed_from_outside(venv: Venv, name: str) -> None:
         assert "the machine probe: SIGKILL" in told.host.reason
     if name == "environment" and isinstance(told.packages, Unavailable):
         assert "the environment probe: SIGKILL" in told.packages.reason
+    if name == "environment":
+        assert isinstance(told.host, Host)
+
+
+def doctored(venv: Venv, line: str) -> Environment:
+    """An environment whose Python does something of its own before it runs a probe."""
+    start = f"import os, sys, time; sys.argv = sys.argv[1:]; {line}; import runpy"
+    program = f"{start}; runpy.run_path(sys.argv[0], None, '__main__')"
+    real = venv.python.resolve()
+    venv.python.unlink()
+    venv.python.write_text(f'#!/bin/sh\nshift 2\nexec {real} -I -S -c "{program}" "$@"\n')
+    venv.python.chmod(0o755)
+    return Environment(path=venv.path, python=venv.python)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the machine has a probe of its own")
+@pytest.mark.parametrize(
+    "ending", ["sys.exit('broken')", "os.kill(os.getpid(), 9)", "os._exit(0)", "sys.version_info = (3, 7, 9)"]
+)
+def test_the_machine_is_known_whatever_becomes_of_the_environments_own_python(venv: Venv, ending: str) -> None:
+    """It looks at the machine once it has looked at itself; where it does not come that far, our Python does."""
+    told = collect.begin(doctored(venv, ending), torch=False).finish()
+    assert isinstance(told.packages, Unavailable)
+    assert isinstance(told.host, Host)
+    assert told.host.cpus == os.cpu_count()
+    assert isinstance(told.driver, Driver)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the machine has a probe of its own")
+def test_a_dead_network_share_costs_no_more_than_the_folders_on_it(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "QUICK", 3.0)
+    told = collect.begin(doctored(venv, "os.statvfs = lambda _: time.sleep(600)"), torch=False).finish()
+    assert isinstance(told.packages, Packages)
+    assert told.packages.damage_checked == "sizes"
+    assert isinstance(told.driver, Driver)
+    assert isinstance(told.host, Host)
+    assert told.host.storage == ()
+
+
+def test_no_second_python_is_started_to_look_at_the_machine(venv: Venv) -> None:
+    """Each start takes as long as reading a machine's files does."""
+    with collect.begin(Environment(path=venv.path, python=venv.python), torch=False) as collection:
+        started = {"environment"} if sys.platform == "linux" else {"environment", "machine"}
+        assert {name for name in collection._children if name not in ("gpu", "cuinit")} == started
+        told = collection.finish()
+    assert isinstance(told.host, Host)
+    assert {"host", "driver", "network", "tools", "packages"} <= set(told.seconds)
 
 
 def test_children_are_gone_after_an_interrupt(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,3 +436,17 @@ def test_finishing_waits_no_longer_than_the_deadlines(venv: Venv) -> None:
     started = time.monotonic()
     facts(venv, torch_deadline=1.0)
     assert time.monotonic() - started < 30
+
+
+def test_a_check_loads_no_more_than_it_needs(venv: Venv) -> None:
+    """Each of these takes as long to import as some twenty rules to judge, and none of them has a say in a check."""
+    words = ["check", "--no-torch", "--target", "cpu", "--env", str(venv.path)]
+    left = ("bz2", "shutil", "_hashlib", "packaging.pylock", "rich", "importlib.metadata", "uv", "yaml")
+    program = (
+        f"import os, sys; sys.argv = ['envdoctor', *{words!r}]\n"
+        f"def leave(_): print([name for name in {left!r} if name in sys.modules], file=sys.stderr) or os.abort()\n"
+        "os._exit = leave\n"
+        "from envdoctor.__main__ import main; main()"
+    )
+    told = process.run([sys.executable, "-c", program], deadline=60)
+    assert told.err.splitlines()[-1:] == ["[]"], told.err

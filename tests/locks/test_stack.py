@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,54 @@ def test_a_bundled_lock_read_for_one_interpreter_locks_the_same(python: str, mac
         assert (part.name, part.torch, part.cuda) == (whole.name, whole.torch, whole.cuda)
         if python in ("3.10", "3.11", "3.12", "3.13", "3.14"):
             assert _wheels(part) < _wheels(whole), "what is of no use was read as well"
+
+
+@pytest.mark.parametrize("libc", ["glibc 2.41", "glibc 2.27", "glibc 2.17", "glibc 2.4", "musl", None])
+@pytest.mark.parametrize("free_threaded", [False, True])
+def test_an_excerpt_locks_what_packaging_selects(libc: str | None, free_threaded: bool) -> None:
+    """The same wheels in the same words, whatever the interpreter; or both say why not."""
+    for python, machine in (("3.10", "x86_64"), ("3.12", "aarch64"), ("3.14", "x86_64")):
+        asked = replace(interpreter(python, machine), libc=libc, free_threaded=free_threaded)
+        for path in sorted(lockfiles().glob("pylock.*.toml")):
+            assert stack.select(stack.load_for(path, asked), asked) == stack.select(stack.load(path), asked), path
+
+
+def test_packaging_is_not_asked_where_an_excerpt_tells() -> None:
+    asked = interpreter("3.11", "x86_64")
+    for path in sorted(lockfiles().glob("pylock.*.toml")):
+        part = stack.load_for(path, asked)
+        assert part.excerpt
+        assert isinstance(stack.select(part, asked), tuple)
+        assert "lock" not in vars(part), "it was read a second time"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('name = "tqdm"', 'name = "tqdm"\nrequires-python = ">=3.10"'),
+        ('name = "tqdm"', 'name = "Tqdm_x"'),
+        ('path = "wheels/tqdm', 'path = "../tqdm'),
+        ('path = "wheels/tqdm', 'path = "wheels/deep/tqdm'),
+        ("size = ", "size = 0"),
+        ("sha256 = ", "sha384 = "),
+        ('created-by = "envdoctor"', 'created-by = "envdoctor"\nextras = ["more"]'),
+        ('name = "tqdm"', 'name = "idna"'),
+        ('requires-python = ">=3.10,<3.15"', 'requires-python = ">=3.12"'),
+    ],
+)
+def test_what_an_excerpt_does_not_know_is_left_to_packaging(tmp_path: Path, old: str, new: str) -> None:
+    asked, path = interpreter("3.11", "x86_64"), tmp_path / "pylock.cpu.toml"
+    text = (lockfiles() / "pylock.cpu.toml").read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+    def told(read: Callable[[], stack.Stack]) -> object:
+        try:
+            return stack.select(read(), asked)
+        except Trouble as trouble:
+            return str(trouble)
+
+    assert told(lambda: stack.load_for(path, asked)) == told(lambda: stack.load(path))
 
 
 def _wheels(read: stack.Stack) -> int:

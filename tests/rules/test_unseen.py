@@ -229,7 +229,7 @@ def test_a_probe_killed_from_outside_is_not_healthy(target: tuple[World, Path], 
     world, path = target
     real = sicken(world.environment, "")
     python = world.environment / "bin" / "python"
-    python.write_text(f'#!/bin/sh\ncase "$*" in *environment.json) exec sleep 60;; esac\nexec {real} "$@"\n')
+    python.write_text(f'#!/bin/sh\ncase "$*" in *environment.json*) exec sleep 60;; esac\nexec {real} "$@"\n')
     words = {"check": ("--no-torch",), "fix": ("--target", str(path), "--yes")}[command]
     argv = [sys.executable, "-m", "envdoctor", command, "--env", str(world.environment), *words]
     root = str(Path(__file__).resolve().parents[1])

@@ -90,3 +90,66 @@ def test_nothing_can_be_assigned() -> None:
 
 def test_factories_make_a_new_value_each_time() -> None:
     assert Ours(name="a").notes is not Ours(name="b").notes
+
+
+@frozen
+class Lazy:
+    """Fields that nobody has asked for yet."""
+
+    name: str
+    count: int = dataclasses.field(default=3, compare=False)
+    notes: tuple[str, ...] = dataclasses.field(default_factory=tuple, repr=False)
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class Plain:
+    """Fields that nobody has asked for yet."""
+
+    name: str
+    count: int = dataclasses.field(default=3, compare=False)
+    notes: tuple[str, ...] = dataclasses.field(default_factory=tuple, repr=False)
+
+
+def test_fields_are_those_of_the_standard_one_once_somebody_asks() -> None:
+    one = Lazy(name="a")
+    assert "_body" in vars(vars(Lazy)["__dataclass_fields__"]), "they were made before anybody asked"
+    asked: Any = one
+    assert dataclasses.is_dataclass(asked)
+    told = [(f.name, f.type, f.default, f.default_factory, f.compare, f.repr) for f in dataclasses.fields(asked)]
+    standard: Any = Plain
+    assert told == [
+        (f.name, f.type, f.default, f.default_factory, f.compare, f.repr) for f in dataclasses.fields(standard)
+    ]
+    assert isinstance(vars(Lazy)["__dataclass_fields__"], dict), "they are made once"
+    assert (Lazy.count, one.count, hasattr(Lazy, "notes")) == (3, 3, False)
+    assert Lazy.__match_args__ == standard.__match_args__  # type: ignore[attr-defined]
+    assert repr(one) == "Lazy(name='a', count=3)"
+
+
+@dataclasses.dataclass(init=False)
+class Heir(Ours):
+    """One of the standard decorator's that inherits from one of ours."""
+
+
+@frozen
+class Child(Key):
+    """One of ours that inherits from another."""
+
+    more: str = "x"
+
+
+def test_fields_are_inherited() -> None:
+    assert [field.name for field in dataclasses.fields(Heir)] == ["name", "count", "notes", "hidden"]
+    assert (Child(at=1), Child(at=1, more="y").more) == (Child(at=1, more="x"), "y")
+    with pytest.raises(TypeError, match="at not given"):
+        Child()  # type: ignore[call-arg]
+
+
+def test_what_the_standard_decorator_refuses_is_refused_when_somebody_asks() -> None:
+    @frozen
+    class Wrong:
+        members: list[str] = []  # noqa: RUF012 - this is what is wrong
+
+    given: Any = Wrong
+    with pytest.raises(ValueError, match="mutable default"):
+        dataclasses.fields(given)

@@ -142,7 +142,7 @@ def test_the_identity_is_that_of_the_scrubber() -> None:
 def test_a_machine_without_any_trace_of_nvidia_is_not_asked(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "TRACES", ("/no/such/file",))
     collection = collect.begin(Environment(path=venv.path, python=venv.python), torch=False)
-    assert set(collection._children) == {"environment", "machine"}
+    assert set(collection._children) <= {"environment", "machine"}
     told = collection.finish()
     assert told.gpus == Gpus(count=0)
     assert isinstance(told.driver, Driver)

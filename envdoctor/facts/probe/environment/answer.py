@@ -25,6 +25,6 @@ def main(request_path: str, answer_path: str) -> None:
         "extensions": lambda: extensions.read(found),
         "damage": lambda: damage.read(places, found, deep=deep, beside=bool(request.get("beside"))),
     }
-    with open(answer_path, "w", encoding="ascii") as answer:
+    with open(answer_path, "w", encoding="utf-8") as answer:
         for name, read in sections.items():
             tell(answer, name, read)

@@ -46,8 +46,6 @@ def _stage() -> str:
 
 def _markers() -> Dict[str, str]:
     """The environment of PEP 508 markers; the definitions are those of the dependency specifiers standard."""
-    import platform
-
     info = sys.implementation.version
     version = "%d.%d.%d" % info[:3]
     if info.releaselevel != "final":
@@ -56,14 +54,34 @@ def _markers() -> Dict[str, str]:
         "implementation_name": sys.implementation.name,
         "implementation_version": version,
         "os_name": os.name,
-        "platform_machine": platform.machine(),
-        "platform_python_implementation": platform.python_implementation(),
-        "platform_release": platform.release(),
-        "platform_system": platform.system(),
-        "platform_version": platform.version(),
-        "python_full_version": platform.python_version(),
         "python_version": "%d.%d" % sys.version_info[:2],
         "sys_platform": sys.platform,
+        **_platform_markers(),
+    }
+
+
+def _platform_markers() -> Dict[str, str]:
+    """What `platform` says; its expressions take a twentieth of this probe's time to compile."""
+    if sys.platform == "linux" and sys.implementation.name == "cpython":
+        system, _, release, version, machine = os.uname()
+        python, implementation = sys.version.split(" ", 1)[0], "CPython"
+    else:
+        import platform
+
+        system, release, version, machine = (
+            platform.system(),
+            platform.release(),
+            platform.version(),
+            platform.machine(),
+        )
+        python, implementation = platform.python_version(), platform.python_implementation()
+    return {
+        "platform_machine": machine,
+        "platform_python_implementation": implementation,
+        "platform_release": release,
+        "platform_system": system,
+        "platform_version": version,
+        "python_full_version": python,
     }
 
 

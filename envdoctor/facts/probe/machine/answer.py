@@ -37,7 +37,7 @@ def main(request_path: str, answer_path: str) -> None:
         "kernel-errors": lambda: driver.kernel_errors(root) if found.get("kernel_module") else {},
         "shared-memory": lambda: storage.shared_memory(root),
     }
-    with open(answer_path, "w", encoding="ascii") as answer:
+    with open(answer_path, "w", encoding="utf-8") as answer:
         for name, read in sections.items():
             tell(answer, name, read)
         # Each directory on a line of its own: those before a dead one are known.

@@ -71,9 +71,13 @@ def _filesystem(mount: Optional[Mount]) -> Optional[str]:
 
 
 def _user() -> str:
+    """As `getpass.getuser`, which loads what asking for passwords takes."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if os.environ.get(name):
+            return os.environ[name]
     try:
-        import getpass
+        import pwd
 
-        return getpass.getuser()
+        return pwd.getpwuid(os.getuid())[0]
     except Exception:  # no entry in the password database, no variable
         return str(os.getuid()) if hasattr(os, "getuid") else "user"
