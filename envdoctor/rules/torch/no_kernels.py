@@ -10,20 +10,7 @@ from envdoctor.knowledge.solver import best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of
-from envdoctor.rules.rule import (
-    ERROR,
-    IGNORECASE,
-    NOTE,
-    Facts,
-    Match,
-    Pattern,
-    Skip,
-    Target,
-    known,
-    on_cpu,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
     Pattern(r"(?P<gpu>.{0,120}?) with CUDA capability (?P<sm>sm_\d+) is not compatible with the current PyTorch"),
@@ -37,7 +24,7 @@ _SAYS = (
 
 _FLASHINFER = Pattern(r"\b\w{3,60} failed with error code (?:no kernel image|device kernel image)")
 """FlashInfer's operators, which sgl-kernel has as well."""
-_SGL = Pattern(r"\bsgl[-_]?(?:ang|kernel)", IGNORECASE)
+_SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
 
 
 @rule(ERROR, kind="no-kernels-for-gpu")
