@@ -62,20 +62,16 @@ def devices(facts: Facts, target: Target) -> Findings:
 
 def _devices_hidden(setting: str, how: str) -> Finding:
     return finding(
-        subject="CUDA_VISIBLE_DEVICES",
-        actual=setting,
+        subject="CUDA_VISIBLE_DEVICES", actual=setting,
         expected="indices or UUIDs of the GPUs to be used, separated by commas",
         message=f"{setting} {how}: CUDA finds no GPU.",
         fix="Name the GPUs by index, separated by commas, or leave the setting out to use all.",
         run="unset CUDA_VISIBLE_DEVICES" if setting.startswith("CUDA") else "accelerate config",
         explains=(
-            "torch/cuda-unavailable",
-            "torch/cuda-error",
-            "torch/device-count",
-            "driver/cuda-init",
+            "torch/cuda-unavailable", "torch/cuda-error", "torch/device-count", "driver/cuda-init",
             "variables/visible-devices",
         ),
-    )
+    )  # fmt: skip
 
 
 def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
@@ -90,43 +86,35 @@ def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
 
 def _devices_taken(lost: str) -> Finding:
     return finding(
-        subject="/dev/nvidia0",
-        actual=lost,
-        expected="the GPU that this container was started with",
+        subject="/dev/nvidia0", actual=lost, expected="the GPU that this container was started with", who="host",
         message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.',
         fix="Start the container again. So that it stays: nvidia-container-toolkit 1.18 or later (CDI), or the cgroup "
         "driver cgroupfs for Docker.",
-        run="docker restart CONTAINER",
-        who="host",
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-    )
+        run="docker restart CONTAINER", explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+    )  # fmt: skip
 
 
 def _devices_denied(files: tuple[str, ...]) -> Finding:
     return finding(
-        subject=files[0],
-        actual="may not be opened",
-        expected="readable and writable for this user",
+        subject=files[0], actual="may not be opened", expected="readable and writable for this user",
         message=f"The current user may not open {', '.join(files)}.",
         fix="Join the group that owns the device files, then log in again.",
         run=("ls -l /dev/nvidia*", "sudo usermod -aG video,render $USER"),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/"),
-    )
+    )  # fmt: skip
 
 
 def _devices_absent(facts: Facts, said: Match[str] | None) -> Finding:
     container = in_container(facts)
     who: Who = "image" if container else "you"
     return finding(
-        subject="/dev/nvidia0",
-        actual="no device file" if said is None else said[0],
-        expected="one device file for each GPU",
+        subject="/dev/nvidia0", actual="no device file" if said is None else said[0],
+        expected="one device file for each GPU", who=who,
         message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
         + (": the container was started without one." if container else ": there are no device files for one."),
         fix="Start the container with access to the GPU."
         if container
         else "Create the device files, or start the container with access to the GPU.",
         run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
-        who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
-    )
+    )  # fmt: skip

@@ -50,7 +50,7 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     who: Who = "host" if container else "you"
     what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "No NVIDIA driver answers"
     yield finding(
-        actual="not loaded" if unloaded else "not found",
+        actual="not loaded" if unloaded else "not found", who=who,
         message=f"{what}, and its kernel module is not loaded."
         if unloaded
         else f"{what}: no GPU can be used here" + (f' ("{said[0]}").' if said else "."),
@@ -59,6 +59,5 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         else "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, "
         "Secure Boot, nouveau); in a container, start that with --gpus all.",
         run="docker run --gpus all ..." if container else ("sudo modprobe nvidia", "nvidia-smi"),
-        who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-    )
+    )  # fmt: skip

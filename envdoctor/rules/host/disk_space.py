@@ -55,11 +55,8 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
 
 def _finding(subject: str, actual: str, message: str, severity: Severity) -> Finding:
     return finding(
-        subject=subject,
-        actual=actual,
-        expected=f"{mebibytes(_LOW)} or more",
+        subject=subject, actual=actual, expected=f"{mebibytes(_LOW)} or more", severity=severity,
         message=message,
         fix="Make room, or move caches and output to another disk.",
         run=("df -h -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
-        severity=severity,
-    )
+    )  # fmt: skip

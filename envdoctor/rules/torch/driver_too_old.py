@@ -85,20 +85,14 @@ def _finding(
     return finding(
         actual="unknown" if unseen else have.removeprefix("driver "),
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
-        message=message,
-        fix=remedies.choose(target, locked, fix, command),
         who="you" if locked else owner,
+        message=message,
+        fix=remedies.choose(target, locked, fix, command), repair=locked,
         explains=(
-            "torch/cuda-unavailable",
-            "torch/cuda-error",
-            "torch/import-fails",
-            "driver/cuda-init",
-            "driver/nvidia-smi",
-            "driver/nothing-found",
-            "packages/",
+            "torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "driver/cuda-init", "driver/nvidia-smi",
+            "driver/nothing-found", "packages/",
         ),
-        repair=locked,
-    )
+    )  # fmt: skip
 
 
 def _next_major(offered: str | None) -> str | None:
