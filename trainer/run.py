@@ -62,8 +62,7 @@ def execute(
         report.processes = group.as_reported()
         tell = say if group.first else _silent
         report.named_output = bool(settings.output)
-        asked = replace(settings, output=group.gathered(run_folder.run_folder(settings, task_name))[0])
-        report.settings = asked
+        report.settings = asked = run_folder.with_folder(settings, task_name, group)
         known: run_folder.Record = {}
         if not protocol:
             claim = run_folder.claim(asked, task_name, tell)

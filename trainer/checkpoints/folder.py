@@ -16,12 +16,15 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, TextIO
+from typing import TYPE_CHECKING, Any, Callable, TextIO
 
 from trainer.data import whole
 from trainer.errors import TrainerError, disk_remedy
 from trainer.options.option import is_decided
 from trainer.settings import Settings
+
+if TYPE_CHECKING:
+    from trainer.compute.parallel import Group  # torch is not needed to look into a folder
 
 RECORD, LOCK, RUNS = "run.json", "run.lock", "runs"
 # What a new run does not share with the one that was there; checkpoints and rft move aside when they are asked for.
@@ -40,6 +43,11 @@ def run_folder(settings: Settings, task: str) -> str:
     while Path(f"{stem}-{number}").exists():
         number += 1
     return f"{stem}-{number}"
+
+
+def with_folder(settings: Settings, task: str, group: Group) -> Settings:
+    """The settings with the run's folder named: that which the first process finds free."""
+    return dataclasses.replace(settings, output=group.gathered(run_folder(settings, task))[0])
 
 
 @contextlib.contextmanager
