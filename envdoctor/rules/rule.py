@@ -13,17 +13,7 @@ from dataclasses import field
 from re import IGNORECASE, Match
 from typing import Literal, TypeAlias, cast
 
-from envdoctor.facts.model import (
-    Distribution,
-    Driver,
-    Facts,
-    Gpu,
-    Gpus,
-    Interpreter,
-    Packages,
-    Torch,
-    Unavailable,
-)
+from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
 from envdoctor.facts.need import Skip, known, need
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
@@ -47,42 +37,11 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 __all__ = [
-    "ERROR",
-    "IGNORECASE",
-    "NOTE",
-    "WARNING",
-    "Distribution",
-    "Driver",
-    "Facts",
-    "Finding",
-    "Findings",
-    "Gpu",
-    "Gpus",
-    "Interpreter",
-    "Kind",
-    "Match",
-    "Packages",
-    "Pattern",
-    "Pin",
-    "Remedy",
-    "Rule",
-    "SetFlag",
-    "SetVariable",
-    "Severity",
-    "Skip",
-    "Target",
-    "Torch",
-    "Unavailable",
-    "Who",
-    "finding",
-    "known",
-    "likely_capabilities",
-    "need",
-    "on_cpu",
-    "remedies",
-    "rule",
-    "trains_on_gpu",
-]
+    "ERROR", "IGNORECASE", "NOTE", "WARNING", "Distribution", "Driver", "Facts", "Finding", "Findings", "Gpu", "Gpus",
+    "Interpreter", "Kind", "Match", "Packages", "Pattern", "Pin", "Remedy", "Rule", "SetFlag", "SetVariable",
+    "Severity", "Skip", "Target", "Torch", "Unavailable", "Who", "finding", "known", "likely_capabilities", "need",
+    "on_cpu", "remedies", "rule", "trains_on_gpu",
+]  # fmt: skip
 
 Judge: TypeAlias = Callable[[Facts, Target], Findings]
 

@@ -218,10 +218,7 @@ def _finding(
         expected=expected,
         message=f"Python {interpreter.version}: {text}.",
         fix="Make an environment with a supported Python.",
-        run=(
-            f"uv venv --python {python} .venv",
-            f"envdoctor fix --env .venv --target {shell.word(target.name)}",
-        )
+        run=(f"uv venv --python {python} .venv", f"envdoctor fix --env .venv --target {shell.word(target.name)}")
         if target.name != "none"
         else f"uv venv --python {python} .venv",
         # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.

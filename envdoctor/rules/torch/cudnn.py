@@ -13,8 +13,7 @@ _SAYS = (
     Pattern(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
     Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", IGNORECASE),
     Pattern(
-        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*",
-        IGNORECASE,
+        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*", IGNORECASE
     ),
 )
 

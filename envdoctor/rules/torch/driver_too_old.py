@@ -49,12 +49,7 @@ def _windows(facts: Facts) -> bool:
 
 
 def _finding(
-    facts: Facts,
-    target: Target,
-    said: Match[str] | None,
-    cuda: str | None,
-    driver: str | None,
-    offered: str | None,
+    facts: Facts, target: Target, said: Match[str] | None, cuda: str | None, driver: str | None, offered: str | None
 ) -> Finding:
     needed = cuda or _next_major(offered)
     minimum = minimum_driver(needed, windows=_windows(facts)) if needed else None

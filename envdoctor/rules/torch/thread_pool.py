@@ -24,8 +24,7 @@ _CROWDED = (
         IGNORECASE,
     ),
     Pattern(
-        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*",
-        IGNORECASE,
+        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*", IGNORECASE
     ),
 )
 
