@@ -29,6 +29,7 @@ from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
+from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -37,6 +38,7 @@ __all__ = [
     "allowed_cpus", "anywhere", "ask_of", "best_build", "capabilities", "capability", "capability_of", "code_for",
     "demanded_specifier", "driver_cuda", "driver_owner", "driver_runs", "driver_version", "extensions", "fits",
     "hidden_by", "in_container", "is_board", "is_log_line", "line_of", "machine_of", "mebibytes", "messages",
-    "minimum_driver", "names", "newest_cuda", "newest_python", "normal", "numbers", "nvidia_gpu", "pairs",
-    "platform_of", "release_of", "requirements", "torch_cuda", "torch_version", "versions", "whole_cpus",
+    "minimum_driver", "misfit_of", "names", "newest_cuda", "newest_python", "normal", "numbers", "nvidia_gpu",
+    "pairs", "platform_of", "read_misfit", "release_of", "requirements", "torch_cuda", "torch_version", "versions",
+    "whole_cpus",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from envdoctor.knowledge.errors import KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, newest_python, normal, platform_of, torch_cuda
+from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -36,10 +37,18 @@ def known_errors(facts: Facts, target: Target) -> Findings:
             continue
         if row.alone and any(not other.alone for other, _ in heard):
             continue
+        if row.weak and row.subject == "the checkpoint" and _lists_tell(facts):
+            continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
+
+
+def _lists_tell(facts: Facts) -> bool:
+    """Do the lists of names and sizes say why the weights do not fit?"""
+    reading = read_misfit(misfit_of(facts.messages))
+    return reading is not None and reading.certain
 
 
 def _is_guess(row: KnownError) -> bool:
@@ -107,19 +116,16 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     return finding(
+        subject=filled(row.subject), actual=version or CALLER.sub("", found.string)[:300], expected="",
         kind=cast(Kind, row.kind),
-        subject=filled(row.subject),
-        actual=version or CALLER.sub("", found.string)[:300],
-        expected="",
-        message=f"{_capital(filled(row.meaning))}: {CALLER.sub('', found.string)}",
-        fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
-        who=row.who,
         severity=min(
             Severity[row.severity.upper()],
             Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
-        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
-        certain=not row.weak,
-        source=row.source,
+        certain=not row.weak, who=row.who,
+        message=f"{_capital(filled(row.meaning))}: {CALLER.sub('', found.string)}",
+        fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
-    )
+        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
+        source=row.source,
+    )  # fmt: skip

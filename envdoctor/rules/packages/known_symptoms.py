@@ -60,21 +60,11 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             told.add(name)
             locked = remedies.locked_pins(target, packages, name)
             yield finding(
-                subject=name,
-                actual=present.get(name, "of unknown version"),
-                expected=use,
+                subject=name, actual=present.get(name, "of unknown version"), expected=use, certain=False,
                 message=f"{meaning}: {line}",
-                fix=remedies.choose(
-                    target,
-                    locked,
-                    f"Use {use}.",
-                    _command(name, use),
-                ),
-                explains=("packages/import-mismatch",),
-                source=source,
-                certain=False,
-                repair=locked,
-            )
+                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)), repair=locked,
+                explains=("packages/import-mismatch",), source=source,
+            )  # fmt: skip
 
 
 def _command(name: str, use: str) -> str:
