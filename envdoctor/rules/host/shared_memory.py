@@ -79,7 +79,9 @@ def shared_memory(facts: Facts) -> Findings:
 def _mapped(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
     return finding(
-        actual=said, expected="no bus error", severity=WARNING,
+        actual=said,
+        expected="no bus error",
+        severity=WARNING,
         message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
         "plenty of "
         f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
@@ -87,4 +89,4 @@ def _mapped(said: str) -> Finding:
         "watch df -h "
         "/dev/shm while it runs.",
         run=("dmesg -T | tail", "df -h /dev/shm"),
-    )  # fmt: skip
+    )

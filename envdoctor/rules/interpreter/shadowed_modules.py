@@ -33,8 +33,9 @@ def shadowed_modules(facts: Facts) -> Findings:
 
 def _finding(name: str, path: str, message: str) -> Finding:
     return finding(
-        subject=name, actual=path,
+        subject=name,
+        actual=path,
         message=message,
         fix="Rename the file, or start from another directory (python -P leaves the directory out).",
         explains=("torch/", "packages/import-mismatch"),
-    )  # fmt: skip
+    )

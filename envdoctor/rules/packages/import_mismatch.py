@@ -93,11 +93,14 @@ def _home(name: str, what: str) -> str | None:
 
 def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) -> Finding:
     return finding(
-        subject=what, actual=f"imported from {name}", expected=f"from {home.replace('-', '_')} import {what}",
+        subject=what,
+        actual=f"imported from {name}",
+        expected=f"from {home.replace('-', '_')} import {what}",
         message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
         + f": {CALLER.sub('', line)}.",
-        fix=f"Change the import: from {home.replace('-', '_')} import {what}.", run=(remedies.upgrade(home),),
-    )  # fmt: skip
+        fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
+        run=(remedies.upgrade(home),),
+    )
 
 
 def _incomplete_package(
@@ -107,15 +110,19 @@ def _incomplete_package(
     locked = remedies.locked_pins(target, packages, name)
     exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name
     return finding(
-        subject=name, actual=f"{version or 'of unknown version'}, without {what}", expected="the files of one release",
-        kind="package-damaged", certain=False,
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected="the files of one release",
+        kind="package-damaged",
+        certain=False,
         message=f"{name} {version or ''}".rstrip()
         + f" lacks a part of its own, {what}: files of two releases are mixed,"
         f" or an upgrade went on under a running Python: {CALLER.sub('', line)}.",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
         "folder in site-packages, and install it again.",
-        run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")), repair=locked,
-    )  # fmt: skip
+        run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
+        repair=locked,
+    )
 
 
 def _own_mistake(line: str, module: str) -> bool:
@@ -155,11 +162,15 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
     return finding(
-        subject=row.package, actual=version or "of unknown version", expected=use or f"a release that has {what}",
+        subject=row.package,
+        actual=version or "of unknown version",
+        expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""), repair=locked,
-        explains=(f"packages/known-symptoms {row.package}",), source=row.source,
-    )  # fmt: skip
+        fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""),
+        repair=locked,
+        explains=(f"packages/known-symptoms {row.package}",),
+        source=row.source,
+    )
 
 
 def _installing(row: Name, use: str) -> str:

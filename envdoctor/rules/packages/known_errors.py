@@ -116,16 +116,19 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     return finding(
-        subject=filled(row.subject), actual=version or CALLER.sub("", found.string)[:300], expected="",
+        subject=filled(row.subject),
+        actual=version or CALLER.sub("", found.string)[:300],
+        expected="",
         kind=cast(Kind, row.kind),
         severity=min(
             Severity[row.severity.upper()],
             Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
-        certain=not row.weak, who=row.who,
+        certain=not row.weak,
+        who=row.who,
         message=f"{_capital(filled(row.meaning))}: {CALLER.sub('', found.string)}",
         fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         source=row.source,
-    )  # fmt: skip
+    )

@@ -60,11 +60,16 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             told.add(name)
             locked = remedies.locked_pins(target, packages, name)
             yield finding(
-                subject=name, actual=present.get(name, "of unknown version"), expected=use, certain=False,
+                subject=name,
+                actual=present.get(name, "of unknown version"),
+                expected=use,
+                certain=False,
                 message=f"{meaning}: {line}",
-                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)), repair=locked,
-                explains=("packages/import-mismatch",), source=source,
-            )  # fmt: skip
+                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
+                repair=locked,
+                explains=("packages/import-mismatch",),
+                source=source,
+            )
 
 
 def _command(name: str, use: str) -> str:

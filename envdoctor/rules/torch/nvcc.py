@@ -41,12 +41,14 @@ def nvcc(facts: Facts) -> Findings:
     major = cuda.partition(".")[0]
     remedy = _remedy(facts, cuda)
     yield finding(
-        actual=line(toolkit) or toolkit, expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
+        actual=line(toolkit) or toolkit,
+        expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         severity=ERROR if said else NOTE,
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
-        fix=remedy, explains=("packages/",) if said else (),
-    )  # fmt: skip
+        fix=remedy,
+        explains=("packages/",) if said else (),
+    )
 
 
 def _remedy(facts: Facts, cuda: str) -> Remedy:
