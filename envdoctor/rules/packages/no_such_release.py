@@ -91,4 +91,7 @@ def _why_no_newer(name: str, last: tuple[int, ...]) -> str:
     ended = _LAST_OF.get(".".join(map(str, last[:3]))) if name == "torch" else None
     if ended is not None:
         return f"torch's wheels ended with it for {ended} (a mirror that lags is the other reason)"
-    return "later ones are for other Pythons or systems, the number does not exist, the index (a mirror) lags, or its project has an index of its own"
+    return (
+        "later ones are for other Pythons or systems, the number does not exist, the index (a mirror) lags, or its "
+        "project has an index of its own"
+    )
