@@ -11,6 +11,7 @@ from envdoctor.facts.pasted import messages
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats import (
     bitsandbytes,
+    cmake,
     collect_env,
     conda,
     container,
@@ -29,6 +30,7 @@ from envdoctor.facts.pasted.formats import (
     nvidia_smi_query,
     pip,
     prose,
+    solvers,
     topology,
     variables,
     vllm,
@@ -60,6 +62,8 @@ READERS: tuple[Reader, ...] = (
     xformers_info.read,
     vllm.read,
     nvidia_smi_list.read,
+    solvers.read,
+    cmake.read,
     conda.read,
     installers.read,
     pip.read,

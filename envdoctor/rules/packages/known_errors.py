@@ -101,7 +101,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
-    words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
+    words["python"] = (newest_python(plain, names["version"]) if "version" in names else None) or "3.11"
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 
