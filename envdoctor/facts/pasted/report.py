@@ -29,6 +29,7 @@ from envdoctor.facts.pasted.formats import (
     nvidia_smi_query,
     pip,
     prose,
+    slurm,
     topology,
     variables,
     vllm,
@@ -71,6 +72,7 @@ READERS: tuple[Reader, ...] = (
     huggingface.read,
     listing.read,
     container.read,
+    slurm.read,
     prose.read,
     messages.read,
 )

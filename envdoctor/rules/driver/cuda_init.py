@@ -27,7 +27,9 @@ _CODES = (
     _Code(
         46,
         r"CUDA-capable device\(s\) is/are busy or unavailable|devices are busy or unavailable",
-        "the GPU is reserved by another process, in an exclusive compute mode, or MIG is on without any instance",
+        "the GPU is reserved by another process, in an exclusive compute mode, full with "
+        "clients of the Multi-Process Service (each needs memory, and there is a limit), or MIG is on without any "
+        "instance",
         "Look at the processes and the compute mode.",
         (
             "nvidia-smi --query-gpu=compute_mode,mig.mode.current --format=csv",
