@@ -37,7 +37,7 @@ _MESSAGE = Pattern(
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
-    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|excessive nesting|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
