@@ -56,6 +56,7 @@ _OWN_WORDS = Pattern(
     r"|expected behavior|describe the|steps to)\b.*",
     re.IGNORECASE,
 )
+_RAISE = Pattern(r"^raise [\w.]{1,80}\( ?(?=[\w.]{1,120}(?:Error|Exception): )")
 _FRAME = Pattern(
     r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
     r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
@@ -86,7 +87,7 @@ _REASON = Pattern(
 _KEY = Pattern(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
 _SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
-    r"|minimum and maximum .*"
+    r"|[Mm]inimum and [Mm]aximum .*|\(\d{1,2}\.\d\) - \(\d{1,2}\.\d\).*"
 )
 
 
@@ -198,6 +199,8 @@ def read(page: Page, draft: Draft) -> None:
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
+        if number == 0:  # a heading that begins with the source line of its traceback
+            text = _RAISE.sub("", text)
         if refused := _REFUSED.search(text):
             operators.append(refused[0])
             listing, text = number, text[: refused.start()].rstrip()

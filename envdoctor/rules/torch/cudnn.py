@@ -23,6 +23,9 @@ _EIGHT = Pattern(
 )
 """Parts that only cuDNN 8 has."""
 
+_ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so\.(?P<major>\d{1,2})\S*?): cannot open shared object file")
+_OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
+
 
 @rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
 def cudnn(facts: Facts) -> Findings:
@@ -45,6 +48,8 @@ def cudnn(facts: Facts) -> Findings:
         raise Skip("cuDNN's versions are not reported")
     if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
         yield _eight_missing(eight)
+    elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
+        yield _not_found(absent, anywhere(facts, _OTHERS) is not None)
     elif said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
         yield _mixed_libraries(said, [short(folder) for folder in folders], [short(path) for path in outside])
@@ -77,6 +82,25 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )
+
+
+def _not_found(said: Match[str], others: bool) -> Finding:
+    major = said["major"]
+    return finding(
+        actual=f"{said['file']} not found",
+        expected=f"cuDNN {major}",
+        message=f"cuDNN {major} is looked for and not found"
+        + (" by what asks for it, which is not torch" if others else "")
+        + f': "{said[0]}". Another major version of it does not serve.',
+        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or "
+        f"-cu13, conda, "
+        "or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a "
+        "release "
+        "that was built for the cuDNN that is here. torch brings its own: install torch again if it is the one that "
+        "asks.",
+        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
+        explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
 
 
