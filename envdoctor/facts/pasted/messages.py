@@ -46,7 +46,8 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
-    r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
+    r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
+    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -118,7 +119,8 @@ _COMPLAINT = Pattern(
 """A person's own word for a failure without a message."""
 _PROGRAM = Pattern(
     r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named"
-    r"|Traceback \(most|\berror\b \w*\d|\bassert"
+    r"|Traceback \(most|\berror\b \w*\d|\bassert|^Failed to \w|(?i:failed to initialize nvml)|NVIDIA-SMI (?:has "
+    r"failed|couldn)"
 )
 """A program's own error."""
 _TROUBLE = Pattern(
