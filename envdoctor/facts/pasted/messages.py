@@ -37,7 +37,9 @@ _MESSAGE = Pattern(
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
-    r"|excessive nesting|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|excessive nesting|(?:up|down)grading \S"
+    r"|but _scale is None|SIGKILL|op requires |session crashed"
+    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
@@ -65,7 +67,7 @@ _FRAME = Pattern(
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
     r"|(?:logger|log|logging|warnings)\.\w+\(.*"
-    r"|[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|(?!.Your session crashed)[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
     r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
@@ -194,6 +196,7 @@ def read(page: Page, draft: Draft) -> None:
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
+    heading = ""
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
@@ -209,6 +212,8 @@ def read(page: Page, draft: Draft) -> None:
             listing, text = number, ""
         if not text:
             continue
+        if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
+            heading = text
         raised = _raised_in(text, raised)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
@@ -279,6 +284,8 @@ def read(page: Page, draft: Draft) -> None:
     if told_of or (kernel_of and len(page.lines) - since <= 8):
         _attribute(draft, told_of or kernel_of)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        if heading:  # which tells the line that the traceback lacks, where anything does
+            draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)

@@ -17,7 +17,9 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     """
     variables, gpus = need(facts.variables), known(facts.gpus)
     value = variables.get(_NAME)
-    if value is None or (target.is_cpu and target.name != "none"):
+    if value is None or any(hole in value for hole in "${<"):  # as a script wrote it, not as it was set
+        return
+    if target.is_cpu and target.name != "none":
         return
     present = _count(gpus)
     seen, refused = _read(value, present)
