@@ -29,6 +29,8 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     said = anywhere(facts, *_SAYS)
+    if said is not None and "without torch" in facts.remarks:
+        return  # a program with a CUDA library of its own: packages/known-errors
     cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
     if said is None and cuda is None:
         raise Skip("the CUDA version of torch is not known")
