@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_layers_are_computed_again_between_their_products_before_any_is_as_a_who
     ]  # fmt: skip
     sizes = [need.peak(rung, 1000, 500) for rung in ladder(10, selective=True)]
     # Of one layer that is kept the same lies there as of one that comes, and its input.
-    assert all(after <= before + 1000 * need.entry / 10 for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(after <= before + 1000 * need.entry / 10 for before, after in itertools.pairwise(sizes))
     for rung, size in zip(("none", "0+1", "0+5", "3+7", "7+3"), (sizes[n] for n in (0, 1, 5, 13, 17)), strict=True):
         assert plan(need, size + 1, 1000, 0.5, 100).rung == rung
     assert need.peak("selective", 1000, 500) == pytest.approx(need.peak("none", 1000, 500) - 1000 * 2e6, rel=0.3)
