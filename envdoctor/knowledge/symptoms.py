@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from envdoctor.knowledge.table import Rows, bundled_table
@@ -22,10 +22,15 @@ class Symptom:
     instead: str
     source: str
     moved: str = ""
+    unless: str = ""
 
     @cached_property
     def pattern(self) -> Pattern:
         return Pattern(self.said, re.IGNORECASE)
+
+    def is_excepted(self, lines: Iterable[str]) -> bool:
+        """Does one of the lines say with what the error means something else?"""
+        return bool(self.unless) and any(Pattern(self.unless, re.IGNORECASE).search(line) for line in lines)
 
 
 _TABLE = bundled_table("symptoms")

@@ -54,7 +54,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
         present.setdefault("torch", torch.version)
     told: set[str] = set()
     for line in facts.messages:
-        for name, meaning, use, source in _meanings(line, present):
+        for name, meaning, use, source in _meanings(line, present, facts.messages):
             if name in told:
                 continue
             told.add(name)
@@ -87,16 +87,18 @@ def _command(name: str, use: str) -> str:
     return remedies.upgrade(name) if "later release" in use or "same time" in use else ""
 
 
-def _meanings(line: str, present: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Distribution, meaning, what to use and source, for what the line is known to mean."""
+def _meanings(line: str, present: Mapping[str, str], lines: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
+    """Distribution, meaning, what to use and source, for what the line is known to mean among the others."""
     for row in SYMPTOMS:
         version = present.get(row.package)
         if version and _is_met(line, row.package, version):
             text = f"{row.package} {version} is installed, and the running Python does not see it"
             yield row.package, text, _UNSEEN, row.source
             continue
-        if row.pattern.search(line) and (
-            version is None or not row.moved or versions.within(version, row.moved) is not False
+        if (
+            row.pattern.search(line)
+            and not row.is_excepted(lines)
+            and (version is None or not row.moved or versions.within(version, row.moved) is not False)
         ):
             yield row.package, row.meaning, row.instead, row.source
     if match := _ARGUMENT.search(line):

@@ -136,7 +136,7 @@ def test_a_symbol_that_a_heading_leaves_out() -> None:
 def test_a_file_outside_any_installation_is_not_the_listed_extension_s() -> None:
     packages = installed({"torch": "1.13.1+cu117", "apex": "0.1"})
     line = "ImportError: {}: undefined symbol: _ZN3c106detail14torchCheckFailEv"
-    own = Facts(messages=(line.format("/work/mixer/kernels/build/mix_cuda.so"),), packages=packages)
+    own = Facts(messages=(line.format("/src/mixer/kernels/build/mix_cuda.so"),), packages=packages)
     assert [found.subject for found in findings(extension_abi, own)] == ["a compiled extension"]
     theirs = Facts(messages=(line.format("/v/lib/python3.10/site-packages/mix_cuda.so"),), packages=packages)
     assert [found.subject for found in findings(extension_abi, theirs)] == ["apex"]

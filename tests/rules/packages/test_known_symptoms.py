@@ -56,3 +56,11 @@ def test_one_finding_for_each_package() -> None:
 
 def test_without_error_lines() -> None:
     assert skipped(known_symptoms, Facts())
+
+
+def test_what_a_file_begins_with_tells_a_pointer_from_pickles_of_another_time() -> None:
+    """Operand 118 is the v of "version https://git-lfs"; 147 is a pickle's own."""
+    said = "Weights only load failed. In PyTorch 2.6, we changed the default value of the weights_only argument"
+    operand = "WeightsUnpickler error: Unsupported operand "
+    assert findings(known_symptoms, Facts(messages=(said, operand + "147")))
+    assert not findings(known_symptoms, Facts(messages=(said, operand + "118")))
