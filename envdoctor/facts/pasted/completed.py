@@ -18,8 +18,28 @@ _OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))
 _IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")
 _CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
+_ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
+"""The line of code at which a notebook says that it stopped."""
+_NEAR = 12
 _FAR = 1_500
 """How many characters of arguments may stand between a call's name and one of them."""
+
+
+class Beside:
+    """The line of code that stands before a message: the one that a notebook points at, else the line before."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._before = self._pointed_at = ""
+        self._pointed = -_NEAR
+
+    def complete(self, number: int, text: str) -> str:
+        """The message of this line with what it leaves out; lines come in their order."""
+        if _ARROW.match(text):
+            self._pointed_at, self._pointed = text, number
+        near = self._pointed_at if number - self._pointed < _NEAR else self._before
+        self._before = text
+        return completed(text, self._page, near)
 
 
 def completed(text: str, page: Page, near: str) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts.pasted.completed import completed
+from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.wording import in_the_tools_words
@@ -99,13 +100,6 @@ _SENTENCE = Pattern(
 _FILE = Pattern(
     r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
 )
-_MODULE = Pattern(
-    r"^[>\s.|\d-]{0,24}(?:from|import) (?P<used>[A-Za-z_]\w{0,60})(?=[ .,]|$)"
-    r"|(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)"
-)
-"""A library that a report shows: code imports it, or a path leads through it."""
-_ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
-"""The line of code at which a notebook says that it stopped."""
 _IMPORTS = Pattern(r'File "(?:<frozen |[^"]{0,200}[/\\]importlib[/\\]__init__\.py")')
 _EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
 
@@ -237,7 +231,7 @@ def read(page: Page, draft: Draft) -> None:
     joined = ""
     raised = ""
     kernel_of, since = "", 0
-    near, before, pointed = "", "", -20
+    beside = Beside(page)
     stopped = False
     mentions: list[str] = []
     trouble = ""
@@ -296,12 +290,7 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
-        if _ARROW.match(text):
-            near, pointed = text, number
-        elif number - pointed > 12:
-            near = before
-        before = text
-        text = completed(text, page, near)
+        text = beside.complete(number, text)
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
             told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
             text = f"{text} [raised in {told_of}]"
@@ -358,9 +347,7 @@ def read(page: Page, draft: Draft) -> None:
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
-    matches = [found for line in page.lines for found in _MODULE.finditer(line)]
-    for match in sorted(matches, key=lambda each: each["name"] is None)[:200]:
-        draft.remark(f"module {match['name'] or match['used']}", "installed" if match["name"] else "imported")
+    shown_modules.read(page, draft)
     _built_for(page, draft)
 
 

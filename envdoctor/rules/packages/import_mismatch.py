@@ -39,6 +39,13 @@ _ELSEWHERE = frozenset(
 )
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
 """Packages whose every release was searched for names that went: what is not in the table did not go."""
+_FIRST_WITHOUT_3_8 = {
+    "transformers": "4.47",
+    "trl": "0.13",
+    "accelerate": "1.2",
+    "peft": "0.14",
+    "huggingface-hub": "1.0",
+}
 _NEW = Pattern(
     r"No module named ['\"]?(?:transformers|diffusers)\.\w+\.|cannot import name ['\"]?(?!DataCollator)[A-Z]\w*"
     r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
@@ -102,7 +109,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
-            read = names.neither_came_nor_went(module) if "cannot import name" in line else ()
+            public = "cannot import name" in line and not what.startswith("_")
+            read = names.neither_came_nor_went(module) if public else ()
             within = version is None or (versions.at_least(version, read[0]) if read else False)
             if read and within and not (version and versions.below(read[-1], version)):
                 yield _not_of_any_time(name, version, what, read, line)
@@ -123,7 +131,7 @@ def _not_of_any_time(name: str, version: str | None, what: str, read: tuple[str,
         subject=name,
         actual=f"{version or 'of unknown version'}, without {what}",
         expected=f"what the code that imports {what} was written for",
-        message=f"{what} neither came nor went with a release of {name} from {read[0]} to {read[-1]}: most often it is "
+        message=f"No release of {name} from {read[0]} to {read[-1]} is known to bring or drop {what}: most often it is "
         f"of a changed copy of {name} that the project brings, came later, or what is imported is not the package "
         f"(a file or folder of that name, an installation that is not whole): {CALLER.sub('', line)}.",
         fix=f"See what is imported; install the copy of {name} that the project's instructions name, or {name} anew.",
@@ -231,9 +239,13 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     what = row.name or row.module
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
+    first = ""
     if row.direction == "added":
         use = f"{row.package}>={row.release}"
         text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
+        if _needs_a_newer_python(facts, row):
+            first = "uv venv --python 3.12 .venv"
+            fix = f"Install {use}, in a newer Python: its latest releases are for 3.10 and later."
     else:
         text = f"{row.package} dropped {what} in {row.release}, and {asking} still asks for it"
         if row.since and (version is None or versions.below(version, row.since)):
@@ -259,19 +271,28 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
         actual=version or "of unknown version",
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""),
+        fix=remedies.choose(target, locked, fix, *filter(None, (first, _installing(row, use) if use else ""))),
         repair=locked,
         explains=(f"packages/known-symptoms {row.package}",),
         source=row.source,
     )
 
 
+def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
+    """Is what has the name no longer made for a Python as old as this one?"""
+    interpreter, floor = known(facts.interpreter), _FIRST_WITHOUT_3_8.get(row.package)
+    if interpreter is None or floor is None or versions.below(row.release, floor):
+        return False
+    return versions.below(interpreter.version, "3.9")
+
+
 def _too_new_a_python(facts: Facts, row: Name) -> str:
     """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
     release, interpreter = versions.release(row.release), known(facts.interpreter)
-    if release is None or interpreter is None or not release[1]:
+    if release is None or interpreter is None:
         return ""
-    newest = newest_python(row.package, f"{release[0]}.{release[1] - 1}.99")
+    last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
+    newest = newest_python(row.package, last)
     here = ".".join(interpreter.version.split(".")[:2])
     return newest if newest and versions.below(newest, here) else ""
 
