@@ -234,7 +234,7 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
     packages = known(facts.packages)
     installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
-    named = caller_of(line)
+    named = caller_of(line) if caller_of(line) != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed), named)
     what = row.name or row.module
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
