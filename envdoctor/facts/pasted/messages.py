@@ -38,7 +38,7 @@ _MESSAGE = Pattern(
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
-    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|excessive nesting|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
@@ -46,7 +46,8 @@ _MESSAGE = Pattern(
     r"|项识别为|不是内部或外部命令"
     r"|\binstall flash attention\b|Tensile|did not run successfully"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
-    r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed",
+    r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
+    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -118,7 +119,8 @@ _COMPLAINT = Pattern(
 """A person's own word for a failure without a message."""
 _PROGRAM = Pattern(
     r"(?:Error|Exception|error|fatal|ERROR|failed) ?:|^(?:[\w.]+(?:Error|Exception))$|No module named"
-    r"|Traceback \(most|\berror\b \w*\d|\bassert"
+    r"|Traceback \(most|\berror\b \w*\d|\bassert|^Failed to \w|(?i:failed to initialize nvml)|NVIDIA-SMI (?:has "
+    r"failed|couldn)"
 )
 """A program's own error."""
 _TROUBLE = Pattern(

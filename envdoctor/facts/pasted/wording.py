@@ -19,7 +19,9 @@ def _row(said: str, words: str) -> tuple[Pattern, str]:
 
 _ROWS = (
     _row(
-        r"bus error|\bSIGBUS\b|exitcode {0,3}: ?-7\b|(?:out of|too little|insufficient|not enough) (?:shared memory"
+        r"(?:worker|loader|\bshm\b|shared memory).{0,80}\bbus error|\bbus error.{0,80}(?:worker|loader|\bshm\b"
+        r"|shared memory)"
+        r"|(?:out of|too little|insufficient|not enough) (?:shared memory"
         r"|shm)\b"
         r"|/dev/shm (?:is )?(?:full|exhausted|too small)",
         "DataLoader worker is killed by signal: Bus error, out of shared memory",
@@ -112,6 +114,10 @@ _ROWS = (
         r"\b(?:CPU|cpu-only) (?:version|build|wheel)s? of (?:py)?torch"
         r"|torch.{0,20} (?:is|was) (?:a |the )?CPU(?:-only)? build",
         "Torch not compiled with CUDA enabled",
+    ),
+    _row(
+        r"\bPTX (?:version )?mismatch|unsupported toolchain",
+        "the provided PTX was compiled with an unsupported toolchain",
     ),
     _row(r"no kernel image", "CUDA error: no kernel image is available for execution on the device"),
     _row(

@@ -172,8 +172,8 @@ def _finding(facts: Facts, number: int | None, code: _Code | None, quote: str) -
     owner = driver_owner(facts)
     return finding(
         actual=name + (f" ({quote})" if quote else ""),
-        message=f"CUDA does not start ({name}): {code.meaning if code else 'an error that this tool has no name for'}"
-        + (f" ({hidden})." if hidden else "."),
+        message=f"{'CUDA refuses a GPU' if number == 101 else 'CUDA does not start'} ({name}): "
+        f"{code.meaning if code else 'an error that this tool has no name for'}" + (f" ({hidden})." if hidden else "."),
         fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
         run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",
         who=(code.who if code else None) or owner,

@@ -12,6 +12,7 @@ _SAYS = (
     Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", IGNORECASE),
     Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
+_NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
 _LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", IGNORECASE)
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
@@ -31,6 +32,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
     listed = packages is not None and packages.version(_NAME) is not None
     installed = extension is not None or listed or any(_NAME in value for value in facts.remarks.values())
+    if messages.in_report(facts, _NO_DRIVER):
+        return  # it never came to look for a binary of its own: packages/known-errors
     said = messages.in_report(facts, *_SAYS) or (messages.in_report(facts, _LOADER) if installed else None)
     if not installed and said is None:
         if packages is None or not packages.complete:

@@ -10,9 +10,11 @@ from envdoctor.knowledge.questions import (
     ERRORS,
     ask_of,
     is_log_line,
+    misfit_of,
     newest_python,
     normal,
     platform_of,
+    read_misfit,
     torch_cuda,
     versions,
 )
@@ -46,10 +48,18 @@ def known_errors(facts: Facts, target: Target) -> Findings:
             continue
         if row.alone and any(not other.alone for other, _ in heard):
             continue
+        if row.weak and row.subject == "the checkpoint" and _lists_tell(facts):
+            continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
+
+
+def _lists_tell(facts: Facts) -> bool:
+    """Do the lists of names and sizes say why the weights do not fit?"""
+    reading = read_misfit(misfit_of(facts.messages))
+    return reading is not None and reading.certain
 
 
 def _is_guess(row: KnownError) -> bool:

@@ -9,7 +9,6 @@ _SAYS = (
     Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", IGNORECASE),
     Pattern(r"CUDA driver version is insufficient for CUDA runtime version", IGNORECASE),
     Pattern(r"API call is not supported in the installed CUDA driver", IGNORECASE),
-    Pattern(r"unsatisfied condition: cuda\s*>=\s*(\d+\.\d+)", IGNORECASE),
 )
 _ALSO_WITHOUT = Pattern(r"driver version is insufficient", IGNORECASE)
 """CUDA's error 35, which the runtime gives where there is no driver at all as well."""

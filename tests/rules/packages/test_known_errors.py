@@ -341,7 +341,7 @@ def test_a_destructor_that_fails_after_a_build_is_not_the_cause() -> None:
             "size mismatch for a.lora_B.weight: copying a param with shape torch.Size([64, 8]) from checkpoint, the "
             "shape in current model is torch.Size([64, 16]).",
             "the checkpoint",
-            "another model",
+            "rank 8",
         ),
         ("AttributeError: 'Accelerator' object has no attribute 'deepspeed_engine_wrapped'", "accelerate", "prepare"),
         ("ImportError: cannot import name 'LlavaConfig' from 'llava.model'", "llava", "swallows"),

@@ -48,7 +48,7 @@ ERROR = "ModuleNotFoundError: No module named 'quux_helper'"
     [
         (
             r"D:\ui\ComfyUI_windows_portable\ComfyUI\custom_nodes\some-node\nodes.py",
-            r"python -m pip install -r ComfyUI\custom_nodes\some-node\requirements.txt",
+            "python -m pip install -r ComfyUI/custom_nodes/some-node/requirements.txt",
         ),
         (
             "/home/a/ComfyUI/custom_nodes/some-node/nodes.py",

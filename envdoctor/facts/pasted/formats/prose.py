@@ -62,7 +62,7 @@ _BOARD = Pattern(r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b", re.IGNORECASE)
 _DESKTOP = Pattern(r"x86_64|\bamd64\b|win_amd64|\bJetPack ?7|\bThor\b", re.IGNORECASE)
 """No board that needs NVIDIA's own wheels: JetPack 7 runs those of PyTorch's index."""
 _UNAVAILABLE = Pattern(
-    r"torch reports CUDA not available|cuda[._](?:is_)?available(?:\(\))?\W{0,4}"
+    r"torch reports CUDA not available|cuda[._ ](?:is_)?available(?:\(\))?\W{0,4}"
     r"(?:returns?|returning|is|gives?|shows?|says?|prints?|为|返回|=|==|->|:)?\W{0,4}False",
     re.IGNORECASE,
 )
