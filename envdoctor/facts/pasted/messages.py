@@ -45,6 +45,7 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|\binstall flash attention\b|Tensile|did not run successfully"
+    r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
@@ -156,7 +157,7 @@ _SLOW = Pattern(
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 
-_PATH = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]|(?P<bare>(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300})")
+_PATH = Pattern(r"(?<![\w.\]])(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300}")
 """A file that a traceback or a log names."""
 _FRAMED = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]")
 _LACKING = Pattern(r"No module named ['\"]?([A-Za-z_][\w.]{0,80})")
@@ -208,8 +209,8 @@ def _root_of(module: str, files: list[str]) -> str | None:
 
 def _path_of_program(text: str) -> str | None:
     """The file of an end user's program that the line names."""
-    found = _PATH.search(text)
-    path = (found["file"] or found["bare"]) if found else ""
+    framed, bare = _FRAMED.search(text), _PATH.search(text)
+    path = framed["file"] if framed else bare[0] if bare else ""
     return path if path and names_a_program(path) else None
 
 
@@ -247,7 +248,7 @@ def read(page: Page, draft: Draft) -> None:
             continue
         raised = _raised_in(text, raised)
         if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
-            program, framed = path, path if text.startswith("File ") else framed
+            program, framed = path, path if _FRAMED.search(text) else framed
         if framed_line := _FRAMED.search(text):
             files = [*files[-40:], framed_line["file"]]
         if lacking := _LACKING.search(text):

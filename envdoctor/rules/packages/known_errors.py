@@ -140,7 +140,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
     words["older"] = _older_python(facts)
-    words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
+    words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or "3.11"
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 
