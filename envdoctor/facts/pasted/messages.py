@@ -38,7 +38,9 @@ _MESSAGE = Pattern(
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
-    r"|excessive nesting|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|excessive nesting|(?:up|down)grading \S"
+    r"|but _scale is None|SIGKILL|op requires |session crashed"
+    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
@@ -47,6 +49,8 @@ _MESSAGE = Pattern(
     r"|\binstall flash attention\b|Tensile|did not run successfully"
     r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
+    r"|^hint: |\bonly has wheels\b|could be found\b|must be non-empty|identification is unknown|newer than PyO3"
+    r"|not up to date|changed significantly|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
@@ -57,6 +61,7 @@ _OWN_WORDS = Pattern(
     r"|expected behavior|describe the|steps to)\b.*",
     re.IGNORECASE,
 )
+_RAISE = Pattern(r"^raise [\w.]{1,80}\( ?(?=[\w.]{1,120}(?:Error|Exception): )")
 _FRAME = Pattern(
     r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
     r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
@@ -65,7 +70,7 @@ _FRAME = Pattern(
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
     r"|(?:logger|log|logging|warnings)\.\w+\(.*"
-    r"|[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|(?!.Your session crashed)[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
     r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
@@ -87,7 +92,7 @@ _REASON = Pattern(
 _KEY = Pattern(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
 _SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
-    r"|minimum and maximum .*"
+    r"|[Mm]inimum and [Mm]aximum .*|\(\d{1,2}\.\d\) - \(\d{1,2}\.\d\).*"
 )
 
 
@@ -231,13 +236,15 @@ def read(page: Page, draft: Draft) -> None:
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
-    program = framed = ""
+    program = framed = heading = ""
     files: list[str] = []
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
+        if number == 0:  # a heading that begins with the source line of its traceback
+            text = _RAISE.sub("", text)
         if refused := _REFUSED.search(text):
             operators.append(refused[0])
             listing, text = number, text[: refused.start()].rstrip()
@@ -246,6 +253,8 @@ def read(page: Page, draft: Draft) -> None:
             listing, text = number, ""
         if not text:
             continue
+        if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
+            heading = text
         raised = _raised_in(text, raised)
         if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
             program, framed = path, path if _FRAMED.search(text) else framed
@@ -330,6 +339,8 @@ def read(page: Page, draft: Draft) -> None:
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
         _attribute_title(draft, raised)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        if heading:  # which tells the line that the traceback lacks, where anything does
+            draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)

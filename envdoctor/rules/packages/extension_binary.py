@@ -53,6 +53,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
         subject=_NAME,
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
+        severity=None if said else WARNING,
         message=f"bitsandbytes cannot load its library: {said.string}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
@@ -63,7 +64,6 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
             "python -m pip install --upgrade bitsandbytes",
         ),
-        severity=None if said else WARNING,
         repair=locked,
     )
 

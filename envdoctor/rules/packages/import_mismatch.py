@@ -118,17 +118,17 @@ def _incomplete_package(
     locked = remedies.locked_pins(target, packages, name)
     exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name
     return finding(
-        kind="package-damaged",
         subject=name,
         actual=f"{version or 'of unknown version'}, without {what}",
         expected="the files of one release",
+        kind="package-damaged",
+        certain=False,
         message=f"{name} {version or ''}".rstrip()
         + f" lacks a part of its own, {what}: files of two releases are mixed,"
         f" or an upgrade went on under a running Python: {CALLER.sub('', line)}.",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
         "folder in site-packages, and install it again.",
         run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
-        certain=False,
         repair=locked,
     )
 
@@ -175,9 +175,9 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
         fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""),
+        repair=locked,
         explains=(f"packages/known-symptoms {row.package}",),
         source=row.source,
-        repair=locked,
     )
 
 

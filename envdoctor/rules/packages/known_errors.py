@@ -10,14 +10,13 @@ from envdoctor.knowledge.questions import (
     ERRORS,
     ask_of,
     is_log_line,
-    misfit_of,
     newest_python,
     normal,
     platform_of,
-    read_misfit,
     torch_cuda,
     versions,
 )
+from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -158,19 +157,19 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     return finding(
-        kind=cast(Kind, row.kind),
         subject=filled(row.subject),
         actual=version or CALLER.sub("", found.string)[:300],
         expected="",
         message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
         fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
-        who=row.who,
+        kind=cast(Kind, row.kind),
         severity=min(
             Severity[row.severity.upper()],
             Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
-        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         certain=not row.weak,
-        source=row.source,
+        who=row.who,
         repair=locked,
+        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
+        source=row.source,
     )

@@ -13,8 +13,7 @@ _SAYS = (
     Pattern(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
     Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", IGNORECASE),
     Pattern(
-        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*",
-        IGNORECASE,
+        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*", IGNORECASE
     ),
 )
 
@@ -30,6 +29,9 @@ _NINE = Pattern(
     IGNORECASE,
 )
 """What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
+
+_ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so\.(?P<major>\d{1,2})\S*?): cannot open shared object file")
+_OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
 
 
 @rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
@@ -53,6 +55,8 @@ def cudnn(facts: Facts) -> Findings:
         raise Skip("cuDNN's versions are not reported")
     if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
         yield _eight_missing(eight)
+    elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
+        yield _not_found(absent, anywhere(facts, _OTHERS) is not None)
     elif len(folders) < 2 and (nine := anywhere(facts, _NINE)) is not None:
         yield _nine_missing(nine, torch_version(facts))
     elif said is not None or len(folders) > 1:
@@ -87,6 +91,25 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )
+
+
+def _not_found(said: Match[str], others: bool) -> Finding:
+    major = said["major"]
+    return finding(
+        actual=f"{said['file']} not found",
+        expected=f"cuDNN {major}",
+        message=f"cuDNN {major} is looked for and not found"
+        + (" by what asks for it, which is not torch" if others else "")
+        + f': "{said[0]}". Another major version of it does not serve.',
+        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or "
+        f"-cu13, conda, "
+        "or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a "
+        "release "
+        "that was built for the cuDNN that is here. torch brings its own: install torch again if it is the one that "
+        "asks.",
+        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
+        explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
 
 
@@ -136,10 +159,10 @@ def _older(loaded: str, built: str, severity: Severity) -> Finding:
     return finding(
         actual=loaded,
         expected=f"{built} or a later {built.partition('.')[0]}.x",
+        severity=severity,
         message=f"cuDNN {loaded} is loaded, torch was built with {built}"
         + (": torch refuses it." if worse else "; that is allowed, but not what was tested."),
         fix=_remedy(),
-        severity=severity,
         explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
     )
 

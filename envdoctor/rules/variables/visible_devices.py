@@ -17,7 +17,9 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     """
     variables, gpus = need(facts.variables), known(facts.gpus)
     value = variables.get(_NAME)
-    if value is None or (target.is_cpu and target.name != "none"):
+    if value is None or any(hole in value for hole in "${<"):  # as a script wrote it, not as it was set
+        return
+    if target.is_cpu and target.name != "none":
         return
     present = None if facts.origin.kind == "pasted" and _only_named(gpus) else _count(gpus)
     seen, refused = _read(value, present)
@@ -62,12 +64,12 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
 
 def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
     return finding(
-        kind=kind,
         subject=_NAME,
         actual=value or "empty",
+        kind=kind,
+        severity=severity,
         message=f"{_NAME}={value!r}: {text}.",
         fix="Unset it, or name GPUs that exist.",
         run=(f"unset {_NAME}", "nvidia-smi -L"),
-        severity=severity,
         explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
     )
