@@ -42,6 +42,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     at_once = "\n".join(facts.messages)
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
     heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
+    heard.sort(key=lambda pair: pair[0].guess or pair[0].severity == "warning")  # what is sure speaks for its subject
     for row, found in heard:
         if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
             continue
