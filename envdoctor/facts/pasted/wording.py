@@ -145,15 +145,15 @@ _ROWS = (
         r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
+)
+
+
+_ALONE = (
     _row(
         r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
         r"|needs (?:at least )?Python",
         "Package requires a different Python: another version is needed",
     ),
-)
-
-
-_ALONE = (
     _row(
         r"(?:torch|\bcuda\b|program|script|training|model|\bit)\b.{0,40}"
         r"(?:n[o']t|\bnot|\bnever|\bno longer|fails? to|unable to) (?:\w+ ){0,2}"

@@ -64,17 +64,12 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 subject=name,
                 actual=present.get(name, "of unknown version"),
                 expected=use,
+                certain=False,
                 message=f"{meaning}: {line}",
-                fix=remedies.choose(
-                    target,
-                    locked,
-                    f"Use {use}.",
-                    _command(name, use),
-                ),
+                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
+                repair=locked,
                 explains=("packages/import-mismatch",),
                 source=source,
-                certain=False,
-                repair=locked,
             )
 
 
