@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.wording import in_the_tools_words
@@ -230,6 +232,7 @@ def read(page: Page, draft: Draft) -> None:
     joined = ""
     raised = ""
     kernel_of, since = "", 0
+    beside = Beside(page)
     stopped = False
     mentions: list[str] = []
     trouble = ""
@@ -288,6 +291,7 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
+        text = beside.complete(number, text)
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
             told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
             text = f"{text} [raised in {told_of}]"
@@ -344,6 +348,7 @@ def read(page: Page, draft: Draft) -> None:
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
+    shown_modules.read(page, draft)
     _built_for(page, draft)
 
 
