@@ -145,13 +145,17 @@ _ROWS = (
         r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
+    _row(
+        r"no wheels? .{0,40}(?:for|on) this Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
+        r"|needs (?:at least )?Python",
+        "Package requires a different Python: another version is needed",
+    ),
 )
 
 
 _ALONE = (
     _row(
-        r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
-        r"|needs (?:at least )?Python",
+        r"no wheels? .{0,40}(?:for|on) (?:the )?Python",
         "Package requires a different Python: another version is needed",
     ),
     _row(
