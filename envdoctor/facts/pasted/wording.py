@@ -192,7 +192,8 @@ _ALONE = (
         "CUDA error: no kernel image is available for execution on the device",
     ),
     _row(
-        r"\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)|(?:gpu|cuda|vram|batch|training).{0,60}\bOOM\b"
+        r"(?<!slurm )\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)"
+        r"|(?:gpu|cuda|vram|batch|training)(?:(?!slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
         r"|(?:out of|not enough|insufficient) vram",
         "CUDA out of memory",
