@@ -11,6 +11,7 @@ from envdoctor.facts.pasted import messages
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats import (
     bitsandbytes,
+    cmake,
     collect_env,
     conda,
     container,
@@ -30,6 +31,7 @@ from envdoctor.facts.pasted.formats import (
     pip,
     prose,
     slurm,
+    solvers,
     topology,
     variables,
     vllm,
@@ -61,6 +63,8 @@ READERS: tuple[Reader, ...] = (
     xformers_info.read,
     vllm.read,
     nvidia_smi_list.read,
+    solvers.read,
+    cmake.read,
     conda.read,
     installers.read,
     pip.read,

@@ -193,7 +193,8 @@ _ALONE = (
     ),
     _row(
         r"(?<!slurm )\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)"
-        r"|(?:gpu|cuda|vram|batch|training)(?:(?!slurm|cgroup).){0,60}\bOOM\b"
+        r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)"
+        r"(?:(?!after an? |slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
         r"|(?:out of|not enough|insufficient) vram",
         "CUDA out of memory",

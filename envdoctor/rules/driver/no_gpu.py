@@ -77,10 +77,10 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         fix, run = reason.remedy, reason.commands
     yield finding(
         actual="not loaded" if unloaded else "not found",
+        who=who,
         message=message,
         fix=fix,
         run=run,
-        who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
 
@@ -119,9 +119,9 @@ def _library_missing(said: Match[str], *, container: bool, wsl: bool, bound: boo
         )
     return finding(
         actual=f"{name} not found",
+        who="host" if container else "you",
         message=f'{name}, the driver\'s own library, is not found: {why} ("{said[0]}").',
         fix=fix,
         run=run,
-        who="host" if container else "you",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )

@@ -31,8 +31,12 @@ def memory(facts: Facts) -> Findings:
     host, gpus = known(facts.host), known(facts.gpus)
     said = messages.in_report(facts, *_SAYS)
     if said is not None and not messages.is_log_line(said.string):
-        certain = _SAYS[0].search(said.string) or _SAYS[-1].search(said.string)
-        why = "killed for lack of memory" if certain else "killed from outside, as the kernel does for lack of memory"
+        if _SAYS[-1].search(said.string):
+            why = "refused memory"
+        elif _SAYS[0].search(said.string):
+            why = "killed for lack of memory"
+        else:
+            why = "killed from outside, as the kernel does for lack of memory"
         told = WARNING if messages.is_told(said.string) else ERROR
         yield _finding(said.string, "more memory", f"The process was {why}: {said.string}.", told)
         return
@@ -57,9 +61,9 @@ def _finding(actual: str, expected: str, message: str, severity: Severity | None
     return finding(
         actual=actual,
         expected=expected,
+        severity=severity,
         message=message,
         fix="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
         "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
         run=("free -h", "docker run --memory=64g IMAGE"),
-        severity=severity,
     )

@@ -29,6 +29,8 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     said = anywhere(facts, *_SAYS)
+    if said is not None and "without torch" in facts.remarks:
+        return  # a program with a CUDA library of its own: packages/known-errors
     cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
     if said is None and cuda is None:
         raise Skip("the CUDA version of torch is not known")
@@ -48,12 +50,7 @@ def _windows(facts: Facts) -> bool:
 
 
 def _finding(
-    facts: Facts,
-    target: Target,
-    said: Match[str] | None,
-    cuda: str | None,
-    driver: str | None,
-    offered: str | None,
+    facts: Facts, target: Target, said: Match[str] | None, cuda: str | None, driver: str | None, offered: str | None
 ) -> Finding:
     needed = cuda or _next_major(offered)
     minimum = minimum_driver(needed, windows=_windows(facts)) if needed else None
@@ -94,9 +91,10 @@ def _finding(
     return finding(
         actual="unknown" if unseen else have.removeprefix("driver "),
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
+        who="you" if locked else owner,
         message=message,
         fix=remedies.choose(target, locked, fix, command),
-        who="you" if locked else owner,
+        repair=locked,
         explains=(
             "torch/cuda-unavailable",
             "torch/cuda-error",
@@ -106,7 +104,6 @@ def _finding(
             "driver/nothing-found",
             "packages/",
         ),
-        repair=locked,
     )
 
 

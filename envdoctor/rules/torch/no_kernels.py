@@ -44,6 +44,8 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     said = anywhere(facts, *_SAYS)
+    if said is not None and "without torch" in facts.remarks:
+        return  # a program with a CUDA library of its own: packages/known-errors
     gpus, torch = known(facts.gpus), known(facts.torch)
     found = [(gpu.name, gpu.capability or capability_of(gpu.name)) for gpu in gpus.devices] if gpus else []
     if not any(number for _, number in found) and torch is not None:
@@ -161,8 +163,8 @@ def _finding(
         if number is not None and extension is None
         else _unspecific(extension, version),
         fix=remedies.choose(target, locked, text, *by_hand),
-        explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
         repair=locked,
+        explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
     )
 
 
