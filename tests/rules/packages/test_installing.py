@@ -1,0 +1,69 @@
+"""Errors of installing and building that two lines tell together, and those that one line alone must not tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.finding import ERROR
+
+RULES = load_rules()
+
+
+def judged(text: str) -> Diagnosis:
+    return diagnose(read(text), no_target(), RULES)
+
+
+@pytest.mark.parametrize("image", ["python:3.11-slim", "nvidia/cuda:12.4.1-runtime-ubuntu22.04", "docker.io/debian:12"])
+def test_an_image_without_a_compiler_for_cuda_is_the_cause(image: str) -> None:
+    root = judged(f"FROM {image}\nRUN pip install torch\nERROR: Failed building wheel for causal-conv1d").root_cause
+    assert root is not None
+    assert root.subject == "the base image"
+
+
+def test_an_image_with_a_compiler_is_not() -> None:
+    root = judged("FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nERROR: Failed building wheel for gsplat").root_cause
+    assert root is None or root.subject != "the base image"
+
+
+def test_a_header_of_python_that_a_build_misses_is_not_torch_compiles() -> None:
+    text = "Building wheel for spam (setup.py)\n"
+    text += "a/torch/include/torch/csrc/python_headers.h:12:10: fatal error: Python.h: No such file"
+    subjects = {one.subject for one in judged(text).findings}
+    assert "Python's headers" in subjects
+    assert "torch.compile" not in subjects
+
+
+def test_numpy_that_torch_would_like_in_a_build_is_no_error() -> None:
+    text = "UserWarning: Failed to initialize NumPy: No module named 'numpy' (Triggered internally at a.cpp:81.)"
+    assert not any(one.severity is ERROR for one in judged(text).findings)
+
+
+def test_a_line_of_an_environment_s_report_is_no_failed_import() -> None:
+    text = "detectron2._C           not built correctly: No module named 'detectron2'\nnumpy  1.23.4"
+    assert not any(one.severity is ERROR for one in judged(text).findings)
+
+
+def test_a_deepspeed_that_fails_to_build_is_a_guess() -> None:
+    assert not any(one.severity is ERROR for one in judged("ERROR: Failed building wheel for deepspeed").findings)
+
+
+def test_another_major_toolkit_is_a_warning_where_a_build_failed() -> None:
+    text = (
+        "torch: 2.5.1+cu124\nCuda compilation tools, release 11.5, V11.5.119\nERROR: Failed building wheel for gsplat"
+    )
+    root = judged(text).root_cause
+    assert root is not None
+    assert root.rule == "torch/nvcc"
+
+
+def test_what_a_custom_node_lacks_is_installed_into_comfyui_s_python() -> None:
+    text = "Cannot import C:\\ComfyUI\\custom_nodes\\Spam module for custom nodes\n"
+    text += "ModuleNotFoundError: No module named 'spamlib'"
+    root = judged(text).root_cause
+    assert root is not None
+    assert root.subject == "spamlib"
+    assert "custom node" in root.message
