@@ -15,6 +15,7 @@ from envdoctor.knowledge.questions import (
     platform_of,
     read_misfit,
     torch_cuda,
+    versions,
 )
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
@@ -101,6 +102,14 @@ def _cuda(facts: Facts) -> str:
     return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
 
 
+def _other_python(facts: Facts) -> str:
+    """A Python for which more releases have wheels than for the one that is here."""
+    own = known(facts.interpreter)
+    if own is None or not versions.below(own.version, "3.12"):
+        return "3.11"
+    return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
+
+
 def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
     names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
     asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
@@ -110,7 +119,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
-    words["python"] = (newest_python(plain, names["version"]) if "version" in names else None) or "3.11"
+    words["python"] = (newest_python(plain, names["version"]) if "version" in names else None) or _other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 

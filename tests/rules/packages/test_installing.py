@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.facts.need import known
 from envdoctor.facts.pasted import read
 from envdoctor.locks.target import no_target
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.finding import ERROR
+from envdoctor.values import shell
 
 RULES = load_rules()
 
@@ -67,3 +69,41 @@ def test_what_a_custom_node_lacks_is_installed_into_comfyui_s_python() -> None:
     assert root is not None
     assert root.subject == "spamlib"
     assert "custom node" in root.message
+
+
+@pytest.mark.parametrize(
+    ("folder", "python", "narrow"),
+    [
+        ("build/lib.linux-x86_64-cpython-312/spam", "3.12", False),
+        ("build\\lib.win-amd64-3.8\\spam", "3.8", False),
+        ("build/temp.macosx-15.0-arm64-cpython-313", "3.13", False),
+        ("build\\lib.win32-cpython-38\\spam", "3.8", True),
+        ("build/lib.linux-i686-3.9/spam", "3.9", True),
+    ],
+)
+def test_the_folder_that_is_built_in_names_python_and_its_width(folder: str, python: str, narrow: bool) -> None:
+    facts = read(f"Building wheel for spam (setup.py) ... error\ncreating {folder}\n")
+    interpreter = known(facts.interpreter)
+    assert interpreter is not None
+    assert interpreter.version == python
+    assert any("32 bits" in text for text in facts.messages) is narrow
+
+
+def test_another_python_than_the_one_that_fails_is_advised() -> None:
+    text = "creating build/lib.linux-x86_64-cpython-311/pyarrow\nERROR: Failed building wheel for pyarrow"
+    root = judged(text).root_cause
+    assert root is not None
+    assert root.remedy.commands == ("uv venv --python 3.10 .venv",)
+
+
+def test_what_a_nested_pip_takes_as_sources_is_what_fails() -> None:
+    text = "× pip subprocess to install build dependencies did not run successfully.\n"
+    text += "Collecting pyarrow<9\nUsing cached pyarrow-8.0.0.tar.gz (846 kB)\nGetting requirements to build w"
+    assert any("sources of pyarrow-8.0.0" in message for message in read(text).messages)
+
+
+def test_settings_are_written_as_the_shell_of_windows_reads_them() -> None:
+    assert shell.for_windows("export A=1") == "set A=1"
+    assert shell.for_windows("export A='x y' B=2") == 'set "A=x y" && set "B=2"'
+    assert shell.for_windows("export A=$(python -c 1)") == ""
+    assert shell.for_windows("rm -rf build") == ""
