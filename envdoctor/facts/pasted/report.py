@@ -30,6 +30,7 @@ from envdoctor.facts.pasted.formats import (
     nvidia_smi_query,
     pip,
     prose,
+    slurm,
     solvers,
     topology,
     variables,
@@ -75,6 +76,7 @@ READERS: tuple[Reader, ...] = (
     huggingface.read,
     listing.read,
     container.read,
+    slurm.read,
     prose.read,
     messages.read,
 )

@@ -239,7 +239,7 @@ def _without_shared_files(odd: List[Tuple[Found, Problem]], records: List[Record
         path = os.path.join(found.location, problem.path)
         known = stated.get((found.location, problem.path), set())
         real: Any = os.stat(path).st_size if problem.kind == "wrong-size" else problem.detail
-        if real not in known and not _meant(path, problem, known):
+        if real not in known and not _is_intended(path, problem, known):
             yield problem
 
 
@@ -261,7 +261,7 @@ def _overwritten_files(records: List[Record]) -> Iterator[Problem]:
                 yield Problem(found.value["name"], "wrong-hash", path, "overwritten by %s" % ", ".join(others))
 
 
-def _meant(path: str, problem: Problem, known: Set[Any]) -> bool:
+def _is_intended(path: str, problem: Problem, known: Set[Any]) -> bool:
     """Changes that people make on purpose: an environment moved with its scripts, a company's certificate added."""
     if problem.kind not in ("wrong-size", "wrong-hash"):
         return False
