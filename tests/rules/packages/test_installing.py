@@ -107,3 +107,32 @@ def test_settings_are_written_as_the_shell_of_windows_reads_them() -> None:
     assert shell.for_windows("export A='x y' B=2") == 'set "A=x y" && set "B=2"'
     assert shell.for_windows("export A=$(python -c 1)") == ""
     assert shell.for_windows("rm -rf build") == ""
+
+
+def test_a_sentence_that_a_launcher_breaks_is_joined() -> None:
+    text = (
+        "`ERROR: Cannot install torch==2.0.0, torchvision==0.16.0,\n      torchvision==0.17.0 because these package\n"
+    )
+    text += "      versions have conflicting\n      dependencies.`"
+    root = judged(text).root_cause
+    assert root is not None
+    assert root.kind in ("package-conflict", "torch-pair-mismatch")
+
+
+def test_what_pip_offers_may_stand_in_the_next_line() -> None:
+    text = "Could not find a version that satisfies the requirement spam==1.2 (from -r a.txt (line 1))\n"
+    root = judged(f"{text}(from versions: 1.1, 1.3)").root_cause
+    assert root is not None
+    assert root.rule == "packages/no-such-release"
+
+
+def test_options_that_forbid_wheels_take_the_empty_torch() -> None:
+    text = "UserWarning: Disabling all use of wheels due to the use of --build-options / --install-options.\n"
+    root = judged(f"{text}Downloading torch-0.1.2.post2.tar.gz (128kB)").root_cause
+    assert root is not None
+    assert root.subject == "pip's options"
+
+
+def test_a_cuda_version_beside_a_torch_without_label_proves_no_old_driver() -> None:
+    findings = judged("CUDA version: 10.1\ntorch version: 1.6.0\nRuntimeError: spam").findings
+    assert not any(one.severity is ERROR for one in findings if one.rule == "torch/driver-too-old")

@@ -48,7 +48,31 @@ _COLLECTING = Pattern(rf"Collecting ({_NAME})(?:[=<>!~\[; @(].*)?")
 """The one whose metadata is prepared next, in the same line of work."""
 
 
+_BROKEN = Pattern(
+    r".{0,80}?(?P<said>(?:Cannot install \S(?!.* because ).*"
+    r"|Could not find a version that satisfies the requirement (?!.*\(from versions).*))"
+)
+"""The first line of a sentence of pip that a launcher's log broke into several."""
+_ENDS = Pattern(r"dependencies\W{0,3}$|\(from versions?: [^)]*\)")
+_ANOTHER = Pattern(r"(?:ERROR|WARNING|Traceback|No matching|Collecting)\b.*")
+
+
+def _join_broken(page: Page, draft: Draft) -> None:
+    for number, text in page.left():
+        if (first := _BROKEN.fullmatch(text)) is None:
+            continue
+        parts = [first["said"]]
+        for _, line in page.after(number):
+            if not line or len(parts) > 12 or _ANOTHER.fullmatch(line):
+                break
+            parts.append(line)
+            if _ENDS.search(line):
+                draft.message(" ".join(parts))
+                break
+
+
 def read(page: Page, draft: Draft) -> None:
+    _join_broken(page, draft)
     wanted: dict[str, str] = {}
     sources = ""
     nested = False
