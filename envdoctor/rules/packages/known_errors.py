@@ -1,5 +1,5 @@
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from envdoctor.knowledge.errors import KnownError
@@ -42,6 +42,8 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     at_once = "\n".join(facts.messages)
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
     heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
+    if any(_MENDED.search(line) for line in everything):
+        heard = _without_mended(heard, facts.messages)
     for row, found in heard:
         if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
             continue
@@ -76,10 +78,26 @@ def _ends_a_run(row: KnownError) -> bool:
     return not row.last and row.severity == "error"
 
 
+_MENDED = Pattern(r"\b(?:fixed|solved|resolved|got past) (?:that|it|this|them) (?:by|with|via)\b", re.IGNORECASE)
+"""A person tells of errors one after the other, each of which was mended: the last one stands."""
+
+
+def _without_mended(
+    heard: list[tuple[KnownError, re.Match[str]]], lines: Sequence[str]
+) -> list[tuple[KnownError, re.Match[str]]]:
+    """Of packages that were missing, the one that is told of last."""
+    missing = [lines.index(found.string) for row, found in heard if row.kind == "package-missing"]
+    last = max(missing, default=-1)
+    return [(row, found) for row, found in heard if row.kind != "package-missing" or lines.index(found.string) == last]
+
+
 def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> re.Match[str] | None:
-    found = next((match for line in lines if (match := row.pattern.search(line))), None)
+    matches = (match for line in lines if (match := row.pattern.search(line)))
+    found = next(matches, None)
     if found is None:
         return None
+    if row.kind == "package-missing" and any(_MENDED.search(line) for line in everything):
+        found = [found, *matches][-1]
     beside, unless = row.besides
     if beside is not None and not any(beside.search(line) for line in everything):
         return None

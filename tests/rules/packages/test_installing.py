@@ -136,3 +136,14 @@ def test_options_that_forbid_wheels_take_the_empty_torch() -> None:
 def test_a_cuda_version_beside_a_torch_without_label_proves_no_old_driver() -> None:
     findings = judged("CUDA version: 10.1\ntorch version: 1.6.0\nRuntimeError: spam").findings
     assert not any(one.severity is ERROR for one in findings if one.rule == "torch/driver-too-old")
+
+
+def test_of_errors_that_were_mended_one_after_the_other_the_last_one_stands() -> None:
+    text = "I received ModuleNotFoundError: No module named 'scipy'\nFixed that by pip install scipy\n"
+    root = judged(f"{text}Then I received ModuleNotFoundError: No module named 'spamlib'").root_cause
+    assert root is not None
+    assert root.subject == "spamlib"
+
+
+def test_what_a_readme_asks_of_gcc_in_brackets_is_no_error() -> None:
+    assert not any(one.severity is ERROR for one in judged("# Compile the layer (requires GCC >= 5.4) error").findings)
