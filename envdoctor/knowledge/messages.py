@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import AS_TOLD, Facts
 from envdoctor.facts.need import known
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
@@ -47,6 +47,11 @@ _WARNED = Pattern(
     r"^[^A-Za-z0-9]{0,4}(?:\d{4}[-/]\d\d[-/]\d\d[ T][\d:.,]{5,20}[^A-Za-z0-9]{1,4})?"
     r"(?:WARN(?:ING)?|INFO|DEBUG)\b(?!\[XFORMERS\])"
 )
+
+
+def is_told(text: str) -> bool:
+    """Is it a person's word of what was said, put into the program's own?"""
+    return f"[{AS_TOLD}" in text
 
 
 def is_log_line(text: str) -> bool:

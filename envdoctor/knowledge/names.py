@@ -76,7 +76,32 @@ class Dropped:
         )
 
 
+@frozen
+class Argument:
+    """Arguments of the class ``owner`` that are gone, or there, from ``release`` on."""
+
+    owner: str
+    package: str
+    direction: Literal["removed", "added"]
+    release: str
+    names: tuple[str, ...]
+    source: str
+
+    def row(self, argument: str) -> Name:
+        return Name(
+            module="",
+            package=self.package,
+            direction=self.direction,
+            release=self.release,
+            source=self.source,
+            name=self.owner,
+            argument=argument,
+            pin=f"{self.package}<{self.release}" if self.direction == "removed" else "",
+        )
+
+
 _TABLE = bundled_table("names")
+ARGUMENTS = Rows(bundled_table("arguments"), "argument", Argument, by="names")
 DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
@@ -155,7 +180,8 @@ def of_argument(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of a callable, named as Python names it in a TypeError ("Trainer.__init__")."""
     callee = callee.removesuffix(".__init__")
     names = {callee, callee.rpartition(".")[2], *([".".join(callee.split(".")[-2:])] if "." in callee else [])}
-    return (row for row in NAMES.among(names) if row.argument == argument)
+    by_hand = tuple(row for row in NAMES.among(names) if row.argument == argument)
+    return iter(by_hand or tuple(row.row(argument) for row in ARGUMENTS.among({argument}) if row.owner in names))
 
 
 def of_unnamed_callable(argument: str, said: str) -> Iterator[Name]:

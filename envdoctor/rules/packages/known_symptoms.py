@@ -148,9 +148,9 @@ def _is_met(line: str, package: str, version: str) -> bool:
 def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> tuple[str, str, str, str] | None:
     """Who dropped or brought an argument, and when."""
     rows = tuple(names.of_argument(callee, what))
-    if callee == "__init__":
-        rows = tuple(row for row in names.of_unnamed_callable(what, said) if row.fits(present.get(row.package)))
-        rows = rows if len({row.direction for row in rows}) == 1 else ()  # brought once and dropped again: either
+    if callee == "__init__":  # Python before 3.10 names no class: then only the installed release tells what changed
+        unnamed = names.of_unnamed_callable(what, said)
+        rows = tuple(row for row in unnamed if (has := present.get(row.package)) is not None and row.fits(has))
     for row in rows:
         if not row.fits(present.get(row.package)):
             continue
@@ -158,6 +158,8 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
             use = f"{row.package}>={row.release}"
             return row.package, f"{row.name} of {row.package} knows {what} from {row.release} on", use, row.source
         moved = f"{row.moved_to} in its place, or " if row.moved_to else ""
+        if not row.module:  # out of the wheels, which do not say what does its work now
+            moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
     passed = names.overridden_method(callee, what)
     if passed is None or "." not in callee or passed.fits(present.get(passed.package) or "9999"):
