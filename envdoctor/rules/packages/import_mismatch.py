@@ -1,7 +1,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
@@ -118,7 +117,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
                 yield _unknown_side(facts, target, name, version, what, line)
 
 
-def _is_inner_affair(line: str, what: str, row: Name | None) -> bool:
+def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:
     """Does a package miss a private part of its own, of which no row knows more than that it came or went?"""
     known_well = row is not None and not row.source.startswith("sources of")
     return "has no attribute" in line and _PRIVATE.match(what) is not None and not known_well
@@ -198,12 +197,14 @@ def _own_mistake(line: str, module: str) -> bool:
     return "cannot import name" in line and "." not in module and not caller_of(line) and not _NEW.search(line)
 
 
-def _rows(line: str, module: str, what: str) -> Iterator[Name]:
+def _rows(line: str, module: str, what: str) -> Iterator[names.Name]:
     """What the table says of the name."""
     return names.of_module(f"{module}.{what}") if "o module named" in line else names.of_name(module, what)
 
 
-def _another_copy(target: Target, packages: Packages | None, name: str, version: str, row: Name, line: str) -> Finding:
+def _another_copy(
+    target: Target, packages: Packages | None, name: str, version: str, row: names.Name, line: str
+) -> Finding:
     """The release that is listed has the name: it is not what runs."""
     has = f"{row.package} has {row.name or row.module} " + (
         f"from {row.release} on" if row.direction == "added" else f"before {row.release}"
@@ -230,7 +231,7 @@ def _another_copy(target: Target, packages: Packages | None, name: str, version:
     )
 
 
-def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
+def _known_side(facts: Facts, target: Target, row: names.Name, line: str, version: str | None) -> Finding:
     """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
     packages = known(facts.packages)
     installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
@@ -278,7 +279,7 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     )
 
 
-def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
+def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:
     """Is what has the name no longer made for a Python as old as this one?"""
     interpreter, floor = known(facts.interpreter), _FIRST_WITHOUT_3_8.get(row.package)
     if interpreter is None or floor is None or versions.below(row.release, floor):
@@ -286,7 +287,7 @@ def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
     return versions.below(interpreter.version, "3.9")
 
 
-def _too_new_a_python(facts: Facts, row: Name) -> str:
+def _too_new_a_python(facts: Facts, row: names.Name) -> str:
     """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
     release, interpreter = versions.release(row.release), known(facts.interpreter)
     if release is None or interpreter is None:
@@ -297,7 +298,7 @@ def _too_new_a_python(facts: Facts, row: Name) -> str:
     return newest if newest and versions.below(newest, here) else ""
 
 
-def _installing(row: Name, use: str) -> str:
+def _installing(row: names.Name, use: str) -> str:
     """torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA."""
     if row.package in remedies.TORCH_FAMILY:
         return shell.with_requirements("uv pip install --torch-backend=auto", use)
