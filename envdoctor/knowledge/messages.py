@@ -60,7 +60,8 @@ def is_log_line(text: str) -> bool:
 
 
 _ERROR = Pattern(
-    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
+    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|\[ONNXRuntimeError\] :"
+    r"|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
     r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"
     r"|[Ss]egmentation fault"
     r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"

@@ -129,7 +129,8 @@ _ROWS = (
     ),
     _row(
         r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
-        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the) |为|返回|是){0,4}"
+        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the|should be true but)"
+        r" |为|返回|是){0,4}"
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
