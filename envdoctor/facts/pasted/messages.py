@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.wording import in_the_tools_words
@@ -47,9 +49,13 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|\binstall flash attention\b|Tensile|did not run successfully"
+    r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
     r"|^hint: |\bonly has wheels\b|could be found\b|must be non-empty|identification is unknown|newer than PyO3"
-    r"|not up to date|changed significantly|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]"
+    r"|not up to date|changed significantly|Unrecognized |feature has been|torch-0\.1\.2"
+    r"|\] :/\S{1,120}/nvcc |^' is not def|^: \w|'nvalid |does not implement"
+    r"|\b(?:fixed|solved|resolved) (?:that|it|this) (?:by|with|via)\b"
+    r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
@@ -161,7 +167,7 @@ _SLOW = Pattern(
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 
-_PATH = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]|(?P<bare>(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300})")
+_PATH = Pattern(r"(?<![\w.\]])(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300}")
 """A file that a traceback or a log names."""
 _FRAMED = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]")
 _LACKING = Pattern(r"No module named ['\"]?([A-Za-z_][\w.]{0,80})")
@@ -213,8 +219,8 @@ def _root_of(module: str, files: list[str]) -> str | None:
 
 def _path_of_program(text: str) -> str | None:
     """The file of an end user's program that the line names."""
-    found = _PATH.search(text)
-    path = (found["file"] or found["bare"]) if found else ""
+    framed, bare = _FRAMED.search(text), _PATH.search(text)
+    path = framed["file"] if framed else bare[0] if bare else ""
     return path if path and names_a_program(path) else None
 
 
@@ -229,6 +235,7 @@ def read(page: Page, draft: Draft) -> None:
     joined = ""
     raised = ""
     kernel_of, since = "", 0
+    beside = Beside(page)
     stopped = False
     mentions: list[str] = []
     trouble = ""
@@ -256,7 +263,7 @@ def read(page: Page, draft: Draft) -> None:
             heading = text
         raised = _raised_in(text, raised)
         if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
-            program, framed = path, path if text.startswith("File ") else framed
+            program, framed = path, path if _FRAMED.search(text) else framed
         if framed_line := _FRAMED.search(text):
             files = [*files[-40:], framed_line["file"]]
         if lacking := _LACKING.search(text):
@@ -287,6 +294,7 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
+        text = beside.complete(number, text)
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
             told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
             text = f"{text} [raised in {told_of}]"
@@ -343,6 +351,7 @@ def read(page: Page, draft: Draft) -> None:
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
+    shown_modules.read(page, draft)
     _built_for(page, draft)
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, versions
 from envdoctor.knowledge.symptoms import SYMPTOMS, callees
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
@@ -16,6 +16,7 @@ _ATTRIBUTE = Pattern(
 )
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
+_GUESSED = "Most often of another time than its caller: "
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -68,6 +69,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 message=f"{meaning}: {line}",
                 fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
                 repair=locked,
+                severity=WARNING if meaning.startswith(_GUESSED) else None,
                 explains=("packages/import-mismatch",),
                 source=source,
             )
@@ -120,7 +122,7 @@ def _meanings(
         if name and (name in present or name == "accelerate") and match["what"] not in _OWN_REASONS:
             yield (
                 name,
-                f"{owner} of {name} has no {match['what']}",
+                f"{_GUESSED}{owner} of {name} has no {match['what']}, or not yet",
                 _upper_bound(name, present) or f"releases of {name} and its caller of the same time",
                 "",
             )
