@@ -12,9 +12,9 @@ from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from envdoctor.facts.pasted.words import cuda_of, is_unknown
-from envdoctor.knowledge.programs import names_a_program
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -166,13 +166,6 @@ _SLOW = Pattern(
 """A person's own word for a run that is slow or stands still."""
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
-
-_PATH = Pattern(r"(?<![\w.\]])(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300}")
-"""A file that a traceback or a log names."""
-_FRAMED = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]")
-_LACKING = Pattern(r"No module named ['\"]?([A-Za-z_][\w.]{0,80})")
-
-
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
 
@@ -202,28 +195,6 @@ def _unquoted(text: str) -> str:
     return found["said"] if found else text
 
 
-def _root_of(module: str, files: list[str]) -> str | None:
-    """The folder of the project whose own package the missing module is: one of its files ran by its path."""
-    top = module.partition(".")[0]
-    if len(top) < 4:
-        return None
-    for file in files:
-        parts = re.split(r"[/\\]+", file)
-        if top in parts[1:-1] and "site-packages" not in parts and "dist-packages" not in parts:
-            place = parts.index(top, 1)
-            place -= parts[place - 1] == "src"
-            root = "\\".join(parts[:place]) if "\\" in file else "/".join(parts[:place])
-            return root if re.fullmatch(r"[\w.:/\\~-]{2,200}", root) else "."
-    return None
-
-
-def _path_of_program(text: str) -> str | None:
-    """The file of an end user's program that the line names."""
-    framed, bare = _FRAMED.search(text), _PATH.search(text)
-    path = framed["file"] if framed else bare[0] if bare else ""
-    return path if path and names_a_program(path) else None
-
-
 def _is_heading(text: str, number: int) -> bool:
     """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
     return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
@@ -242,8 +213,8 @@ def read(page: Page, draft: Draft) -> None:
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
-    program = framed = heading = ""
-    files: list[str] = []
+    heading = ""
+    files = ProgramFiles()
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
@@ -262,15 +233,7 @@ def read(page: Page, draft: Draft) -> None:
         if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
             heading = text
         raised = _raised_in(text, raised)
-        if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
-            program, framed = path, path if _FRAMED.search(text) else framed
-        if framed_line := _FRAMED.search(text):
-            files = [*files[-40:], framed_line["file"]]
-        if lacking := _LACKING.search(text):
-            if program:
-                draft.remark(f"program that lacks {lacking[1]}", program)
-            if root := _root_of(lacking[1], files):
-                draft.remark(f"project of {lacking[1]}", root)
+        files.see(text, draft)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
             kernel_of, since = used["name"] or used["own"], number
@@ -335,8 +298,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
-    if framed:
-        draft.remark("program", framed)
+    if files.framed:
+        draft.remark("program", files.framed)
     if operators:
         draft.remark("attention operators", "; ".join(operators))
     if mentions:

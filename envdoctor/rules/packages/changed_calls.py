@@ -3,20 +3,8 @@ from collections.abc import Iterator
 from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.questions import names
 from envdoctor.rules.packages._callers import CALLER, caller_of
-from envdoctor.rules.rule import (
-    ERROR,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
     r"(?:'(?P<owner>[A-Z]\w{1,80})' object|type object '(?P<type>[A-Z]\w{1,80})') has no attribute '(?P<what>\w{2,80})'"

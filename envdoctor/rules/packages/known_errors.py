@@ -4,18 +4,10 @@ from typing import cast
 
 from envdoctor.knowledge.errors import KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import (
-    ERRORS,
-    ask_of,
-    is_log_line,
-    newest_python,
-    normal,
-    platform_of,
-    torch_cuda,
-    versions,
-)
+from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, normal, platform_of, torch_cuda, versions
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
