@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.questions import names
-from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.finding import Finding
+from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
