@@ -29,7 +29,7 @@ from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
-from envdoctor.knowledge.state_dicts import lists_tell, misfit_of, read_misfit
+from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -63,7 +63,6 @@ __all__ = [
     "is_board",
     "is_log_line",
     "line_of",
-    "lists_tell",
     "machine_of",
     "mebibytes",
     "messages",

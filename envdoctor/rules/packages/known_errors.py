@@ -7,16 +7,8 @@ from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import (
-    ERRORS,
-    ask_of,
-    is_log_line,
-    lists_tell,
-    normal,
-    platform_of,
-    torch_cuda,
-    versions,
-)
+from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, normal, platform_of, torch_cuda, versions
+from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
