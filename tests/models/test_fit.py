@@ -111,7 +111,7 @@ def test_no_more_layers_are_recomputed_than_have_to_be(small: Path) -> None:
         shares.append(fewest["recompute"])
     rungs = formula().ladder(30, selective=True)
     assert [rungs.index(share) for share in shares] == sorted(rungs.index(share) for share in shares)
-    assert [share.partition("+")[0] for share in shares[:2]] == ["0", "0"]  # partly, before any is as a whole
+    assert shares[0].startswith("0+")  # partly, before any is as a whole
     whole, _, partly = shares[-1].partition("+")
     assert 15 < int(whole) < 30 == int(whole) + int(partly)
     told = envdoctor("fit", "--model", small, "--target", "t4", "--tokens", str(int(tokens))).out
