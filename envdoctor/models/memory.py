@@ -34,7 +34,7 @@ class Job:
 
 
 @frozen
-class Memory:
+class PeakMemory:
     """Bytes at the worst moment of a step at one rung. ``parts`` add up to ``total``, context and slack included."""
 
     rung: str
@@ -48,7 +48,9 @@ class Memory:
         return sum(self.parts.values())
 
 
-def rungs(shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None) -> tuple[Memory, ...]:
+def rungs(
+    shape: Architecture, job: Job, *, device: Device, precision: str, room: float | None
+) -> tuple[PeakMemory, ...]:
     """Rungs of recomputation: of none, every other one and all layers; where none is too few and all are too many, as
     few as fit before them, which is what the trainer takes. With ``room`` (bytes) None everything fits.
 
@@ -69,7 +71,7 @@ def _fewest(need: Footprint, job: Job, device: str, room: float) -> str | None:
     return None
 
 
-def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> Memory:
+def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None) -> PeakMemory:
     def worst(tokens: int) -> tuple[str, Mapping[str, float]]:
         return need.process(device, rung, tokens, tokens * job.trained, accumulate=job.accumulate)
 
@@ -77,7 +79,7 @@ def _rung(need: Footprint, rung: str, job: Job, device: str, room: float | None)
         return sum(worst(tokens)[1].values())
 
     moment, parts = worst(job.tokens)
-    return Memory(
+    return PeakMemory(
         rung=rung,
         moment=moment,
         parts=parts,

@@ -10,7 +10,7 @@ from typing import Any
 from envdoctor import __version__
 from envdoctor.facts.scrub import printable
 from envdoctor.models.fitting import Fit, JobOnTarget
-from envdoctor.models.memory import Memory
+from envdoctor.models.memory import PeakMemory
 from envdoctor.speed.cost import Price, duration
 
 WIDTH = 80
@@ -90,7 +90,7 @@ def _place(place: JobOnTarget) -> dict[str, Any]:
     }
 
 
-def _rung(rung: Memory) -> dict[str, Any]:
+def _rung(rung: PeakMemory) -> dict[str, Any]:
     return {
         "recompute": rung.rung,
         "fits": rung.fits,

@@ -1,21 +1,46 @@
-"""What is decided when data and model are there: recomputation, pieces, and compiling, each with its reason."""
+"""What is decided when data and model are there, each with its reason: length, recomputation, pieces, compiling."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
 from trainer.model import graphs, memory, selective
-from trainer.model.build import Trainee, compile_layers, layers_of, recompute
+from trainer.model.build import Trainee, compile_layers, layers_of, recompute, size
 from trainer.model.peak import RUNGS, SELECTIVE, ladder
+from trainer.options import defaults
 from trainer.report import Choice
 from trainer.settings import Settings
 
 LOOKED = 8  # steps, for how much is computed at once
+
+
+def settle(
+    settings: Settings, trainee: Trainee, prepared: Prepared, say: Callable[[str], None]
+) -> tuple[Settings, int]:
+    """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
+    per_epoch = prepared.source.steps_in(0)
+    epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
+    if settings.streaming:
+        epochs, why = defaults.WITHOUT_END, "max_steps of streamed data"
+    trainee.choices.append(Choice("length", f"{steps} steps", why))
+    if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
+        say(why)
+    if short := defaults.too_short(settings.epochs, settings.max_steps, steps):
+        say(short)
+    if settings.warmup_steps < 0:
+        settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
+    if settings.learning_rate < 0:
+        parameters = size(trainee.model).parameters
+        relative = settings.moments == "adafactor"
+        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model), relative)
+        trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
+        settings = replace(settings, learning_rate=rate)
+    return replace(settings, epochs=epochs), steps
 
 
 def fit(
@@ -33,6 +58,7 @@ def fit(
         if why is None:
             graphs.capture(trainee.attention, layers_of(trainee.model))
         trainee.choices.append(Choice("graphs", "off" if why else "on", why or "asked for"))
+    group.rest()
     return settings, limit
 
 
@@ -108,7 +134,8 @@ def _compile(
 
 
 def as_reported(settings: Settings) -> dict[str, Any]:
-    """Settled settings that a report gives as plain yes and no, as baselines recorded them."""
+    """What was settled, as a report gives it: settings with a plain yes or no say so, as baselines recorded them."""
     rung = settings.recompute
     known = {"none": False, "full": True}
-    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung)}
+    decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
+    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung), **decided}

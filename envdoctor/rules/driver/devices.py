@@ -102,6 +102,7 @@ def _devices_taken(lost: str, *, before: bool) -> Finding:
         subject="/dev/nvidia0",
         actual=lost,
         expected="the GPU that this container was started with",
+        who="host",
         message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
         if before
         else f'The driver\'s library is here, and its devices may not be opened ("{lost}"): a container that was not '
@@ -117,7 +118,6 @@ def _devices_taken(lost: str, *, before: bool) -> Finding:
             "sudo systemctl restart docker",
             "docker run --rm --gpus all ubuntu nvidia-smi",
         ),
-        who="host",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
 
@@ -154,6 +154,7 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
         subject="/dev/nvidia0",
         actual="no device file" if said is None else said[0],
         expected="one device file for each GPU",
+        who=who,
         message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
         + (
             ": the container was started without one."
@@ -167,6 +168,5 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
         else "See what nvidia-smi lists and what CUDA_VISIBLE_DEVICES holds. Create the device files, or start the "
         "container with access to the GPU.",
         run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
-        who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
     )

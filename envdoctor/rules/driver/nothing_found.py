@@ -1,21 +1,8 @@
 from re import IGNORECASE
 
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.questions import in_container, nvidia_gpu, torch_cuda, torch_version
-from envdoctor.rules.rule import (
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    finding,
-    known,
-    need,
-    on_cpu,
-    rule,
-)
+from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
+from envdoctor.values.pattern import Pattern
 
 _SEEN = Pattern(r"nvidia-smi\b.{0,30}\bworks?\b|see (?:the |my )?GPUs? .{0,10}\(?using nvidia-smi", IGNORECASE)
 
@@ -65,7 +52,7 @@ def _probed_machine(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual="none here",
         expected=target.title,
+        severity=NOTE,
         message="There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged.",
         fix="Check again where the GPU is.",
-        severity=NOTE,
     )

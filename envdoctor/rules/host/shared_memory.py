@@ -1,17 +1,6 @@
 from envdoctor.knowledge.questions import mebibytes, messages
-from envdoctor.rules.rule import (
-    ERROR,
-    IGNORECASE,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Skip,
-    finding,
-    known,
-    rule,
-)
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -92,6 +81,7 @@ def _mapped(said: str) -> Finding:
     return finding(
         actual=said,
         expected="no bus error",
+        severity=WARNING,
         message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
         "plenty of "
         f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
@@ -99,5 +89,4 @@ def _mapped(said: str) -> Finding:
         "watch df -h "
         "/dev/shm while it runs.",
         run=("dmesg -T | tail", "df -h /dev/shm"),
-        severity=WARNING,
     )

@@ -20,8 +20,8 @@ def checkpoint_keys(facts: Facts) -> Findings:
     first = (*misfit.unexpected, *misfit.missing, *(size.name for size in misfit.sizes))[0]
     yield finding(
         actual=first,
-        message=f"{reading.meaning}.",
-        fix=reading.remedy,
         severity=None if reading.certain else WARNING,
         certain=reading.certain,
+        message=f"{reading.meaning}.",
+        fix=reading.remedy,
     )

@@ -1,7 +1,7 @@
 from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
-from envdoctor.knowledge.questions import line_of, messages
+from envdoctor.knowledge.questions import line_of, messages, versions
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NAME = "bitsandbytes"
@@ -42,6 +42,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     line = line_of(version, torch.cuda if torch else None) if version else None
     carried = _bundled_cuda(extension)
+    if version and (versions.label(version) == "cpu" or (torch is not None and torch.cuda == "" and not torch.hip)):
+        return  # beside a torch without CUDA it has nothing to load: torch/cpu-only
     if said is None and (not line or not carried or line.replace(".", "") in carried):
         return
     wanted = (line or "").replace(".", "") or "torch's CUDA"
@@ -51,6 +53,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
         subject=_NAME,
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
+        severity=None if said else WARNING,
         message=f"bitsandbytes cannot load its library: {said.string}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
@@ -61,7 +64,6 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
             "python -m pip install --upgrade bitsandbytes",
         ),
-        severity=None if said else WARNING,
         repair=locked,
     )
 

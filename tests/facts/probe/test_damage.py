@@ -9,13 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from envdoctor import process
-from envdoctor.facts.probe.environment import damage
-from envdoctor.facts.probe.environment.damage import _entries
-from envdoctor.facts.probe.environment.packages import Found
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv
 
@@ -333,62 +328,6 @@ def test_changes_that_people_mean_are_no_damage(venv: Venv, ask: Ask) -> None:
     assert [problem["path"] for problem in problems] == ["moved/cacert.pem", "../../../bin/tool"]
 
 
-def test_many_files_are_counted_not_listed(venv: Venv, ask: Ask) -> None:
-    venv.package("large", files={f"large/m{number}.py": "" for number in range(300)})
-    shutil.rmtree(venv.site / "large")
-    problems = ask(venv.python)["damage"]["problems"]
-    assert len(problems) == 20
-    assert problems[-1]["detail"] == "and 280 more"
-
-
-@pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    """An environment with more in its RECORDs than one process looks at."""
-    venv = Venv(tmp_path_factory.mktemp("large") / "env")
-    for name in ("first", "second", "third", "fourth"):
-        venv.package(name, files={f"{name}/{'m' * 220}{number}.py": "x = 1\n" for number in range(1000)})
-    records = [path.stat().st_size for path in venv.site.glob("*/RECORD")]
-    assert sum(records) > damage.PARALLEL
-    return venv
-
-
-def test_two_processes_see_what_one_sees(large: Venv, ask: Ask) -> None:
-    report = ask(large.python)["damage"]
-    assert report["problems"] == []
-    assert {entry["name"]: entry["files"] for entry in report["files"]} == dict.fromkeys(
-        ("first", "second", "third", "fourth"), 1004
-    )
-
-
-@pytest.mark.parametrize("name", ["first", "second", "third", "fourth"])
-def test_damage_in_either_share_is_told(large: Venv, ask: Ask, name: str) -> None:
-    path = large.site / name / f"{'m' * 220}7.py"
-    path.rename(path.with_suffix(".gone"))
-    try:
-        report = ask(large.python)["damage"]
-    finally:
-        path.with_suffix(".gone").rename(path)
-    assert [(problem["distribution"], problem["kind"]) for problem in report["problems"]] == [(name, "missing-file")]
-    assert len(report["files"]) == 4
-
-
-def test_shares_are_about_equal_and_hold_everything() -> None:
-    found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 5, 700_000, 300_000)]
-    first, second = damage._shares(found, alone=False)
-    assert [*first, *second] == found
-    if len(os.sched_getaffinity(0)) > 1:
-        assert len(first) == 3
-    assert damage._shares(found[1:2], alone=False) == (found[1:2], [])
-    assert damage._shares(found, alone=True) == (found, [])
-
-
-def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 700_000)]
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert damage._shares(found, alone=False) == (found[:1], found[1:])
-    assert damage._shares(found, alone=False, cores=3) == (found, [])
-
-
 def test_packages_of_conda_and_debian_are_left_to_their_managers(venv: Venv, ask: Ask) -> None:
     info = venv.package("rewritten")
     (info / "INSTALLER").write_text("conda")
@@ -450,14 +389,3 @@ def test_what_may_not_be_read_is_not_called_missing(tmp_path_factory: pytest.Tem
         ("unreadable", "files/m.py"),
     }
     assert sections["interpreter"]["value"]["writable"] is False
-
-
-PATHS = st.text(alphabet="ab/.=,-", min_size=1, max_size=9).filter(lambda path: not path.endswith(".pyc"))
-ENTRIES = st.tuples(PATHS, st.sampled_from(["", "sha256=Zm9v", "odd"]), st.none() | st.integers(0, 10**9))
-
-
-@given(st.lists(ENTRIES, max_size=6), st.booleans(), st.booleans())
-def test_every_way_of_reading_record_agrees(entries: list[tuple[str, str, int | None]], crlf: bool, cut: bool) -> None:
-    lines = [f"{path},{digest},{'' if size is None else size}" for path, digest, size in entries]
-    text = ("\r\n" if crlf else "\n").join([*lines, *([] if cut else [""])])
-    assert _entries(text) == entries
