@@ -134,7 +134,7 @@ def bare(run: Run, steps: list[Any]) -> float:
     return time.process_time() - begun
 
 
-def product(run: Run, steps: int, clock: Clock, work: flops.Work) -> tuple[float, dict[str, float]]:
+def product(run: Run, steps: int, clock: Clock, work: flops.ModelWork) -> tuple[float, dict[str, float]]:
     """CPU seconds of `steps` steps of the real loop with its logs, from the end of a step to the end of another, and
     by part. The call itself is not timed, nor the checkpoint at its end.
     """
