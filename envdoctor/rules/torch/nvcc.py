@@ -1,19 +1,7 @@
 from envdoctor.knowledge.numbers import line
 from envdoctor.knowledge.questions import anywhere, messages, numbers, torch_cuda
-from envdoctor.rules.rule import (
-    ERROR,
-    IGNORECASE,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Remedy,
-    Skip,
-    finding,
-    known,
-    rule,
-)
+from envdoctor.rules.finding import Remedy
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 from envdoctor.values import shell
 
 _SAYS = Pattern(
