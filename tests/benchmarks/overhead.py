@@ -40,7 +40,7 @@ from tests.benchmarks.figures import spread
 ASKED = ("forward and loss", "backward", "optimizer")
 OWN = ("batches", "clipping", "logs and the rest")
 # Blocks of each loop and steps of a block, so that a size takes some minutes.
-SIZES = {"chat-5m": (12, 10), "chat-30m": (8, 3), "chat-135m": (5, 1)}
+SIZES = {"chat-5m": (12, 10), "chat-30m": (8, 3), "chat-135m": (2, 1)}
 
 
 class Clock:
