@@ -169,12 +169,12 @@ def say_slice(number: int, side: Side, piece: Slice) -> None:
 
 
 def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The cost of our loop over a bare one, in a process of its own."""
+    """What of a step is our loop's own, in a process of one thread."""
     blocks, steps = (2, 1) if given.quick else size.overhead
     target = folder / "overhead.json"
     command = [
-        python, "-m", "tests.benchmarks.overhead", "--workload", size.workload, "--blocks", str(blocks), "--steps",
-        str(steps), "--tokens-per-row", str(TOKENS_PER_ROW), "--threads", str(given.threads), "--output", str(target),
+        python, "-m", "tests.benchmarks.overhead", "--workloads", size.workload, "--blocks", str(blocks), "--steps",
+        str(steps), "--tokens-per-row", str(TOKENS_PER_ROW), "--output", str(target),
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **QUIET}
     done = subprocess.run(
@@ -182,7 +182,7 @@ def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path) -
     )
     if done.returncode:
         raise SystemExit("overhead failed:\n%s" % done.stderr[-3000:])
-    found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))["workloads"][size.workload]
     return found
 
 

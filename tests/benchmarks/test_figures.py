@@ -61,9 +61,9 @@ def test_distances_are_relative_to_the_first_side() -> None:
 def test_goals_say_met_and_missed() -> None:
     ratio = {"wall": {"quartiles": [1.0, 1.5, 2.0]}}
     curves = {"ours": [7.0, 5.0], "HF defaults": [7.0, 5.0], "TRL packed": [7.0, 5.0]}
-    sizes = {"30m": {"ratios": {"HF defaults": {"wall": {"quartiles": [5.0, 6.0, 7.0]}}, "TRL packed": ratio},
+    sizes = {"30m": {"ratios": {"HF defaults": {"wall": {"quartiles": [7.0, 8.0, 9.0]}}, "TRL packed": ratio},
                      "curves": curves,
-                     "share": {"ours": 0.71}, "overhead": {"wall": [0.0, 0.03, 0.04]}}}  # fmt: skip
+                     "share": {"ours": 0.71}, "overhead": {"own": [0.0, 0.03, 0.04]}}}  # fmt: skip
     verdicts = [line.rsplit(None, 1)[-1] for line in peertables.goals_text(sizes).splitlines()[2:]]
     assert verdicts == ["met", "missed", "met", "missed"]
 

@@ -11,7 +11,7 @@ from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
 from trainer.model import graphs, memory, selective
 from trainer.model.build import Trainee, compile_layers, layers_of, recompute, size
-from trainer.model.peak import RUNGS, ladder
+from trainer.model.peak import RUNGS, SELECTIVE, ladder
 from trainer.options import defaults
 from trainer.report import Choice
 from trainer.settings import Settings
@@ -123,6 +123,8 @@ def _compile(
         compiling.keep_compiled(trainee.device)
         faults = [fault for fault in group.gathered(compiling.why_not(trainee.device)) if fault]
         on, reason = not faults, faults[0] if faults else reason
+    if on and (settings.recompute == SELECTIVE or "+" in settings.recompute):
+        on, reason = False, f"recompute={settings.recompute} goes operator by operator; compiled layers need it not"
     if on:
         prepared.source.fill = True
         reason = f"{reason}; {compile_layers(trainee)}"

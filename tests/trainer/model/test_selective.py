@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tests.trainer.model.test_memory import NEED, deeper
 from tests.trainer.running import gradients, prepare_run
 from trainer.errors import TrainerError
-from trainer.model import selective
+from trainer.model import fitting, selective
 from trainer.model.memory import footprint, plan
 from trainer.model.peak import again, between, in_words, ladder
 from trainer.settings import from_mapping
@@ -105,6 +106,15 @@ def test_compiled_layers_do_it_by_themselves(tiny: dict) -> None:
     assert selective.why_not(model, layers, "flex") == "attention=flex is compiled"
     layers[0].compile()
     assert selective.why_not(model, layers, "documents") == "compiled layers do it by themselves"
+
+
+def test_who_asks_for_both_gets_layers_that_are_not_compiled(tiny: dict) -> None:
+    run = prepare_run({**tiny, "recompute": "selective"})
+    asked = replace(run.settings, compile="on")
+    settings, _ = fitting.fit(run.trainee, run.prepared, asked, run.group, 1, {})
+    assert (settings.compile, settings.recompute) == ("off", "selective")
+    (choice,) = (choice for choice in run.trainee.choices if choice.what == "compile")
+    assert "operator by operator" in choice.reason
 
 
 def test_an_operator_is_known_by_what_it_does() -> None:
