@@ -40,9 +40,12 @@ class Installed:
             rows = [row[0] for row in self.record() if row]
             base = self.library
         below = f"{base}/"
-        return tuple(  # `join` by itself for those few that need it: an environment has a hundred thousand rows
-            [below + row if _is_plain(row) else join(base, row) for row in rows if row and "\0" not in row]
-        ) or None
+        return (
+            tuple(  # `join` by itself for those few that need it: an environment has a hundred thousand rows
+                [below + row if _is_plain(row) else join(base, row) for row in rows if row and "\0" not in row]
+            )
+            or None
+        )
 
     def record(self) -> Sequence[Sequence[str]]:
         """The rows of RECORD; none when it cannot be read.
