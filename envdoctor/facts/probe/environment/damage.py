@@ -46,8 +46,8 @@ def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool, beside: boo
             if differing:
                 os.chdir(found.location)
                 these = set(differing)
-                entries = [entry for entry in parse(found, problems) or () if entry[0] in these]
-                odd.extend((found, problem) for problem in _compare(found.value["name"], entries))
+                rows = [entry for entry in parse(found, problems) or () if entry[0] in these]
+                odd.extend((found, problem) for problem in _compare(found.value["name"], rows))
     odd = [(found, problem) for found, problem in odd if not _is_moved_script(found, problem)]
     if odd:  # another RECORD may explain it
         records.extend((found, parse(found, problems)) for found in reading.found if id(found) in counts)
