@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from envdoctor.speed.ablation.suspect_ablation import Suspects
     from envdoctor.speed.ablation.suspects import SuspectAblation
     from envdoctor.speed.outcome import Verdict
-    from envdoctor.speed.timing import Timing
+    from envdoctor.speed.timing import TimingOptions
 
 
 class Dialogue(Protocol):
@@ -227,7 +227,7 @@ def _fix_ahead(examination: Examination, how: ChangeOptions, dialogue: Dialogue,
 def verify(
     environment: Environment,
     options: CheckOptions,
-    timing: Timing,
+    timing: TimingOptions,
     dialogue: Dialogue,
     *,
     suspects: Suspects | None = None,
@@ -260,7 +260,7 @@ def verify_against(
     environment: Environment,
     other: Other | None,
     options: CheckOptions,
-    timing: Timing,
+    timing: TimingOptions,
     pairs: Pairs,
     dialogue: Dialogue,
 ) -> Verdict:
@@ -310,7 +310,7 @@ def locked_arm(environment: Environment, known: Case, options: CheckOptions, dia
     return Other(name="the locked one", environment=locate(folder).require(), lock=choice.digest)
 
 
-def speed_of(environment: Environment, checkup: Checkup, timing: Timing, dialogue: Dialogue) -> Verdict:
+def speed_of(environment: Environment, checkup: Checkup, timing: TimingOptions, dialogue: Dialogue) -> Verdict:
     """Train a workload in fresh processes, and judge its speed against the target's baseline."""
     from envdoctor.speed.memory_needed import too_little_memory
     from envdoctor.speed.timing import ignore_progress, judged_without_timing, time_and_judge, workload_of
@@ -327,7 +327,7 @@ def speed_of(environment: Environment, checkup: Checkup, timing: Timing, dialogu
 def preflight(
     environment: Environment,
     options: CheckOptions,
-    timing: Timing,
+    timing: TimingOptions,
     dialogue: Dialogue,
     *,
     how: ChangeOptions | None = None,
@@ -373,7 +373,9 @@ def earlier_arm(environment: Environment) -> Other | None:
     return Other(name="before the fix", environment=locate(folder).require(), before=True)
 
 
-def gain_of(environment: Environment, options: CheckOptions, timing: Timing, dialogue: Dialogue) -> Verdict | None:
+def gain_of(
+    environment: Environment, options: CheckOptions, timing: TimingOptions, dialogue: Dialogue
+) -> Verdict | None:
     """What the last fix has made of the speed, in few pairs; None (and told) where the earlier state does not train."""
     from envdoctor.speed.ablation.against import AFTER_A_FIX
 

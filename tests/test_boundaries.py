@@ -85,6 +85,17 @@ def test_a_rule_takes_its_words_from_few_places() -> None:
     assert max(lines) == 1, "a list of words longer than a line: take some of them from their own modules"
 
 
+def test_a_finding_stands_in_few_lines() -> None:
+    """By what it says, several words on a line, as `rules.rule` tells."""
+    lines = [
+        node.end_lineno - node.lineno + 1
+        for path in RULES
+        for call, node in calls(path)
+        if call == "finding" and node.end_lineno is not None
+    ]
+    assert sum(lines) / len(lines) < 8.3
+
+
 @pytest.mark.parametrize("path", INSIDE, ids=name)
 def test_only_commands_print_or_exit(path: Path) -> None:
     if name(path) == "envdoctor/cli.py" or "commands" in path.parts:

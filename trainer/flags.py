@@ -20,7 +20,7 @@ from typing import Any, Callable, NamedTuple
 _SDP_NUMBERS = {"math": 0, "flash": 1, "efficient": 2, "cudnn": 3}
 
 
-class Flag(NamedTuple):
+class Switch(NamedTuple):
     """One switch. `when` says the latest moment at which setting it still works."""
 
     name: str
@@ -125,8 +125,8 @@ def _set_allocator(torch: Any, value: Any) -> None:
     os.environ[_allocator_variable(torch)] = value
 
 
-FLAGS: list[Flag] = [
-    Flag(
+FLAGS: list[Switch] = [
+    Switch(
         "float32-matmul-precision",
         "before the matmul it is meant for",
         '"highest", "high" or "medium"',
@@ -134,7 +134,7 @@ FLAGS: list[Flag] = [
         _set_matmul_precision,
         "lets float32 matmuls use TF32 (Ampere and later); bf16 and fp16 matmuls do not look at it",
     ),
-    Flag(
+    Switch(
         "sdp",
         "before the attention it is meant for",
         'list of "cudnn", "flash", "efficient", "math", first choice first; those left out are switched off',
@@ -142,7 +142,7 @@ FLAGS: list[Flag] = [
         _set_sdp,
         "which kernel scaled_dot_product_attention tries first on CUDA; all are on unless someone switched them off",
     ),
-    Flag(
+    Switch(
         "cudnn-benchmark",
         "before the first convolution",
         "true or false",
@@ -150,7 +150,7 @@ FLAGS: list[Flag] = [
         _set_cudnn_benchmark,
         "tries convolution algorithms; no effect on a model without convolutions",
     ),
-    Flag(
+    Switch(
         "cudnn-deterministic",
         "before the first convolution",
         "true or false",
@@ -158,7 +158,7 @@ FLAGS: list[Flag] = [
         _set_cudnn_deterministic,
         "limits convolution algorithms to reproducible ones, which may be slower",
     ),
-    Flag(
+    Switch(
         "deterministic-algorithms",
         "at any time",
         "true or false",
@@ -166,7 +166,7 @@ FLAGS: list[Flag] = [
         _set_deterministic,
         "reproducible kernels only; slower where a non-deterministic kernel is the fast one",
     ),
-    Flag(
+    Switch(
         "bf16-reduced-precision-reduction",
         "before the matmul it is meant for",
         "true or false",
@@ -174,7 +174,7 @@ FLAGS: list[Flag] = [
         _set_bf16_reduction,
         "lets bf16 matmuls add partial sums in bf16",
     ),
-    Flag(
+    Switch(
         "threads",
         "at any time",
         "whole number of at least 1",
@@ -182,7 +182,7 @@ FLAGS: list[Flag] = [
         lambda torch, value: torch.set_num_threads(_count("threads", value)),
         "CPU threads per operator; more than the cores this process may use makes it slower",
     ),
-    Flag(
+    Switch(
         "allocator-conf",
         "before the first CUDA call",
         "text, as torch documents for PYTORCH_ALLOC_CONF",

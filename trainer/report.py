@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -156,6 +157,21 @@ class RunReport:
     already_finished: bool = False
     named_output: bool = True
     model_path: str | None = None
+
+    def follow(self, record: Mapping[str, Any]) -> None:
+        """Begin with the losses that an earlier part of this run had."""
+        self.first_loss, self.last_loss = record.get("first_loss"), record.get("last_loss")
+
+    def repeat(self, record: Mapping[str, Any]) -> None:
+        """Tell of this very run, which had finished before."""
+        self.already_finished, self.outcome = True, "finished"
+        self.steps, self.model_path, self.seconds = record["steps"], record["model_path"], record["seconds"]
+
+    def summarise(self, losses: Sequence[float | None]) -> None:
+        """The losses with which the run began and ended; those of an earlier part of it count."""
+        if losses:
+            self.last_loss = losses[-1]
+            self.first_loss = losses[0] if self.first_loss is None else self.first_loss
 
     def as_json(self) -> dict[str, Any]:
         """As plain values. Sections that only some runs come to are left out where they are not known."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -17,13 +18,13 @@ from trainer.checkpoints import folder as run_folder
 from trainer.checkpoints.publish import publish
 from trainer.checkpoints.resume import resume
 from trainer.checkpoints.uploading import uploading
-from trainer.compute import factored, flops, moments, parallel, process
+from trainer.compute import contradictions, flops, parallel, process
 from trainer.compute.hardware import describe
 from trainer.compute.optimizer import Stepper
 from trainer.data import hub, whole, workloads
 from trainer.data.counts import Counts
 from trainer.data.located import locate
-from trainer.data.source import Prepared, Share
+from trainer.data.source import Share
 from trainer.errors import TrainerError, disk_remedy
 from trainer.loop import train, train_more
 from trainer.measure import idle, progress
@@ -31,10 +32,10 @@ from trainer.measure.history import History, finite
 from trainer.measure.measurement import Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.measure.watching import RunTimer, Tally
-from trainer.model import fitting, float8, quantized
-from trainer.model.build import Place, Trainee, build, check, size
+from trainer.model import fitting
+from trainer.model.build import Place, build, check, size
 from trainer.options import defaults
-from trainer.report import Choice, RunReport
+from trainer.report import RunReport
 from trainer.settings import Settings, as_file
 from trainer.state import Run
 from trainer.validation import best
@@ -61,14 +62,13 @@ def execute(
         report.processes = group.as_reported()
         tell = say if group.first else _silent
         report.named_output = bool(settings.output)
-        settings = replace(settings, output=group.gathered(run_folder.run_folder(settings, task_name))[0])
-        report.settings, folder = settings, Path(settings.output)
+        report.settings = asked = run_folder.with_folder(settings, task_name, group)
         known: run_folder.Record = {}
-        places: list[Settings] = []  # the settings with files and folders in place of Hub names and patterns
         if not protocol:
-            known = group.in_turn(lambda: _claim(settings, task_name, held, tell) if group.first else {})
-        report.hub = group.in_turn(lambda: _locate(settings, task_name, places, tell))
-        settings = places[0]
+            claim = run_folder.claim(asked, task_name, tell)
+            known = group.in_turn(lambda: held.enter_context(claim) if group.first else {})
+        # From here on with files and folders in place of Hub names and patterns
+        settings, report.hub = group.in_turn(lambda: locate(asked, task_name, tell))
         # The first process moves aside what resume=never means, and speaks for all.
         mine = settings if group.first else replace(settings, resume="auto")
         prepared = group.in_turn(lambda: task.prepare(mine, workload), task.in_turn)
@@ -78,18 +78,18 @@ def execute(
             tell(f"{', '.join(files[:3])}{' ...' if len(files) > 3 else ''}: {kind}")
         for line in prepared.facts.get("over_long", ()):
             tell(line)
-        content = {"data": prepared.facts["fingerprint"], "model": run_folder.model_fingerprint(settings)}
-        if "eval_fingerprint" in prepared.facts:
-            content["validation"] = prepared.facts["eval_fingerprint"]
-        if not protocol and _already_done(report.settings, task_name, content, known, group, report):
-            return
+        content = run_folder.fingerprints(settings, prepared.facts)
+        if not protocol:
+            enter = partial(run_folder.enter, asked, task_name, content, known)
+            done = group.gathered(group.in_turn(lambda: enter() if group.first else {}))[0]
+            report.follow(known)
+            if done:
+                report.repeat(done)
+                return
 
-        quantized.check(settings, group.kind)
-        float8.check(settings, group.kind, task.freezes(settings))
-        moments.check(settings, group.kind)
-        factored.check(settings, group.kind, task.freezes(settings))
-        sharded = group.kind == "fsdp2"
-        place = Place(group.local_world, task.freezes(settings), sharded, sharded and not group.first)
+        frozen, sharded = task.freezes(settings), group.kind == "fsdp2"
+        contradictions.check(settings, group.kind, frozen)
+        place = Place(group.local_world, frozen, sharded, sharded and not group.first)
         trainee = build(settings, workload, place)
         with trainee.held:
             task.adapt(trainee, settings)
@@ -98,15 +98,12 @@ def execute(
             trainee.through = group.compute
             if sharded:
                 check(trainee)
-            settings, steps = settle(settings, trainee, prepared, tell)
             fresh = protocol or settings.resume == "never"
-            checkpoints = {} if fresh else save.glance(folder / "checkpoints")
+            checkpoints = {} if fresh else save.glance(Path(settings.output) / "checkpoints")
+            settings, steps = fitting.settle(settings, trainee, prepared, tell)
             settings, limit = fitting.fit(trainee, prepared, settings, group, 0 if protocol else steps, checkpoints)
-            group.rest()
+            report.settled, report.choices = fitting.as_reported(settings), trainee.choices
             work = flops.work_of(trainee.model)
-            decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
-            report.settled = {**fitting.as_reported(settings), **decided}
-            report.choices = trainee.choices
             report.device, report.model = describe(trainee.device), size(trainee.model)
 
             if group.world > 1:
@@ -136,80 +133,9 @@ def execute(
             report.outcome = "interrupted" if run.interrupted else "finished"
 
 
-def _locate(settings: Settings, task: str, places: list[Settings], say: Callable[[str], None]) -> dict[str, Any]:
-    found, fetched = locate(settings, task, say)
-    places.append(found)
-    return fetched
-
-
-def _claim(settings: Settings, task: str, held: ExitStack, say: Callable[[str], None]) -> run_folder.Record:
-    held.enter_context(run_folder.claim_folder(Path(settings.output), say))
-    return run_folder.begin(settings, task, say)
-
-
-def _already_done(
-    settings: Settings,
-    task: str,
-    content: dict[str, str],
-    known: run_folder.Record,
-    group: parallel.Group,
-    report: RunReport,
-) -> bool:
-    """Whether the folder holds this very run, finished; then the report tells of that one. What is asked is kept."""
-
-    def look() -> run_folder.Record:
-        run_folder.check_content(Path(settings.output), known, content)
-        if known and run_folder.is_done(settings, known):
-            return known
-        # Losses of what was trained before stay, so that a run that was stopped tells of all of it in the end.
-        kept = {name: known.get(name) for name in ("first_loss", "last_loss")}
-        run_folder.write(settings, task, content, outcome=None, **kept)
-        return {}
-
-    done = group.gathered(group.in_turn(lambda: look() if group.first else {}))[0]
-    report.first_loss, report.last_loss = known.get("first_loss"), known.get("last_loss")
-    if done:
-        report.already_finished, report.outcome = True, "finished"
-        report.steps, report.model_path = done["steps"], done["model_path"]
-        report.seconds = done["seconds"]
-    return bool(done)
-
-
-def settle(
-    settings: Settings, trainee: Trainee, prepared: Prepared, say: Callable[[str], None]
-) -> tuple[Settings, int]:
-    """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
-    per_epoch = prepared.source.steps_in(0)
-    epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
-    if settings.streaming:
-        epochs, why = defaults.WITHOUT_END, "max_steps of streamed data"
-    trainee.choices.append(Choice("length", f"{steps} steps", why))
-    if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
-        say(why)
-    if short := defaults.too_short(settings.epochs, settings.max_steps, steps):
-        say(short)
-    if settings.warmup_steps < 0:
-        settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
-    if settings.learning_rate < 0:
-        parameters = size(trainee.model).parameters
-        relative = settings.moments == "adafactor"
-        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model), relative)
-        trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
-        settings = replace(settings, learning_rate=rate)
-    return replace(settings, epochs=epochs), steps
-
-
-def _summarise(run: Run, report: RunReport) -> None:
-    """The losses with which the run began and ended; those of an earlier part of it count."""
-    losses = finite(run.history.losses)
-    if losses:
-        report.last_loss = losses[-1]
-        report.first_loss = losses[0] if report.first_loss is None else report.first_loss
-
-
 def _record(run: Run, task: str, content: dict[str, str], report: RunReport) -> None:
     """How the run ended, for the next command on its folder."""
-    _summarise(run, report)
+    report.summarise(finite(run.history.losses))
     if not run.group.first:
         return
     uploaded = run.settings.upload if run.settings.upload and not (report.uploads or {}).get("failed") else None
@@ -221,7 +147,7 @@ def _record(run: Run, task: str, content: dict[str, str], report: RunReport) -> 
     )  # fmt: skip
 
 
-def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
+def _train(run: Run, tally: Tally, work: flops.ModelWork, report: RunReport) -> None:
     """To the end of the data or a signal, from the last checkpoint on; then the model is written."""
     settings, folder = run.settings, Path(run.settings.output) / "checkpoints"
     partial = resume(run, folder)
@@ -246,7 +172,7 @@ def _train(run: Run, tally: Tally, work: flops.Work, report: RunReport) -> None:
             _take_best(run, evaluation, report)
         if settings.save_model and not run.interrupted:
             report.steps = run.position.step
-            _summarise(run, report)
+            report.summarise(finite(run.history.losses))
             adapter = run.trainee.adapters is not None and not settings.merge_lora
             base = report.settings.model
             report.model_path = publish(run, base, lambda target: card.write(target, report, settings, base, adapter))
@@ -282,7 +208,7 @@ def _take_best(run: Run, evaluation: Evaluation, report: RunReport) -> None:
         run.say(f"the model is that of step {lowest['step']}, which did best on the held-out data")
 
 
-def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, report: RunReport) -> None:
+def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.ModelWork, report: RunReport) -> None:
     """Probes, warm-up, windows, probes; nothing is saved."""
     device = run.trainee.device
     watch = RunTimer(protocol, run.stopwatch, device, run.trainee.dtype)
@@ -303,7 +229,7 @@ def _measure(run: Run, protocol: Protocol, tally: Tally, work: flops.Work, repor
         )
 
 
-def _per_step(report: RunReport, counts: Counts, steps: int, work: flops.Work) -> None:
+def _per_step(report: RunReport, counts: Counts, steps: int, work: flops.ModelWork) -> None:
     if steps and report.model:
         report.tokens_per_step = {name: getattr(counts, name) / steps for name in ("trained", "real", "slots")}
         report.model.flops_per_step, report.model.formula = work.of(counts) / steps, flops.FORMULA

@@ -132,9 +132,9 @@ def verify(
     """
     from envdoctor import doctor
     from envdoctor.render.speed import document
-    from envdoctor.speed.timing import MOST_PROCESSES, Timing
+    from envdoctor.speed.timing import MOST_PROCESSES, TimingOptions
 
-    timing = Timing(workload=workload, processes=MOST_PROCESSES if processes is None else processes)
+    timing = TimingOptions(workload=workload, processes=MOST_PROCESSES if processes is None else processes)
     dialogue = _Silent(yes=False, progress=progress)
     told = doctor.verify(_environment(env), _options(target=target, stack=stack), timing, dialogue)
     return value(Verdict, document(told.verdict, told.ablation))

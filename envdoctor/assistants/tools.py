@@ -182,11 +182,7 @@ TOOLS = (
         name="fix",
         description="Carry out a plan in one atomic step that can be undone (envdoctor undo). `plan` is the name that "
         "the tool `plan` gave, after the user has agreed to it; if the plan is another by now, nothing is changed.",
-        properties={
-            **_PLACE,
-            **_EXACT,
-            "plan": {"type": "string", "pattern": rf"^[0-9a-f]{{32}}{_END}"},
-        },
+        properties={**_PLACE, **_EXACT, "plan": {"type": "string", "pattern": rf"^[0-9a-f]{{32}}{_END}"}},
         required=("plan",),
         words=lambda given: _fix(given, "--yes"),
         schema="fix",

@@ -37,7 +37,7 @@ _BROKEN = re.compile(r"^WARNING: Retrying .* after connection broken by '(.*)': 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class InstallFailure:
     """One failed run: its cause, the pin it is about if it can be told, and the error in one line."""
 
     cause: Cause
@@ -45,16 +45,16 @@ class Failure:
     said: str
 
 
-def understand(text: str, pins: Sequence[Locked]) -> Failure:
+def understand(text: str, pins: Sequence[Locked]) -> InstallFailure:
     """Read what an installer has printed. ``text`` must not hold passwords any more."""
     words = " ".join(text.split())
     cause: Cause = next((cause for cause, phrase in _PHRASES if re.search(phrase, words)), "unknown")
     if cause == "not-found" and (broken := _BROKEN.findall(text)):
-        return Failure(cause="network", pin=_about(text, pins), said=broken[-1])
-    return Failure(cause=cause, pin=_about(text, pins), said=_sentence(text))
+        return InstallFailure(cause="network", pin=_about(text, pins), said=broken[-1])
+    return InstallFailure(cause=cause, pin=_about(text, pins), said=_sentence(text))
 
 
-def trouble(failure: Failure, *, installer: str, ending: str, log: str) -> Trouble:
+def trouble(failure: InstallFailure, *, installer: str, ending: str, log: str) -> Trouble:
     """The failure for people."""
     said = failure.said
     problem, remedy = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from envdoctor.change.failure import Failure, trouble, understand
+from envdoctor.change.failure import InstallFailure, trouble, understand
 from envdoctor.change.log import Log
 from envdoctor.errors import Trouble
 from envdoctor.locks.stack import Locked
@@ -157,11 +157,11 @@ def _attempt(
     return _run(installer, (*_words(installer, python, requirements, turn), *more), turn.variables)
 
 
-def _failure(installer: Installer, outcome: Outcome, pins: tuple[Locked, ...]) -> Failure:
+def _failure(installer: Installer, outcome: Outcome, pins: tuple[Locked, ...]) -> InstallFailure:
     return understand(installer.sources.redact(outcome.err + "\n" + outcome.out), pins)
 
 
-def _trouble(installer: Installer, outcome: Outcome, failure: Failure) -> Trouble:
+def _trouble(installer: Installer, outcome: Outcome, failure: InstallFailure) -> Trouble:
     return trouble(failure, installer=installer.name, ending=outcome.ending, log=os.fspath(installer.log.path))
 
 

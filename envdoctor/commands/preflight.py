@@ -33,7 +33,7 @@ from envdoctor.render.speed import render_gain
 from envdoctor.rules.checkup import CheckOptions, Checkup
 from envdoctor.rules.finding import FAIL_ON
 from envdoctor.speed.cost import Price
-from envdoctor.speed.timing import Timing
+from envdoctor.speed.timing import TimingOptions
 
 ALONE = "Repair it before the job starts: envdoctor fix --yes"
 
@@ -91,7 +91,7 @@ def command(
         if fix_:
             raise Trouble("many processes cannot repair one environment", where="--fix", remedy=ALONE)
         return preflight_together(environment_of(env), launch, options, format_=format_, seconds=wait)
-    timing = Timing(workload=workload, steps=steps_, price=price)
+    timing = TimingOptions(workload=workload, steps=steps_, price=price)
 
     def checked(checkup: Checkup, repaired: Repaired | None) -> None:
         if repaired is not None:

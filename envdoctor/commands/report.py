@@ -18,7 +18,7 @@ from envdoctor.render.document import document
 from envdoctor.render.html import page
 from envdoctor.render.speed import document as speed_document
 from envdoctor.rules.checkup import CheckOptions
-from envdoctor.speed.timing import Timing
+from envdoctor.speed.timing import TimingOptions
 from envdoctor.values.document import SIZE_LIMIT, read_json
 
 
@@ -83,7 +83,7 @@ def _now(env: Path | None, options: CheckOptions, no_speed: bool) -> dict[str, A
         if no_speed:
             dialogue.step("examining the environment")
             return {"check": document(doctor.examine(environment, options))}
-        told = doctor.verify(environment, options, Timing(), dialogue)
+        told = doctor.verify(environment, options, TimingOptions(), dialogue)
     return {"check": document(told.checkup), "speed": speed_document(told.verdict)}
 
 

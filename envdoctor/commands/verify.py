@@ -21,7 +21,7 @@ from envdoctor.speed.ablation.pairs import LOOKS
 from envdoctor.speed.ablation.suspect_ablation import ROUNDS, Suspects
 from envdoctor.speed.cost import Price
 from envdoctor.speed.outcome import Verdict
-from envdoctor.speed.timing import MOST_PROCESSES, Timing
+from envdoctor.speed.timing import MOST_PROCESSES, TimingOptions
 
 EXIT = {"as-expected": 0, "faster": 0, "slower": 1, "unstable": 3, "not-comparable": 3}
 
@@ -88,7 +88,7 @@ def command(
 
     Exit codes: 0 as expected or faster, 1 slower, 3 unstable or not comparable.
     """
-    timing = Timing(workload=workload, processes=processes, steps=steps_, price=price)
+    timing = TimingOptions(workload=workload, processes=processes, steps=steps_, price=price)
     options = CheckOptions(target=target_name, stack=stack)
     if against is not None:
         if why_ or clean is not None:
@@ -110,7 +110,7 @@ def command(
 
 
 def _against(
-    environment: Environment, against: str, options: CheckOptions, timing: Timing, pairs: Pairs, yes: bool
+    environment: Environment, against: str, options: CheckOptions, timing: TimingOptions, pairs: Pairs, yes: bool
 ) -> Verdict:
     other = None
     if against == BEFORE:

@@ -29,6 +29,7 @@ from envdoctor.knowledge.renting import RELIABLE
 from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
+from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -66,6 +67,7 @@ __all__ = [
     "mebibytes",
     "messages",
     "minimum_driver",
+    "misfit_of",
     "names",
     "newest_cuda",
     "newest_python",
@@ -74,6 +76,7 @@ __all__ = [
     "nvidia_gpu",
     "pairs",
     "platform_of",
+    "read_misfit",
     "release_of",
     "requirements",
     "torch_cuda",

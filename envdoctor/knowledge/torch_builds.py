@@ -119,12 +119,7 @@ def is_published(torch: str) -> bool:
 
 
 def build_of(
-    torch: str,
-    cuda: str | None,
-    *,
-    kernels: Sequence[str] = (),
-    machine: str = "x86_64",
-    windows: bool = False,
+    torch: str, cuda: str | None, *, kernels: Sequence[str] = (), machine: str = "x86_64", windows: bool = False
 ) -> Build:
     """The build of a given torch: what it reports itself, completed by the tables where it says nothing."""
     release = release_of(torch)

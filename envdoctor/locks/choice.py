@@ -98,11 +98,7 @@ def _for_board(board: Board, targets: Mapping[str, Target]) -> tuple[Target, str
 
 
 def choose_stack(
-    target: Target,
-    stacks: Mapping[str, Stack],
-    facts: Facts,
-    override: str | None = None,
-    extras: Collection[str] = (),
+    target: Target, stacks: Mapping[str, Stack], facts: Facts, override: str | None = None, extras: Collection[str] = ()
 ) -> Target:
     """The target with ``choice`` filled in, or ``no_choice`` saying why no stack of it runs here.
 

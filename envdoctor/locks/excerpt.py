@@ -102,7 +102,7 @@ def choose(data: Mapping[str, Any], markers: Mapping[str, str], usable: Sequence
     for package in data["packages"]:
         if "marker" in package and not Marker(package["marker"]).evaluate(here, context="requirement"):
             continue
-        fitting = list(_ranked(package["wheels"], ranks))
+        fitting = list(_by_rank(package["wheels"], ranks))
         if not fitting or package["name"] in chosen:
             return None
         best = min(fitting, key=lambda one: one[0])[1]
@@ -111,7 +111,7 @@ def choose(data: Mapping[str, Any], markers: Mapping[str, str], usable: Sequence
     return tuple(chosen.values())
 
 
-def _ranked(wheels: Sequence[Entry], ranks: Mapping[str, int]) -> Iterator[tuple[int, Entry]]:
+def _by_rank(wheels: Sequence[Entry], ranks: Mapping[str, int]) -> Iterator[tuple[int, Entry]]:
     """The wheels that can be used, in their order, with how far their best tag is from the newest."""
     for wheel in wheels:
         parts = wheel["path"].lower().removesuffix(".whl").rsplit("-", 3)[1:]

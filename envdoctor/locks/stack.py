@@ -165,7 +165,7 @@ def select(stack: Stack, interpreter: Interpreter, extras: Collection[str] = ())
         return Unavailable(reason="the interpreter's markers are not known", why="not-reported")
     usable = tags(interpreter)
     if stack.excerpt and not extras and (found := excerpt.choose(stack.data, interpreter.markers, usable)) is not None:
-        return tuple(sorted((_locked(*one) for one in found), key=lambda pin: pin.name))
+        return tuple(sorted((_locked_pin(*one) for one in found), key=lambda pin: pin.name))
     environment = Environment(**interpreter.markers)  # type: ignore[typeddict-item]
     try:
         chosen = list(stack.lock.select(environment=environment, tags=usable, extras=extras))
@@ -177,7 +177,7 @@ def select(stack: Stack, interpreter: Interpreter, extras: Collection[str] = ())
     return tuple(sorted(_pins(chosen, set(usable)), key=lambda pin: pin.name))
 
 
-def _locked(package: Mapping[str, Any], wheel: Mapping[str, Any], also: tuple[str, ...]) -> Locked:
+def _locked_pin(package: Mapping[str, Any], wheel: Mapping[str, Any], also: tuple[str, ...]) -> Locked:
     return Locked(
         name=package["name"],
         version=str(Version(package["version"])),

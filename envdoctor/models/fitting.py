@@ -11,7 +11,7 @@ from envdoctor.locks.target import Target
 from envdoctor.models import memory
 from envdoctor.models.architecture import NotKnown
 from envdoctor.models.formula import formula
-from envdoctor.models.memory import Device, Job, Memory
+from envdoctor.models.memory import Device, Job, PeakMemory
 from envdoctor.models.pace import Pace, pace
 from envdoctor.models.source import ModelSource
 from envdoctor.speed.cost import Price
@@ -29,7 +29,7 @@ class JobOnTarget:
     title: str
     precision: str
     room: float | None
-    rungs: tuple[Memory, ...] = ()
+    rungs: tuple[PeakMemory, ...] = ()
     pace: Pace | None = None
     price: Price | None = None
     steps: int | None = None
@@ -37,7 +37,7 @@ class JobOnTarget:
     too_small: bool = False  # the states of the weights alone exceed the room
 
     @property
-    def chosen(self) -> Memory | None:
+    def chosen(self) -> PeakMemory | None:
         """The least recomputation that fits."""
         return next((rung for rung in self.rungs if rung.fits), None)
 
@@ -65,7 +65,7 @@ class Alternative:
     """Options of ``fit`` with which a job fits that does not, and the memory that it takes then."""
 
     options: str
-    memory: Memory
+    memory: PeakMemory
 
 
 @frozen

@@ -1,6 +1,8 @@
 """What a rule is: one pure function per file, whose docstring is its documentation.
 
-A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter.
+A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter. A finding
+that does not fit on a line is written by what it says (``): what is seen, and how bad; what it means; what
+helps, and what follows from it.
 """
 
 from __future__ import annotations
@@ -11,17 +13,7 @@ from dataclasses import field
 from re import IGNORECASE, Match
 from typing import Literal, TypeAlias, cast
 
-from envdoctor.facts.model import (
-    Distribution,
-    Driver,
-    Facts,
-    Gpu,
-    Gpus,
-    Interpreter,
-    Packages,
-    Torch,
-    Unavailable,
-)
+from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
 from envdoctor.facts.need import Skip, known, need
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies

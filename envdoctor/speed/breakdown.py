@@ -38,9 +38,7 @@ def of_windows(windows: Sequence[Window]) -> Breakdown:
     """The breakdown of all windows together."""
     parts = {part: sum(window.breakdown.get(part, 0.0) for window in windows) for part in PARTS}
     return Breakdown(
-        seconds=sum(window.seconds for window in windows),
-        steps=sum(window.steps for window in windows),
-        parts=parts,
+        seconds=sum(window.seconds for window in windows), steps=sum(window.steps for window in windows), parts=parts
     )
 
 

@@ -38,7 +38,7 @@ FEWER_WINDOWS = 10
 
 
 @frozen
-class Timing:
+class TimingOptions:
     """What to time and how; ``measure`` can be shortened for trying out, at the price of a wider interval.
 
     ``settings`` go to the trainer on top of the workload's own.
@@ -119,7 +119,7 @@ def run_once(
 def time_and_judge(
     environment: Environment,
     target: Target,
-    timing: Timing,
+    timing: TimingOptions,
     *,
     facts: Facts | None,
     progress: Callable[[str], None],
@@ -152,7 +152,7 @@ def time_and_judge(
             return verdict
 
 
-def judged_without_timing(target: Target, timing: Timing, facts: Facts) -> Verdict | None:
+def judged_without_timing(target: Target, timing: TimingOptions, facts: Facts) -> Verdict | None:
     """The verdict where training a workload could tell nothing, from facts that need no torch; else None."""
     workload = workload_of(target, timing.workload)
     baseline = expected_baseline(target, workload, target.choice.stack if target.choice else "", facts)

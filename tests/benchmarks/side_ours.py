@@ -22,8 +22,8 @@ from trainer.data.counts import Counts
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
+from trainer.model.fitting import settle
 from trainer.options import defaults
-from trainer.run import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 
@@ -45,7 +45,7 @@ class InOrder(PackedSource):
         return [pack([self.tokens.example(row) for row in rows])]
 
 
-def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.Work]:
+def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.ModelWork]:
     """A run ready for `loop.train`, put together as `trainer.run` does; what one model pass costs."""
     settings = from_mapping(order["settings"], "benchmark", order.get("preset", "default"), order["task"])
     workload = workloads.find(settings.workload) if settings.workload else None

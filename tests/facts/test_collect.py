@@ -14,24 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor import __version__, process, temporary
+from envdoctor import __version__, process
 from envdoctor.errors import Trouble
 from envdoctor.facts import answers, assembly, collect, torch_section
 from envdoctor.facts.environment import Environment, locate
 from envdoctor.facts.model import Driver, Facts, Host, Interpreter, Launcher, Network, Packages, Torch, Unavailable
+from tests.facts.conftest import TORCH, facts
 from tests.facts.probe.venvs import Venv
 
 ROOT = Path(__file__).resolve().parents[2]
-TORCH = "__version__ = '2.9.0'\nclass version:\n    cuda = None; git_version = 'abc'; debug = False\n"
-
-
-@pytest.fixture
-def venv(tmp_path: Path) -> Venv:
-    return Venv(tmp_path / "env")
-
-
-def facts(venv: Venv, **more: Any) -> Facts:
-    return collect.begin(Environment(path=venv.path, python=venv.python), **more).finish()
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
@@ -219,11 +210,6 @@ def test_children_are_gone_after_an_interrupt(venv: Venv, monkeypatch: pytest.Mo
     assert popen.poll() is not None
 
 
-def test_a_place_that_is_no_environment_yet(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="no such environment"):
-        collect.begin(locate(tmp_path / "new"))
-
-
 def test_variables_that_take_over_children_are_taken_from_them_and_reported(
     venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,46 +255,6 @@ def test_the_startup_hook_is_seen(venv: Venv, monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(told.torch, Torch)
     assert told.torch.hook
     assert told.variables["NCCL_DEBUG"] == "WARN"  # type: ignore[index]
-
-
-@pytest.mark.parametrize("name", ["with blank", "ünïcödé", "new\nline", "x" * 200, "$(touch pwned);'\""])
-def test_environments_in_strange_places(tmp_path: Path, name: str) -> None:
-    venv = Venv(tmp_path / name)
-    venv.package("sample")
-    venv.torch(TORCH)
-    told = facts(venv, deep=True)
-    assert isinstance(told.packages, Packages)
-    assert told.packages.damaged == ()
-    assert told.packages.version("sample") == "1.0"
-    assert isinstance(told.torch, Torch)
-
-
-def test_without_home(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOME")
-    told = facts(venv, torch=False)
-    assert isinstance(told.host, Host)
-    monkeypatch.setenv("HOME", "/no/such/home")
-    assert isinstance(facts(venv, torch=False).host, Host)
-
-
-def test_from_a_directory_that_was_removed(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    told = facts(venv, torch=False)
-    assert isinstance(told.interpreter, Interpreter)
-    assert isinstance(told.host, Host)
-
-
-def test_a_temporary_directory_that_takes_nothing(venv: Venv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "not-there"))
-    assert isinstance(facts(venv, torch=False).interpreter, Interpreter)
-    monkeypatch.setattr(temporary, "PLACES", ())
-    monkeypatch.setattr(temporary, "_cache", lambda: "/proc/nowhere")
-    with pytest.raises(Trouble, match="no place for temporary files") as caught:
-        facts(venv)
-    assert "TMPDIR" in caught.value.remedy
 
 
 def test_scripts_travel_as_text(venv: Venv, tmp_path: Path) -> None:
@@ -375,21 +321,6 @@ def test_what_was_told_before_a_dead_disk_blocked_is_kept(told: int, venv: Venv,
         assert len(found.host.storage) == names.count("storage")
     else:
         assert found.host == Unavailable(reason="the machine probe: no answer within 20 s", why="timed-out")
-
-
-def test_the_user_site_is_left_out_where_the_shell_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = Path(sys.base_prefix) / "bin" / "python3"
-    folder = tmp_path / f".local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages/torch"
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text(TORCH)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    system = locate(python)
-    told = collect.begin(system).finish()
-    assert isinstance(told.torch, Torch)
-    assert told.torch.version == "2.9.0"
-    monkeypatch.setenv("PYTHONNOUSERSITE", "1")
-    told = collect.begin(system).finish()
-    assert not isinstance(told.torch, Torch) or told.torch.version != "2.9.0"
 
 
 def test_answers_of_a_lying_probe(venv: Venv, monkeypatch: pytest.MonkeyPatch) -> None:

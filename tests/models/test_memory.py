@@ -44,7 +44,7 @@ def job_of(run: dict[str, Any], document: int | None = None) -> tuple[Job, str]:
     return job, settings.get("recompute", "none")
 
 
-def estimate(run: dict[str, Any], device: Any, document: int | None = None) -> memory.Memory:
+def estimate(run: dict[str, Any], device: Any, document: int | None = None) -> memory.PeakMemory:
     job, rung = job_of(run, document)
     shape = of_config(run["config"], Path(run["name"]))
     found = memory.rungs(shape, job, device=device, precision=run["settings"]["precision"], room=None)

@@ -15,7 +15,7 @@ from envdoctor import doctor, process
 from envdoctor.change.proposal import ChangeOptions
 from envdoctor.facts.environment import locate
 from envdoctor.rules.checkup import CheckOptions
-from envdoctor.speed.timing import Timing
+from envdoctor.speed.timing import TimingOptions
 from tests.change.conftest import make_world, write_target
 from tests.real.environments import run, uv
 
@@ -31,13 +31,13 @@ def test_a_state_before_that_cannot_train_is_said_and_stops_nothing(
     )
     options = CheckOptions(target=str(write_target(world, tmp_path / "locks")), torch=False, select=("packages",))
     assert doctor.earlier_arm(locate(world.environment)) is None
-    assert doctor.gain_of(locate(world.environment), options, Timing(), dialogue) is None
+    assert doctor.gain_of(locate(world.environment), options, TimingOptions(), dialogue) is None
     assert told == []
     doctor.fix(locate(world.environment), options, ChangeOptions(), dialogue)
     other = doctor.earlier_arm(locate(world.environment))
     assert other is not None
     assert (world.version("alpha"), world.version("alpha", other.environment.path)) == ("2.0", "1.0")
-    assert doctor.gain_of(locate(world.environment), options, Timing(workload="chat-5m"), dialogue) is None
+    assert doctor.gain_of(locate(world.environment), options, TimingOptions(workload="chat-5m"), dialogue) is None
     assert len(told) == 1
     assert told[0].startswith("how fast it was before the fix cannot be said: ")
 

@@ -23,13 +23,13 @@ from envdoctor.speed.ablation.suspects import REACHES, SuspectAblation
 from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, run_once
+from envdoctor.speed.timing import TimingOptions, run_once
 from envdoctor.speed.verdict import judge
 from tests.speed.series.conditions import slowed
 
 pytestmark = pytest.mark.slow
 
-SHORT = Timing(
+SHORT = TimingOptions(
     workload="chat-5m",
     measure=Measure(windows=6, window_seconds=0.2, max_warmup_seconds=3.0, probes=False),
     settings={"tokens_per_row": 384, "over_long": "skip"},

@@ -19,7 +19,7 @@ from envdoctor.locks.library import load_targets
 from envdoctor.locks.target import StackChoice
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.memory_needed import too_little_memory
-from envdoctor.speed.timing import Timing
+from envdoctor.speed.timing import TimingOptions
 from envdoctor.speed.without_timing import without_timing
 from tests.change.conftest import make_environment
 from tests.speed.making import baseline, cpu_report, target
@@ -111,7 +111,7 @@ def test_a_known_card_is_timed_without_a_baseline() -> None:
 def test_a_baseline_for_another_processor_still_lets_the_run_be_timed() -> None:
     """CPUs are compared through their probes."""
     assert without_timing(facts("2.13.0+cpu", Gpus()), CPU, "chat-5m", baseline(like=cpu_report())) is None
-    assert Timing().workload is None
+    assert TimingOptions().workload is None
 
 
 @pytest.mark.parametrize(
@@ -140,5 +140,5 @@ def test_a_workload_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
     judged = doctor.judge(known, CheckOptions(target="cpu"))
     checkup = replace(judged, target=replace(judged.target, choice=CPU.choice))
     with pytest.raises(Trouble, match=r"chat-5m takes 1 GB of memory on a CPU, and 0\.3 GB are free") as caught:
-        doctor.speed_of(locate(tmp_path), checkup, Timing(workload="chat-5m"), None)  # type: ignore[arg-type]
+        doctor.speed_of(locate(tmp_path), checkup, TimingOptions(workload="chat-5m"), None)  # type: ignore[arg-type]
     assert caught.value.exit_code == 3

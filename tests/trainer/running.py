@@ -13,7 +13,7 @@ from trainer.compute.optimizer import Stepper
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build, compile_layers
-from trainer.run import settle
+from trainer.model.fitting import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 from trainer.tasks.sft import Sft

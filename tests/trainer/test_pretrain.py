@@ -21,7 +21,7 @@ from trainer.errors import TrainerError
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
-from trainer.run import settle
+from trainer.model.fitting import settle
 from trainer.settings import from_mapping
 from trainer.state import Run
 from trainer.tasks.pretrain import Pretrain

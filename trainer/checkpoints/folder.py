@@ -14,14 +14,17 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, TextIO
+from typing import TYPE_CHECKING, Any, Callable, TextIO
 
 from trainer.data import whole
 from trainer.errors import TrainerError, disk_remedy
 from trainer.options.option import is_decided
 from trainer.settings import Settings
+
+if TYPE_CHECKING:
+    from trainer.compute.parallel import Group  # torch is not needed to look into a folder
 
 RECORD, LOCK, RUNS = "run.json", "run.lock", "runs"
 # What a new run does not share with the one that was there; checkpoints and rft move aside when they are asked for.
@@ -40,6 +43,11 @@ def run_folder(settings: Settings, task: str) -> str:
     while Path(f"{stem}-{number}").exists():
         number += 1
     return f"{stem}-{number}"
+
+
+def with_folder(settings: Settings, task: str, group: Group) -> Settings:
+    """The settings with the run's folder named: that which the first process finds free."""
+    return dataclasses.replace(settings, output=group.gathered(run_folder(settings, task))[0])
 
 
 @contextlib.contextmanager
@@ -72,6 +80,27 @@ def claim_folder(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
             if [path.name for path in folder.iterdir()] == [LOCK]:  # the run failed before it wrote anything
                 (folder / LOCK).unlink(missing_ok=True)
                 folder.rmdir()
+
+
+@contextlib.contextmanager
+def claim(settings: Settings, task: str, say: Callable[[str], None]) -> Iterator[Record]:
+    """The run's folder is this run's meanwhile; gives what is known of the run that is in it (`begin`)."""
+    with claim_folder(Path(settings.output), say):
+        yield begin(settings, task, say)
+
+
+def enter(settings: Settings, task: str, content: dict[str, str], known: Record) -> Record:
+    """The record of this very run where it has finished; else {}, and the folder keeps what is asked now.
+
+    TrainerError when the run in the folder had other data or another model than `content` (fingerprints) says.
+    """
+    check_content(Path(settings.output), known, content)
+    if known and is_done(settings, known):
+        return known
+    # Losses of what was trained before stay, so that a run that was stopped tells of all of it in the end.
+    kept = {name: known.get(name) for name in ("first_loss", "last_loss")}
+    write(settings, task, content, outcome=None, **kept)
+    return {}
 
 
 def _holder(lock: TextIO) -> str:
@@ -166,6 +195,12 @@ def deciding_options(settings: Settings) -> dict[str, Any]:
     items = (item for item in dataclasses.fields(settings) if item.metadata["result"])
     found: dict[str, Any] = json.loads(json.dumps({item.name: getattr(settings, item.name) for item in items}))
     return found
+
+
+def fingerprints(settings: Settings, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Of what a run is about: its data, as they were prepared, and the model that it starts from."""
+    found = {"data": facts["fingerprint"], "model": model_fingerprint(settings)}
+    return {**found, "validation": facts["eval_fingerprint"]} if "eval_fingerprint" in facts else found
 
 
 def model_fingerprint(settings: Settings) -> str:

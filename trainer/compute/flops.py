@@ -15,7 +15,7 @@ FORMULA = (
 
 
 @dataclass(frozen=True)
-class Work:
+class ModelWork:
     """What one model costs.
 
     `per_token`: FLOPs of all layer matrices; `per_trained`: of the head; `per_square`: of attention.
@@ -36,14 +36,14 @@ def weights_in(parameter: Any) -> int:
     return int(math.prod(packed.shape) if packed is not None else parameter.numel())
 
 
-def work_of(model: Any) -> Work:
+def work_of(model: Any) -> ModelWork:
     """Frozen matrices (LoRA) need no weight gradient: 4 instead of 6 per weight and token."""
     head = model.get_output_embeddings().weight
     embedding = model.get_input_embeddings().weight
     layers = [p for p in model.parameters() if p.ndim >= 2 and p is not head and p is not embedding]
     config = model.config
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return Work(
+    return ModelWork(
         per_token=float(sum((6 if p.requires_grad else 4) * weights_in(p) for p in layers)),
         per_trained=float((6 if head.requires_grad else 4) * head.numel()),
         per_square=6.0 * config.num_hidden_layers * config.num_attention_heads * width,

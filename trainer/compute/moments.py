@@ -10,8 +10,6 @@ from typing import Any
 import torch
 
 from trainer.compute import extras
-from trainer.errors import TrainerError
-from trainer.settings import Settings
 
 SMALLEST = 4096  # values of a tensor that is worth 8 bits; bitsandbytes' default
 # What is kept for a checkpoint; the tables of values (qmap1, qmap2) are the same for all, and made anew.
@@ -26,22 +24,6 @@ def is_matrix(name: str, parameter: Any) -> bool:
 def is_narrow(name: str, parameter: Any) -> bool:
     """Are this trained parameter's moments held in 8 bits, where that is asked for?"""
     return is_matrix(name, parameter) and parameter.numel() >= SMALLEST
-
-
-def check(settings: Settings, kind: str) -> None:
-    """TrainerError where the settings contradict each other, or sharding would have to cut blocks."""
-    if settings.moments != "8bit":
-        return
-    if settings.optimizer != "auto":
-        raise TrainerError(
-            "bad-setting", f"optimizer={settings.optimizer} is torch's, which has no moments in 8 bits",
-            "Leave optimizer out, or moments.",
-        )  # fmt: skip
-    if kind == "fsdp2":
-        raise TrainerError(
-            "bad-setting", "moments=8bit does not go with FSDP2: blocks of weights cannot be cut",
-            "Leave moments out (FSDP2 shares them among the processes), or set parallel=ddp.",
-        )  # fmt: skip
 
 
 def adamw(decays: Mapping[str, Any], stays: Mapping[str, Any], **options: Any) -> Any:

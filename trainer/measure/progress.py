@@ -14,7 +14,7 @@ from typing import Any, Callable, TextIO
 
 import torch
 
-from trainer.compute.flops import Work
+from trainer.compute.flops import ModelWork
 from trainer.compute.process import peak_rss
 from trainer.data import whole
 from trainer.data.counts import Counts
@@ -31,7 +31,7 @@ def _never(run: Any) -> bool:  # noqa: ARG001 - what nobody asks for besides `lo
 
 
 @contextmanager
-def show_progress(run: Any, work: Work, also_due: Callable[[Any], bool] = _never) -> Iterator[Progress | Reader]:
+def show_progress(run: Any, work: ModelWork, also_due: Callable[[Any], bool] = _never) -> Iterator[Progress | Reader]:
     """The observer that logs a run (`trainer.state.Run`): the bar in the first process, no more than reading the losses
     in the others. Closed at the end; the last step is logged if the run came to one.
 
@@ -94,7 +94,7 @@ class Progress(Reader):
     """
 
     def __init__(
-        self, run: Any, work: Work, peak: float | None, tracker: Any = None,
+        self, run: Any, work: ModelWork, peak: float | None, tracker: Any = None,
         also_due: Callable[[Any], bool] = _never,
     ) -> None:  # fmt: skip
         settings: Settings = run.settings

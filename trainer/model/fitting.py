@@ -1,21 +1,46 @@
-"""What is decided when data and model are there: recomputation, pieces, and compiling, each with its reason."""
+"""What is decided when data and model are there, each with its reason: length, recomputation, pieces, compiling."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
-from trainer.model import graphs, memory
-from trainer.model.build import Trainee, compile_layers, layers_of, recompute
+from trainer.model import graphs, memory, selective
+from trainer.model.build import Trainee, compile_layers, layers_of, recompute, size
 from trainer.model.peak import RUNGS, ladder
+from trainer.options import defaults
 from trainer.report import Choice
 from trainer.settings import Settings
 
 LOOKED = 8  # steps, for how much is computed at once
+
+
+def settle(
+    settings: Settings, trainee: Trainee, prepared: Prepared, say: Callable[[str], None]
+) -> tuple[Settings, int]:
+    """The settings with learning rate and length decided, each with its reason among the choices; steps in all."""
+    per_epoch = prepared.source.steps_in(0)
+    epochs, steps, why = defaults.length(settings.epochs, settings.max_steps, per_epoch)
+    if settings.streaming:
+        epochs, why = defaults.WITHOUT_END, "max_steps of streamed data"
+    trainee.choices.append(Choice("length", f"{steps} steps", why))
+    if defaults.cuts(settings.epochs, settings.max_steps, per_epoch):
+        say(why)
+    if short := defaults.too_short(settings.epochs, settings.max_steps, steps):
+        say(short)
+    if settings.warmup_steps < 0:
+        settings = replace(settings, warmup_steps=defaults.warmup(steps, settings.schedule))
+    if settings.learning_rate < 0:
+        parameters = size(trainee.model).parameters
+        relative = settings.moments == "adafactor"
+        rate, why = defaults.learning_rate(parameters, trainee.adapters is not None, bool(settings.model), relative)
+        trainee.choices.append(Choice("learning-rate", f"{rate:g}", why))
+        settings = replace(settings, learning_rate=rate)
+    return replace(settings, epochs=epochs), steps
 
 
 def fit(
@@ -33,6 +58,7 @@ def fit(
         if why is None:
             graphs.capture(trainee.attention, layers_of(trainee.model))
         trainee.choices.append(Choice("graphs", "off" if why else "on", why or "asked for"))
+    group.rest()
     return settings, limit
 
 
@@ -47,18 +73,23 @@ def _recompute(
     counts = Counts.of(batches)
     longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes))
+    layers, attention = layers_of(trainee.model), trainee.attention.name if trainee.attention else None
+    # On a CPU the memory of such layers was not measured, and their operators' Python is a larger part of a step.
+    products = trainee.device.type == "cuda" and group.kind != "fsdp2" and settings.compile != "on"
+    products = products and not selective.why_not(trainee.model, layers, attention)
+    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes), products)
     # Processes that compute one pass together take the most careful of their plans.
-    rungs = ladder(len(layers_of(trainee.model)))
+    rungs = ladder(len(layers), products)
     place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
-    rung = before["recompute"] if before.get("recompute") in (*RUNGS, *rungs) else rungs[place]
+    known = (*RUNGS, *rungs, *ladder(len(layers), not products))
+    rung = before["recompute"] if before.get("recompute") in known else rungs[place]
     trainee.choices.append(choice)
     if not settings.loss_chunk and "loss_chunk" not in before:
         trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
     if trainee.loss_pieces.chunk_bytes:
         trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
     if rung != "none":
-        recompute(trainee.model, rung, settings.recompute_rng)
+        recompute(trainee.model, rung, settings.recompute_rng, attention)
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 
@@ -101,7 +132,8 @@ def _compile(
 
 
 def as_reported(settings: Settings) -> dict[str, Any]:
-    """Settled settings that a report gives as plain yes and no, as baselines recorded them."""
+    """What was settled, as a report gives it: settings with a plain yes or no say so, as baselines recorded them."""
     rung = settings.recompute
     known = {"none": False, "full": True}
-    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung)}
+    decided = {name: getattr(settings, name) for name in ("learning_rate", "warmup_steps")}
+    return {"compile": settings.compile == "on", "recompute": known.get(rung, rung), **decided}

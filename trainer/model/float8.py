@@ -15,21 +15,8 @@ import torch
 from trainer.compute import extras
 from trainer.errors import TrainerError, in_one_line
 from trainer.report import Choice
-from trainer.settings import Settings
 
 LEAST = 2048  # of both sides of a matrix: casting the factors of smaller ones costs what their product saves
-
-
-def check(settings: Settings, kind: str, frozen: bool) -> None:
-    """TrainerError for what does not go together with 8-bit products. kind: of several processes."""
-    others = {
-        "adapters: the matrices are frozen": frozen, "FSDP2": kind == "fsdp2", "quantize": settings.quantize != "none"
-    }  # fmt: skip
-    for other, given in others.items():
-        if settings.float8 != "off" and given:
-            raise TrainerError(
-                "bad-setting", f"float8={settings.float8} does not go with {other}", "Leave float8 out."
-            )  # fmt: skip
 
 
 def install(model: Any, device: torch.device, dtype: torch.dtype) -> Choice:

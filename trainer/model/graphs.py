@@ -22,7 +22,7 @@ import torch.nn.functional as F
 LEAST = 64  # borders: rows of fewer documents are one graph
 
 
-def padded(borders: torch.Tensor, slots: int) -> torch.Tensor:
+def pad_borders(borders: torch.Tensor, slots: int) -> torch.Tensor:
     """Borders of a row of `slots` tokens, int32 (documents + 1,), with its end repeated up to a power of two."""
     count = max(LEAST, 1 << (borders.shape[0] - 1).bit_length())
     return F.pad(borders, (0, count - borders.shape[0]), value=slots)
@@ -31,7 +31,7 @@ def padded(borders: torch.Tensor, slots: int) -> torch.Tensor:
 def begin(borders: torch.Tensor, slots: int) -> torch.Tensor:
     """A pass begins: what the last one has left may be overwritten. Its borders, padded."""
     torch.compiler.cudagraph_mark_step_begin()
-    return padded(borders, slots)
+    return pad_borders(borders, slots)
 
 
 def why_not(trainee: Any, settings: Any, group: Any, limit: int, batches: Sequence[Any]) -> str | None:

@@ -53,12 +53,3 @@ def keep_gradients(model: Any) -> None:
 def is_quantized(model: Any) -> bool:
     """Was this model loaded narrow?"""
     return getattr(model, "quantization_method", None) is not None
-
-
-def check(settings: Settings, kind: str) -> None:
-    """TrainerError where sharding would have to cut what is packed."""
-    if settings.quantize != "none" and kind == "fsdp2":
-        raise TrainerError(
-            "bad-setting", f"quantize={settings.quantize} does not go with FSDP2: packed weights cannot be cut",
-            "Set parallel=ddp (a narrow model fits more easily), or leave quantize out.",
-        )  # fmt: skip

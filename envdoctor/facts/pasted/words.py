@@ -32,7 +32,7 @@ def is_unknown(value: str) -> bool:
 
 def truth(value: str) -> bool | None:
     """True, False, or None for anything that is neither ("NA")."""
-    word = value.strip(" .,()\"'").lower().partition(" ")[0]
+    word = value.strip(" .,()\"'").lower().partition(" ")[0].rstrip(",;")
     return True if word in _TRUE else False if word in _FALSE else None
 
 

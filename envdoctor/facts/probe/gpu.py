@@ -124,10 +124,7 @@ def device(index: int, handle: Any, wires: dict[str, int] | None) -> dict[str, A
         "pcie_width_max": query(nvml.nvmlDeviceGetMaxPcieLinkWidth, handle),
         "ecc_mode": bool(ecc[0]) if ecc else None,
         "ecc_uncorrected": query(
-            nvml.nvmlDeviceGetTotalEccErrors,
-            handle,
-            nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-            nvml.NVML_VOLATILE_ECC,
+            nvml.nvmlDeviceGetTotalEccErrors, handle, nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
         ),
         "rows_pending": bool(remapped[2]) if remapped else None,
         "rows_failed": bool(remapped[3]) if remapped else None,

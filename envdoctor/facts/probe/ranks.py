@@ -53,14 +53,7 @@ def main(request_path: Any, answer_path: Any, verdict_path: Any) -> Any:
 
 
 def lead(
-    distributed: Any,
-    torch: Any,
-    store: Any,
-    request: Any,
-    end: Any,
-    answer: Any,
-    answer_path: Any,
-    verdict_path: Any,
+    distributed: Any, torch: Any, store: Any, request: Any, end: Any, answer: Any, answer_path: Any, verdict_path: Any
 ) -> Any:
     world = request["world"]
     documents = collect(store, ["rank%d" % rank for rank in range(world)], end - request["seconds"] * 0.4)

@@ -113,10 +113,10 @@ def _may_be_wrong(facts: Facts, target: Target, actual: str, cudnn: str, explici
 def _may_garble(actual: str) -> Finding:
     return finding(
         actual=actual,
+        severity=NOTE,
+        certain=False,
         message="cuDNN computes attention first on this GPU; one open report saw it garble what models with fewer than "
         "8 key-value heads generate (training was not in question).",
         fix="Where this process generates text, as rejection sampling does: let flash come first.",
         run=f"export {_VARIABLE}=1",
-        severity=NOTE,
-        certain=False,
     )

@@ -5,9 +5,17 @@ from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Patter
 _SAYS = (
     Pattern(r"no CUDA-capable device is detected", IGNORECASE),
     Pattern(r"No CUDA GPUs are available"),
-    Pattern(r"Failed to initialize NVML: (?:Insufficient Permissions|Unknown Error)"),
+    Pattern(r"Failed to initialize NVML:? (?:Insufficient Permissions|Unknown Error)", IGNORECASE),
 )
-_LOST = Pattern(r"Failed to initialize NVML: Unknown Error")
+_LOST = Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE)
+_WORKED = Pattern(
+    r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}(?:hours?|days?|time|minutes?|weeks?)\b"
+    r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
+    r"|ing) access"
+    r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
+    IGNORECASE,
+)
+"""A person's word that the GPU was there before."""
 _LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 
@@ -42,7 +50,7 @@ def devices(facts: Facts, target: Target) -> Findings:
         return
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
-        yield _devices_taken(lost)
+        yield _devices_taken(lost, before=facts.origin.kind != "pasted" or anywhere(facts, _WORKED) is not None)
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)
@@ -57,7 +65,7 @@ def devices(facts: Facts, target: Target) -> Findings:
     absent = absent and facts.origin.kind != "pasted"
     wanted = not target.is_cpu or (driver is not None and bool(driver.pci) and bool(torch_cuda(facts)))
     if said is not None or (absent and wanted and not wsl):
-        yield _devices_absent(facts, said)
+        yield _devices_absent(facts, said, wsl=wsl)
 
 
 def _devices_hidden(setting: str, how: str) -> Finding:
@@ -88,16 +96,28 @@ def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
     return f"{driver.device_denied[0]}: refused, for root as well" if root and driver.device_denied else ""
 
 
-def _devices_taken(lost: str) -> Finding:
+def _devices_taken(lost: str, *, before: bool) -> Finding:
+    lasting = "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker"
     return finding(
         subject="/dev/nvidia0",
         actual=lost,
         expected="the GPU that this container was started with",
-        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.',
-        fix="Start the container again. So that it stays: nvidia-container-toolkit 1.18 or later (CDI), or the cgroup "
-        "driver cgroupfs for Docker.",
-        run="docker restart CONTAINER",
         who="host",
+        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
+        if before
+        else f'The driver\'s library is here, and its devices may not be opened ("{lost}"): a container that was not '
+        "given them, or has lost them since it started; outside of one, the driver.",
+        fix=f"Start the container again. So that it stays: {lasting}."
+        if before
+        else f"Update the NVIDIA Container Toolkit, start Docker again and then the container; it must not say "
+        f"no-cgroups = true for containers of root. Where it worked at first, so that it stays: {lasting}.",
+        run="docker restart CONTAINER"
+        if before
+        else (
+            "sudo nvidia-ctk runtime configure --runtime=docker",
+            "sudo systemctl restart docker",
+            "docker run --rm --gpus all ubuntu nvidia-smi",
+        ),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
 
@@ -114,19 +134,39 @@ def _devices_denied(files: tuple[str, ...]) -> Finding:
     )
 
 
-def _devices_absent(facts: Facts, said: Match[str] | None) -> Finding:
+def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Finding:
     container = in_container(facts)
+    if wsl:
+        return finding(
+            subject="the GPU",
+            actual=said[0] if said else "no device",
+            expected="the GPU of Windows",
+            message=f'CUDA finds no GPU in this process ("{said[0] if said else "no device"}"): it found another '
+            f"libcuda "
+            "than the one of WSL, CUDA_VISIBLE_DEVICES names no GPU, or Windows hands none on.",
+            fix="Let the linker find /usr/lib/wsl/lib first, and remove Linux driver packages from the distribution; "
+            "nvidia-smi must list the GPU.",
+            run=("ldconfig -p | grep libcuda.so", "env | grep CUDA_VISIBLE_DEVICES", "/usr/lib/wsl/lib/nvidia-smi"),
+            explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
+        )
     who: Who = "image" if container else "you"
     return finding(
         subject="/dev/nvidia0",
         actual="no device file" if said is None else said[0],
         expected="one device file for each GPU",
+        who=who,
         message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
-        + (": the container was started without one." if container else ": there are no device files for one."),
+        + (
+            ": the container was started without one."
+            if container
+            else ": CUDA_VISIBLE_DEVICES names none, or there are no device files for one."
+            if said is not None
+            else ": there are no device files for one."
+        ),
         fix="Start the container with access to the GPU."
         if container
-        else "Create the device files, or start the container with access to the GPU.",
+        else "See what nvidia-smi lists and what CUDA_VISIBLE_DEVICES holds. Create the device files, or start the "
+        "container with access to the GPU.",
         run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
-        who=who,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
     )

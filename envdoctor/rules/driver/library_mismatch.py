@@ -31,14 +31,14 @@ def library_mismatch(facts: Facts) -> Findings:
     library = pair or "another version"
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
+        who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
-        "do not belong together: nothing can open the GPU.",
+        "do not belong together: what loads these libraries cannot open the GPU.",
         fix="Reboot"
         + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
         + (" In a container or pod: install no driver there, its libraries are the host's." if owner == "you" else "")
         + " Do not install torch or CUDA again: they are not the cause.",
         run=() if owner == "host" else "sudo reboot",
-        who=owner,
         explains=("driver/", "torch/", "gpu/"),
     )
 

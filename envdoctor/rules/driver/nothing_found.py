@@ -1,5 +1,10 @@
-from envdoctor.knowledge.questions import in_container, nvidia_gpu, torch_cuda, torch_version
+from re import IGNORECASE
+
+from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
+from envdoctor.values.pattern import Pattern
+
+_SEEN = Pattern(r"nvidia-smi\b.{0,30}\bworks?\b|see (?:the |my )?GPUs? .{0,10}\(?using nvidia-smi", IGNORECASE)
 
 
 @rule(WARNING, kind="gpu-not-visible", subject="GPU")
@@ -22,6 +27,8 @@ def nothing_found(facts: Facts, target: Target) -> Findings:
     elsewhere = bool(torch.hip or torch.xpu or (driver and driver.other_accelerators))
     if torch.cuda_available is not False or not explicit or not torch_cuda(facts) or elsewhere:
         return
+    if anywhere(facts, _SEEN):
+        return  # a person's word that there is one
     if nvidia_gpu(facts) is not None or (host is not None and host.system == "Darwin"):
         return
     yield finding(
@@ -45,7 +52,7 @@ def _probed_machine(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual="none here",
         expected=target.title,
+        severity=NOTE,
         message="There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged.",
         fix="Check again where the GPU is.",
-        severity=NOTE,
     )

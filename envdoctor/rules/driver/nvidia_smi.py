@@ -29,17 +29,17 @@ def nvidia_smi(facts: Facts) -> Findings:
         return
     first = driver.smi.strip().splitlines()[0]
     yield finding(
-        kind="gpu-unhealthy" if lost else "gpu-not-visible",
         actual=first,
+        kind="gpu-unhealthy" if lost else "gpu-not-visible",
+        severity=ERROR if lost or empty or blind else None,
+        certain=bool(lost or empty),
+        who="host" if lost else driver_owner(facts),
         message=f'nvidia-smi fails: "{first}".',
         fix=f"The GPU must be reset or replaced. {RELIABLE}" if lost else "Look into the kernel log.",
         run="dmesg | grep -i -e nvrm -e xid | tail",
-        who="host" if lost else driver_owner(facts),
-        severity=ERROR if lost or empty or blind else None,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init", "driver/nothing-found")
         if lost or empty
         else ("driver/nothing-found",)
         if blind
         else (),
-        certain=bool(lost or empty),
     )

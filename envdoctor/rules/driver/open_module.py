@@ -25,11 +25,11 @@ def open_module(facts: Facts) -> Findings:
     yield finding(
         actual="open" if driver.open_module else "closed",
         expected="open" if need_open else "closed",
+        severity=NOTE if seen else ERROR,
         message="This GPU is served by the open kernel module only, and the closed one is loaded."
         if need_open
         else "This GPU is older than Turing and is served by the closed kernel module only; the open one is loaded.",
         fix=f"Install the {'open' if need_open else 'closed'} flavour of the driver, and reboot.",
-        severity=NOTE if seen else ERROR,
         explains=()
         if seen
         else ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init", "driver/devices"),

@@ -18,10 +18,10 @@ def wsl(facts: Facts, target: Target) -> Findings:
     if host.container == "wsl1":
         if not target.is_cpu or torch is None or torch.cuda != "":
             yield finding(
-                kind="gpu-not-visible",
                 subject="WSL 1",
                 actual=f"kernel {host.kernel or 'of WSL 1'}",
                 expected="WSL 2",
+                kind="gpu-not-visible",
                 message="This is WSL 1, which has no way to a GPU.",
                 fix="Convert the distribution to WSL 2, from Windows.",
                 run=("wsl --set-version <distribution> 2", "wsl --update"),
@@ -35,9 +35,9 @@ def wsl(facts: Facts, target: Target) -> Findings:
             subject="libcuda",
             actual=path,
             expected="/usr/lib/wsl/lib/libcuda.so.1",
+            severity=ERROR if broken else WARNING,
             message=f"In WSL 2 the driver of Windows must be used; here {path} is found first.",
             fix="Remove Linux driver packages from the distribution.",
             run=("sudo apt-get remove --purge '^nvidia-.*' '^libnvidia-.*'", "sudo ldconfig"),
-            severity=ERROR if broken else WARNING,
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init"),
         )

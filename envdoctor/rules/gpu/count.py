@@ -38,7 +38,7 @@ def count(facts: Facts, target: Target) -> Findings:
         yield finding(
             actual=str(listed),
             expected=str(wanted),
+            severity=NOTE,
             message=f"The target was recorded on {wanted} GPUs; {listed} {'is' if listed == 1 else 'are'} here.",
             fix="Compare speeds per GPU.",
-            severity=NOTE,
         )

@@ -35,8 +35,8 @@ def _finding(gpu: Gpu, what: str, remedy: str, expected: str, severity: Severity
         subject=subject(gpu),
         actual=what,
         expected=expected,
+        severity=severity,
         message=f"{full(gpu)}: {what}.",
         fix=f"{remedy} {RELIABLE}",
         run=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",
-        severity=severity,
     )

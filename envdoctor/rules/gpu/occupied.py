@@ -29,12 +29,12 @@ def occupied(facts: Facts) -> Findings:
         yield finding(
             subject=subject(gpu),
             actual=_use(gpu),
+            severity=None if _more_than_a_desktop(gpu) else NOTE,
+            who="you" if gpu.processes else "host",
             message=f"{full(gpu)} is in use before training starts: {_use(gpu)}.",
             fix="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
             "listed, it belongs to somebody else on this host.",
             run="nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",
-            who="you" if gpu.processes else "host",
-            severity=None if _more_than_a_desktop(gpu) else NOTE,
         )
 
 

@@ -31,10 +31,10 @@ def target_mismatch(facts: Facts, target: Target) -> Findings:
             subject=name,
             actual=f"{name} (compute capability {number})",
             expected=f"{target.title} (compute capability {target.capability})",
+            severity=NOTE if same else None,
             message=f"The target is {target.title}, the GPU here is {name}"
             + (": same architecture, other speed." if same else f" of capability {number}, not {target.capability}."),
             fix="Choose the target of this GPU."
             + (f" {for_capability(target.capability)}" if older and not same else ""),
             run="envdoctor check --target auto",
-            severity=NOTE if same else None,
         )

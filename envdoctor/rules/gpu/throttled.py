@@ -35,10 +35,10 @@ def throttled(facts: Facts) -> Findings:
         yield finding(
             subject=subject(gpu),
             actual=", ".join(reasons),
+            who=who,
             message=f"{full(gpu)} is held back: {'; '.join(_BAD[reason] for reason in reasons)}{_clock(gpu)}.",
             fix=f"Cooling and power are the host's. {RELIABLE}",
             run="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
-            who=who,
         )
 
 

@@ -60,8 +60,8 @@ def _finding(variable: str, path: str, actual: str, message: str, severity: Seve
     return finding(
         subject=variable,
         actual=f"{path} {actual}",
+        severity=severity,
         message=message,
         fix="Point it elsewhere.",
         run=f"export {variable}=$HOME/.cache/{variable.lower()}",
-        severity=severity,
     )

@@ -32,8 +32,8 @@ def _finding(model: str | None, actual: str, expected: str, effect: str, severit
         subject=expected,
         actual=actual,
         expected=expected,
+        severity=severity,
         message=f"{model or 'The CPU'} has {actual}: {effect}.",
         fix="Another machine; nothing can be installed for it.",
         run="lscpu",
-        severity=severity,
     )

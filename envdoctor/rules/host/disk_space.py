@@ -24,7 +24,8 @@ def disk_space(facts: Facts) -> Findings:
     host = known(facts.host)
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        yield _finding("disk", said.string, f"A disk was full: {said.string}.", ERROR)
+        where = "A file system was full: a disk, /tmp, your quota, or /dev/shm, of which a container has 64 MiB"
+        yield _finding("disk", said.string, f"{where}: {said.string}.", ERROR)
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -58,8 +59,9 @@ def _finding(subject: str, actual: str, message: str, severity: Severity) -> Fin
         subject=subject,
         actual=actual,
         expected=f"{mebibytes(_LOW)} or more",
-        message=message,
-        fix="Make room, or move caches and output to another disk.",
-        run=("df -h -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
         severity=severity,
+        message=message,
+        fix="See which one is full; make room there, or move caches and output to another disk; a container gets a "
+        "larger /dev/shm by --shm-size=8g.",
+        run=("df -h", "df -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
     )

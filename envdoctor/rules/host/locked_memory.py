@@ -25,10 +25,10 @@ def locked_memory(facts: Facts) -> Findings:
         return
     yield finding(
         actual=mebibytes(limit) if limit is not None and limit >= 0 else said.string if said else "",
+        severity=ERROR if said else None,
         message=f"InfiniBand could not lock its memory: {said.string}."
         if said
         else f"Only {mebibytes(limit or 0)} may be locked; InfiniBand needs more, and NCCL may fall back to sockets.",
         fix="Start the container without it.",
         run="docker run --ulimit memlock=-1 IMAGE",
-        severity=ERROR if said else None,
     )

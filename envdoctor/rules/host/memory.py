@@ -50,8 +50,8 @@ def _finding(actual: str, expected: str, message: str, severity: Severity | None
     return finding(
         actual=actual,
         expected=expected,
+        severity=severity,
         message=message,
         fix="End what else runs, ask for more memory, or load less at once (low_cpu_mem_usage, fewer workers).",
         run=("free -h", "docker run --memory=64g IMAGE"),
-        severity=severity,
     )

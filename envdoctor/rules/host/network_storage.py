@@ -26,10 +26,10 @@ def network_storage(facts: Facts) -> Findings:
         yield finding(
             subject=filesystem or "",
             actual=named,
+            severity=WARNING if slow else None,
             message=f"On {filesystem}, which is reached over a network: {named}.",
             fix="Copy data and caches to a local disk before training.",
             run="export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",
-            severity=WARNING if slow else None,
         )
 
 

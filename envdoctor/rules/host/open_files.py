@@ -29,13 +29,18 @@ def open_files(facts: Facts) -> Findings:
     yield finding(
         actual=str(soft) if soft is not None else said or "",
         expected=f"at least {ENOUGH}",
+        severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
+        who="you" if reachable else "image",
         message=f"A process may open {soft} files; loader workers can use that up."
         if said is None
         else f"The limit of open files was reached: {said}",
-        fix="Raise the soft limit before training, in the same shell."
+        fix="Raise the soft limit before training, in the same shell"
+        + (
+            '; where it is high already: torch.multiprocessing.set_sharing_strategy("file_system").'
+            if said is not None
+            else "."
+        )
         if reachable
         else "The hard limit is as low: whoever starts the container must raise it.",
         run=f"ulimit -n {wanted}" if reachable else "docker run --ulimit nofile=65536:65536 IMAGE",
-        who="you" if reachable else "image",
-        severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
     )

@@ -1,4 +1,5 @@
 from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.rules.finding import Finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
@@ -20,6 +21,16 @@ _SAYS = (
 
 
 _FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
+
+
+_GUESSED = Pattern(r"might be caused by insufficient shared memory", IGNORECASE)
+_AMPLE = Pattern(
+    r"--ipc[= ]host|/dev/shm.{0,40}\b(?:\d{2,4}|[2-9]) ?G(?:i?B)?\b|\b(?:\d{2,4}|[2-9]) ?G(?:i?B)? (?:of "
+    r")?(?:/dev/shm|shm|shared)"
+    r"|GB of /dev/shm",
+    IGNORECASE,
+)
+"""Somebody says that there is plenty."""
 
 
 @rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
@@ -44,6 +55,12 @@ def shared_memory(facts: Facts) -> Findings:
         raise Skip("the size of /dev/shm is not known")
     if said is None and (size is None or size >= ENOUGH):
         return
+    ample = said is not None and (
+        (size is not None and size >= ENOUGH) or any(_AMPLE.search(text) for text in messages.texts(facts))
+    )
+    if ample and _GUESSED.search(said or ""):
+        yield _mapped(said or "")
+        return
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
         actual=actual,
@@ -56,4 +73,20 @@ def shared_memory(facts: Facts) -> Findings:
         'torch.multiprocessing.set_sharing_strategy("file_system").',
         run=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
+    )
+
+
+def _mapped(said: str) -> Finding:
+    """torch guesses at shared memory for every bus error of a worker."""
+    return finding(
+        actual=said,
+        expected="no bus error",
+        severity=WARNING,
+        message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
+        "plenty of "
+        f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
+        fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and "
+        "watch df -h "
+        "/dev/shm while it runs.",
+        run=("dmesg -T | tail", "df -h /dev/shm"),
     )

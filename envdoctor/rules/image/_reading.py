@@ -99,15 +99,15 @@ def at(
         instead = _in_devcontainer(instead)
     place = f"{file.path}:{line}"
     return finding(
-        kind=kind,
         subject=f"{place} {about}".rstrip(),
         actual=text_at(file, line),
         expected=instead,
-        message=f"{place}: {message}",
-        fix=fix,
-        who=who,
+        kind=kind,
         severity=severity,
         certain=certain,
+        who=who,
+        message=f"{place}: {message}",
+        fix=fix,
         source=source,
     )
 

@@ -29,11 +29,11 @@ def base_image(facts: Facts) -> Findings:
                 yield at(
                     file,
                     stage.base.line,
+                    kind="config-mismatch" if severity is ERROR else "",
+                    severity=severity,
                     message=message,
                     fix="Name the full tag of an image that there is.",
                     instead=f"FROM {made.image}:{_tag(made)}" + (f" AS {stage.name}" if stage.name else ""),
-                    severity=severity,
-                    kind="config-mismatch" if severity is ERROR else "",
                 )
     for file, service in all_services(facts):
         if service.image is not None and (made := base(service.image.text)) is not None and (found := _wrong(made)):
@@ -42,11 +42,11 @@ def base_image(facts: Facts) -> Findings:
             yield at(
                 file,
                 service.image.line,
+                kind="config-mismatch" if severity is ERROR else "",
+                severity=severity,
                 message=message,
                 fix="Name the full tag of an image that there is.",
                 instead=f"{key}: {made.image}:{_tag(made)}",
-                severity=severity,
-                kind="config-mismatch" if severity is ERROR else "",
             )
 
 

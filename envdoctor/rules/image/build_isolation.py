@@ -29,9 +29,9 @@ def _of(file: ImageFile, held: Contents) -> Findings:
                 file,
                 wanted.line,
                 about=wanted.name,
-                instead=f"pip install --no-build-isolation {text}",
                 message=f"{wanted.name} is built in an environment without torch, which its build imports.",
                 fix="Add --no-build-isolation, after torch is installed.",
+                instead=f"pip install --no-build-isolation {text}",
             )
         elif torch is False:
             later = next((one for one in held.torches if held.comes_later(one, install)), None)
@@ -44,7 +44,7 @@ def _of(file: ImageFile, held: Contents) -> Findings:
                 file,
                 wanted.line,
                 about=wanted.name,
-                instead=f"this line behind the one that installs torch{where}",
                 message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
                 fix="Install torch first.",
+                instead=f"this line behind the one that installs torch{where}",
             )

@@ -41,9 +41,9 @@ def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Finding
                     file,
                     word.line,
                     about=name,
+                    severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
                     message=f"{name}={word.text} is set for every run: {row.effect}.",
                     fix=f"Remove {name}.",
                     instead=f"the same without {name}",
                     source=row.source,
-                    severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
                 )

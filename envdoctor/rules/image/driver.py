@@ -74,9 +74,9 @@ def _finding(file: ImageFile, line: int, here: Machine, cuda: str, instead: str,
     return at(
         file,
         line,
-        instead=instead,
         severity=WARNING if may else ERROR,
         certain=not may,
         message=f"this brings CUDA {cuda}, which needs driver {needed} or later; there is {have}.{maybe}",
         fix=f"Take an image or a torch of an older CUDA line, or have driver {needed} or later installed on the host.",
+        instead=instead,
     )

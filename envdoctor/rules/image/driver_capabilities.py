@@ -35,11 +35,11 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
             yield at(
                 file,
                 parsed.last.base.line,
-                severity=NOTE,
                 kind="config-mismatch",
-                instead=_SETTING,
+                severity=NOTE,
                 message=f"{made.image} asks for no GPUs: a runtime that goes by the image's variables gives none.",
                 fix=f"Add: {_SETTING}",
+                instead=_SETTING,
             )
     for file, service in all_services(facts):
         word = service.environment.get(_NAME)
@@ -54,7 +54,7 @@ def _finding(file: ImageFile, word: Word) -> Finding | None:
     return at(
         file,
         word.line,
-        instead=f"{_NAME}=compute,utility",
         message=f"{_NAME}={word.text} leaves compute out: the container has no libcuda.",
         fix="Add compute.",
+        instead=f"{_NAME}=compute,utility",
     )

@@ -34,7 +34,7 @@ def gpu_kernels(facts: Facts, target: Target) -> Findings:
             yield at(
                 file,
                 torch.line,
-                instead=instead,
                 message=f"torch {torch.full} has nothing for {target.title or 'it'}: {obstacle.message}.",
                 fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.",
+                instead=instead,
             )

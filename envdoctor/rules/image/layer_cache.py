@@ -35,11 +35,11 @@ def _of(file: ImageFile, parsed: Dockerfile) -> Findings:
                 yield at(
                     file,
                     install.line,
+                    about="apt",
                     severity=NOTE,
                     message="the lists that apt fetched stay in this layer.",
                     fix="Delete them in the same RUN.",
                     instead="... && rm -rf /var/lib/apt/lists/*",
-                    about="apt",
                 )
             elif install.tool in ("pip", "uv", "conda"):
                 heavy = any(one.name in HEAVY for one in install.wanted)
@@ -47,8 +47,8 @@ def _of(file: ImageFile, parsed: Dockerfile) -> Findings:
                 yield at(
                     file,
                     install.line,
-                    severity=None if heavy else NOTE,
                     about=install.tool,
+                    severity=None if heavy else NOTE,
                     message=f"what {install.tool} downloads stays in this layer"
                     + (": gigabytes, with torch." if heavy else "."),
                     fix="Keep the cache outside of the image.",

@@ -32,10 +32,10 @@ def library_path(facts: Facts) -> Findings:
                             file,
                             wanted.line,
                             severity=WARNING,
-                            instead="the same line without it",
                             message=f"{wanted.name} brings a driver library of its own, which serves older data-center "
                             "drivers only.",
                             fix="Leave it out, unless the host's driver cannot be updated.",
+                            instead="the same line without it",
                         )
     for file, service in all_services(facts):
         word = service.environment.get("LD_LIBRARY_PATH")
@@ -51,10 +51,10 @@ def _finding(file: ImageFile, word: Word) -> Finding | None:
         return at(
             file,
             word.line,
+            kind="cuda-init-failed",
             message=f"LD_LIBRARY_PATH names {compat[0]}: with a newer driver, or on a GeForce, CUDA does not start.",
             fix="Remove it; the container toolkit finds these libraries where they are needed.",
             instead="no LD_LIBRARY_PATH",
-            kind="cuda-init-failed",
         )
     if others:
         return at(

@@ -37,8 +37,8 @@ def shared_memory(facts: Facts) -> Findings:
                 yield at(
                     file,
                     line,
-                    severity=NOTE,
                     kind="no-effect",
+                    severity=NOTE,
                     message="shm_size has no effect with ipc: host.",
                     fix="Nothing needs to be done.",
                     instead="ipc: host alone",
@@ -49,10 +49,10 @@ def shared_memory(facts: Facts) -> Findings:
             yield at(
                 file,
                 line,
+                about=service.name,
                 message=f"{service.name} has {have} of shared memory: DataLoader workers and NCCL need more.",
                 fix="Give it more, or the host's.",
                 instead="shm_size: 16gb" if compose else '"--shm-size=16g"',
-                about=service.name,
             )
 
 

@@ -103,9 +103,9 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, fi
         return at(
             file,
             torch.line,
+            severity=None if target.capability else WARNING,
             message=f"this brings a torch without CUDA, although {named}.",
             fix="Take a CUDA build: another index, or conda without cpuonly.",
             instead=f"pip install torch{'==' + torch.version if torch.version else ''}",
-            severity=None if target.capability else WARNING,
         )
     return None

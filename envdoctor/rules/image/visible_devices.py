@@ -35,12 +35,12 @@ def _findings(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
             yield at(
                 file,
                 cuda.line,
-                severity=WARNING,
+                about="CUDA_VISIBLE_DEVICES",
                 kind="config-mismatch",
-                instead="no CUDA_VISIBLE_DEVICES",
+                severity=WARNING,
                 message=f"CUDA_VISIBLE_DEVICES={cuda.text} is right for one machine only.",
                 fix="Choose the devices where the container is started.",
-                about="CUDA_VISIBLE_DEVICES",
+                instead="no CUDA_VISIBLE_DEVICES",
             )
     if nvidia is not None and nvidia.text in ("none", "void"):
         yield _hidden_devices(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
@@ -50,8 +50,8 @@ def _hidden_devices(file: ImageFile, word: Word, name: str) -> Finding:
     return at(
         file,
         word.line,
+        about=name,
         message=f"{name}={word.text!r} hides every GPU.",
         fix="Remove it.",
-        about=name,
         instead="NVIDIA_VISIBLE_DEVICES=all" if name.startswith("NVIDIA") else f"no {name}",
     )

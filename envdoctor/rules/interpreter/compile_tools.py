@@ -39,11 +39,11 @@ def compile_tools(facts: Facts) -> Findings:
     missing = " and ".join(lacking) or "a C compiler or Python.h"
     windows = platform_of(facts).startswith("win")
     yield finding(
-        kind="triton-mismatch" if said else "",
         actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
+        kind="triton-mismatch" if said else "",
+        severity=ERROR if said else None,
+        who="you" if host and host.uid == 0 else "image",
         message=f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
         fix="Install them (in the image, if you may not).",
         run=_WINDOWS if windows else f"apt-get install -y build-essential {python}",
-        who="you" if host and host.uid == 0 else "image",
-        severity=ERROR if said else None,
     )

@@ -25,8 +25,8 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual=libc,
         expected=f"glibc {_NEEDED} or later",
+        severity=None if blocked else NOTE,
         message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
         fix="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later).",
-        severity=None if blocked else NOTE,
         explains=("packages/missing",) if blocked else (),
     )

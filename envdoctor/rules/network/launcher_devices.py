@@ -43,9 +43,9 @@ def _from_list(facts: Facts, text: str | None) -> Findings:
     processes = _joined.ranks_here(facts)
     if len(numbers) < len(entries) and not all(re.fullmatch(r"(?:GPU|MIG)-[\w/-]+", entry) for entry in entries):
         yield finding(
-            kind="gpu-not-visible",
             actual=text,
             expected=",".join(re.findall(r"\d+", plain)) or "all",
+            kind="gpu-not-visible",
             message=f"gpu_ids: {text} is handed over as CUDA_VISIBLE_DEVICES, where it names no valid device.",
             fix="Give bare numbers with commas.",
             run=f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",

@@ -5,7 +5,8 @@ from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
-    r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
+    r"(?<![\w=])(?<!\bif )(?<!\bwith )(?<!\bwhen )(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works"
+    r"|enabled|ok)\b).{0,60}"
     r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
     r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)"
     r"|could not enable P2P between|\bACS (?:is )?(?:on|enabled|active)\b"
@@ -47,14 +48,14 @@ def peer_access(facts: Facts) -> Findings:
     rented = all(gpu.virtual and not gpu.nvlinks and "SXM" not in gpu.name for gpu in gpus.devices)
     yield finding(
         actual=f"{len(closed)} of {pairs} pairs closed",
+        severity=NOTE if consumer or rented else None,
+        who="you" if consumer else "host",
         message=f"{len(closed)} of {pairs} pairs of GPUs cannot reach each other directly"
         + (": the driver does not offer it for these cards." if consumer else "."),
         fix="Expect slow traffic between these GPUs: accumulate more steps between reductions."
         if consumer
         else "Have the host check ACS, IOMMU and the virtual machine's settings.",
         run="nvidia-smi topo -p2p r",
-        who="you" if consumer else "host",
-        severity=NOTE if consumer or rented else None,
     )
 
 
@@ -62,13 +63,19 @@ def _pairs(facts: Facts) -> Iterator[str]:
     return (f"{key}: {value}" for key, value in facts.remarks.items())
 
 
-_STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", IGNORECASE)
+_STOPS = Pattern(
+    r"peer access is not supported|P2P\)? access (?:is )?not supported|failure 217"
+    r"|doesn't support faster communication",
+    IGNORECASE,
+)
 
 
 def _from_report(said: str) -> Finding:
     stops = _STOPS.search(said) is not None
     return finding(
         actual=said,
+        severity=ERROR if stops else None,
+        who="you" if stops else "host",
         message=f"The GPUs cannot reach each other directly: {said}.",
         fix="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
         "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings."
@@ -77,7 +84,5 @@ def _from_report(said: str) -> Finding:
         run=("export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r")
         if stops
         else ("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
-        who="you" if stops else "host",
-        severity=ERROR if stops else None,
         explains=("variables/nccl",) if stops else (),
     )

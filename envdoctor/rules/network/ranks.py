@@ -49,7 +49,10 @@ def _from_report(said: str) -> Finding:
         message="Two processes took one GPU, or one that is not there: more are started than the machine has GPUs, or "
         f"each does not take that of its local rank: {said}.",
         fix="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank "
-        '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"])); under srun it is SLURM_LOCALID).',
+        '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"])); under srun it is SLURM_LOCALID). '
+        "Slurm's --gpus-per-task, --gpu-bind and --accel-bind leave each task one GPU, which is number 0 to it: ask "
+        "for "
+        "--gpus-per-node instead, or let each task take cuda:0.",
         run=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
         explains=("driver/cuda-init", "torch/cuda-error"),
     )

@@ -53,8 +53,5 @@ def slow_nodes(facts: Facts) -> Findings:
         ),
         fix="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the "
         "host's network, or use machines with an RDMA link.",
-        run=(
-            "docker run --network=host IMAGE",
-            "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket",
-        ),
+        run=("docker run --network=host IMAGE", "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket"),
     )

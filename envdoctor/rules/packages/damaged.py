@@ -53,11 +53,11 @@ def damaged(facts: Facts, target: Target) -> Findings:
         yield finding(
             subject=name,
             actual=_summary(pieces),
+            severity=None if serious else NOTE,
             message=f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}.",
             fix=remedies.choose(target, repair, text, by_hand),
-            severity=None if serious else NOTE,
-            explains=_consequences(name) if serious else (),
             repair=repair,
+            explains=_consequences(name) if serious else (),
         )
 
 

@@ -29,7 +29,7 @@ _SAYS = (
     ),
 )
 _SKIPS = Pattern(r"cpp extensions", re.IGNORECASE)  # torchao's words, which do not name it
-_PINS_TORCH = frozenset({"vllm", "flashinfer-python", "sglang"})
+_PINS_TORCH = frozenset("flashinfer-python lmdeploy sgl-kernel sglang tensorrt-llm torch-tensorrt vllm".split())
 _LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
 _LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
 _SOURCES = {  # what no package index has: the name alone installs nothing, or a stranger (PyPI's apex)
@@ -132,13 +132,15 @@ def _finding(
         subject=name,
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
         expected=f"built for {torch.text()}" if torch else "built for this torch",
+        severity=WARNING if weak else None,
+        certain=proven or weak,
         message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {CALLER.sub('', reason)}.",
         fix=remedies.choose(
             target,
             locked,
             *_advice(name, version, extensions.labelled_torch(facts)),
         ),
-        severity=WARNING if weak else None,
+        repair=locked,
         explains=(
             "packages/import-mismatch",
             "packages/known-errors a compiled package",
@@ -146,8 +148,6 @@ def _finding(
             "attention/flash-unavailable",
             "attention/operators-refused",
         ),
-        certain=proven or weak,
-        repair=locked,
     )
 
 

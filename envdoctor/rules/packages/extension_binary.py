@@ -1,7 +1,7 @@
 from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
-from envdoctor.knowledge.questions import line_of, messages
+from envdoctor.knowledge.questions import line_of, messages, versions
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NAME = "bitsandbytes"
@@ -12,6 +12,7 @@ _SAYS = (
     Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", IGNORECASE),
     Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
+_NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
 _LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", IGNORECASE)
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
@@ -31,6 +32,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
     listed = packages is not None and packages.version(_NAME) is not None
     installed = extension is not None or listed or any(_NAME in value for value in facts.remarks.values())
+    if messages.in_report(facts, _NO_DRIVER):
+        return  # it never came to look for a binary of its own: packages/known-errors
     said = messages.in_report(facts, *_SAYS) or (messages.in_report(facts, _LOADER) if installed else None)
     if not installed and said is None:
         if packages is None or not packages.complete:
@@ -39,6 +42,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     line = line_of(version, torch.cuda if torch else None) if version else None
     carried = _bundled_cuda(extension)
+    if version and (versions.label(version) == "cpu" or (torch is not None and torch.cuda == "" and not torch.hip)):
+        return  # beside a torch without CUDA it has nothing to load: torch/cpu-only
     if said is None and (not line or not carried or line.replace(".", "") in carried):
         return
     wanted = (line or "").replace(".", "") or "torch's CUDA"
@@ -48,6 +53,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
         subject=_NAME,
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
+        severity=None if said else WARNING,
         message=f"bitsandbytes cannot load its library: {said.string}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
@@ -58,7 +64,6 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
             "python -m pip install --upgrade bitsandbytes",
         ),
-        severity=None if said else WARNING,
         repair=locked,
     )
 

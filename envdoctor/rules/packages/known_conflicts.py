@@ -44,13 +44,13 @@ def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: s
         subject=f"{row.package} {row.beside[0].name}",
         actual=f"{one} with {other}",
         expected=row.instead,
-        message=f"{one} and {other} do not work together: {row.what}.",
-        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)),
-        explains=("packages/import-mismatch",),
         severity=Severity[row.severity.upper()],
         certain=proven,
-        source=row.source,
+        message=f"{one} and {other} do not work together: {row.what}.",
+        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)),
         repair=locked,
+        explains=("packages/import-mismatch",),
+        source=row.source,
     )
 
 

@@ -60,9 +60,9 @@ def _finding(target: Target, packages: Packages | None, text: str, old: tuple[st
     command = remedies.install("numpy<2")
     return finding(
         actual=f"numpy {numpy or 'of unknown version'}",
+        certain=proven,
         message=f"{text}.",
         fix=remedies.choose(target, locked, advice, command),
-        explains=("packages/import-mismatch numpy", "packages/known-errors numpy"),
-        certain=proven,
         repair=locked,
+        explains=("packages/import-mismatch numpy", "packages/known-errors numpy"),
     )

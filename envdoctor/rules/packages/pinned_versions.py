@@ -39,10 +39,10 @@ def pinned_versions(facts: Facts, target: Target) -> Findings:
         yield _finding(plumbing, "older than" if _all(plumbing, "older") else "not as", target, "no part of training")
     if choice.preferred is not None:
         yield finding(
-            severity=NOTE,
             subject="stack",
             actual=choice.stack,
             expected=choice.preferred,
+            severity=NOTE,
             message=f"What {choice.stack} locks is installed; {choice.preferred} is newer, and would run here too.",
             fix=f"Nothing needs to be done. To move on: take the stack {choice.preferred}.",
             run=f"envdoctor fix --target {target.name} --stack {choice.preferred}",
@@ -75,9 +75,9 @@ def _finding(found: Sequence[Difference], how: str, target: Target, remark: str 
         subject=subject,
         actual=actual,
         expected=expected,
+        severity=NOTE if remark else None,
         message=message,
         fix=remedies.repair(target, _advice(found, remark), by_hand),
-        severity=NOTE if remark else None,
         repair=pins,
         rows=tuple(Row(subject=each.name, actual=each.installed or "", expected=each.locked) for each in found),
     )

@@ -49,10 +49,10 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
         yield finding(
-            kind="torch-pair-mismatch" if mates else "",
             subject=f"{one} {wanted.name}",
             actual=version or "another version",
             expected=requirement,
+            kind="torch-pair-mismatch" if mates else "",
             message=f"{line.rstrip('.')}.",
             fix=remedies.choose(
                 target,
@@ -63,8 +63,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                 remedies.install(*by_hand) if by_hand else "",
                 remedies.install(requirement),
             ),
-            explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
             repair=locked,
+            explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
         )
 
 
@@ -88,10 +88,10 @@ def _asked_in_vain(facts: Facts) -> Findings:
         asked_for = f"{pin.name}{pin.specifier}"
         use = together or (asked_for, name)
         yield finding(
-            kind="torch-pair-mismatch" if mates else "",
             subject=f"{name} {wanted.name}",
             actual=f"{name} {found['version']} with {asked_for}",
             expected=f"{wanted.name}{wanted.specifier}",
+            kind="torch-pair-mismatch" if mates else "",
             message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
             "they cannot be installed together.",
             fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer, or change one of "

@@ -109,14 +109,14 @@ def _finding(
         subject=name,
         actual=f"{version or 'unknown'} beside torch {torch or 'unknown'}",
         expected=requirement.replace("==", " "),
+        severity=None if serious else NOTE,
+        certain=proven,
         message=f"{problem}.",
         fix=remedies.choose(target, locked, text, by_hand),
-        severity=None if serious else NOTE,
+        repair=locked,
         explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")
         if serious
         else (),
-        certain=proven,
-        repair=locked,
     )
 
 

@@ -37,8 +37,8 @@ def wheel_tags(facts: Facts, target: Target) -> Findings:
                 "Install it for this Python.",
                 remedies.install(exact, options="--force-reinstall --no-deps"),
             ),
-            explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
             repair=locked,
+            explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
         )
 
 

@@ -43,8 +43,8 @@ def wheel_variant(facts: Facts, target: Target) -> Findings:
                     f"{row.name}=={versions.public(row.version)}", options="--force-reinstall --no-deps --no-cache-dir"
                 ),
             ),
-            explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
             repair=locked,
+            explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
         )
 
 

@@ -41,10 +41,11 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
     useless = _no_effect(facts, target)
     half = useless is None and not target.is_cpu and _trains_in_half(facts, target)
     yield finding(
-        kind="no-effect" if useless else "flag-differs",
         subject=_FLAG,
         actual=flag.value,
         expected=wanted,
+        kind="no-effect" if useless else "flag-differs",
+        severity=NOTE if useless or half else None,
         message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}"
         + (
             f"; no effect here: {useless}."
@@ -52,7 +53,6 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
             else ". It matters for float32 products only, not for bf16 or fp16."
         ),
         fix=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
-        severity=NOTE if useless or half else None,
         repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
     )
 

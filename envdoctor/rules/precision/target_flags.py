@@ -30,8 +30,8 @@ def target_flags(facts: Facts, target: Target) -> Findings:
             subject=name,
             actual=flag.value or "not set",
             expected=value,
+            severity=WARNING if name == "threads" and target.is_cpu else None,
             message=f"{name} is {flag.value or 'not set'}; the target was timed with {value}.",
             fix=remedies.setting(target, "Let the startup hook set it."),
-            severity=WARNING if name == "threads" and target.is_cpu else None,
             repair=(SetFlag(name=name, value=value),),
         )

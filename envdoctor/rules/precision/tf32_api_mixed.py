@@ -37,8 +37,8 @@ def tf32_api_mixed(facts: Facts, target: Target) -> Findings:
             f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.',
             "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' .",
         ),
-        explains=("precision/float32-matmul",),
         repair=(SetFlag(name=_FLAG, value=wanted),),
+        explains=("precision/float32-matmul",),
     )
 
 

@@ -35,8 +35,8 @@ def cache_emptied(facts: Facts) -> Findings:
                     tree,
                     node,
                     expected="zero_grad()",
+                    severity=NOTE,
                     message="set_to_none=False writes zeros over all gradients in every step.",
                     fix="Leave set_to_none at its default, True.",
                     run="optimizer.zero_grad()",
-                    severity=NOTE,
                 )

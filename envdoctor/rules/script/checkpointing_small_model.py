@@ -35,11 +35,11 @@ def checkpointing_small_model(facts: Facts) -> Findings:
             yield finding_at(
                 tree,
                 place,
+                severity=None if share is not None else NOTE,
                 message=f"activations of a model of {size:g} billion parameters are recomputed"
                 + (f", though weights and optimizer fill only {share:.0%} of this GPU." if share is not None else "."),
                 fix="Switch gradient checkpointing off; if memory runs out, first lower the batch size.",
                 run="gradient_checkpointing=False",
-                severity=None if share is not None else NOTE,
             )
 
 

@@ -46,9 +46,9 @@ def _finding(script: Script, number: int, row: Variable, value: str, idle: bool)
     return finding(
         subject=f"{place} {row.name}",
         actual=f"{row.name}={value}",
+        severity=NOTE if idle else Severity[row.severity.upper()],
         message=f"{place} sets {row.name}={value}: {row.effect}" + (" (no effect on a CPU)." if idle else "."),
         fix=f"Remove {row.name} from {place}, or set it only while looking for a fault.",
-        severity=NOTE if idle else Severity[row.severity.upper()],
         source=row.source,
     )
 

@@ -46,8 +46,8 @@ def _finding(setting: Setting, processes: int, available: int, severity: Severit
         subject=setting.place,
         actual=f"{processes} processes",
         expected=f"{available} processes, one per GPU",
+        severity=severity,
         message=f"{setting.place} starts {processes} processes for {available} GPUs: {effect}.",
         fix=f"Start {available} processes.",
         run=f"{setting.name}: {available}",
-        severity=severity,
     )

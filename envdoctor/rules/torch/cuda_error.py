@@ -1,123 +1,9 @@
-from re import IGNORECASE
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from envdoctor.knowledge.questions import RELIABLE, anywhere
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Kind, Pattern, Severity, Who, finding, rule
-
-
-class _Error(NamedTuple):
-    pattern: Pattern
-    kind: Kind
-    severity: Severity
-    meaning: str
-    remedy: str
-    who: Who = "you"
-
-
-_E = IGNORECASE
-_ERRORS = (
-    _Error(
-        Pattern(r"uncorrectable ECC error|CUDA_ERROR_ECC_UNCORRECTABLE|Error 214", _E),
-        "gpu-unhealthy",
-        ERROR,
-        "the GPU's memory has lost data that it could not correct",
-        f"Stop using this GPU until it was reset. {RELIABLE}",
-        "host",
-    ),
-    _Error(
-        Pattern(r"GPU has fallen off the bus|Unable to determine the device handle|GPU is lost", _E),
-        "gpu-unhealthy",
-        ERROR,
-        "the GPU no longer answers on the PCIe bus",
-        f"The host must reset or replace it. {RELIABLE}",
-        "host",
-    ),
-    _Error(
-        Pattern(
-            r"unspecified launch failure|hardware stack error|invalid program counter"
-            r"|tensor memory not completely freed|CUDA_ERROR_(?:LAUNCH_FAILED|HARDWARE_STACK_ERROR|INVALID_PC)",
-            _E,
-        ),
-        "script-wrong",
-        WARNING,
-        "a kernel crashed; the line that reports it is seldom the line that caused it",
-        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; look into the kernel log for an Xid.",
-    ),
-    _Error(
-        Pattern(r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable", _E),
-        "gpu-unhealthy",
-        ERROR,
-        "a link between GPUs has lost data",
-        f"Look at nvidia-smi nvlink -e, stop using this GPU until the host was looked at. {RELIABLE}",
-        "host",
-    ),
-    _Error(
-        Pattern(r"Invalid access of peer GPU memory over nvlink or a hardware error|CUDA_ERROR_CONTAINED", _E),
-        "gpu-unhealthy",
-        WARNING,
-        "the GPU has contained an error: another GPU's memory was reached for in a wrong way, or the hardware failed",
-        "Look for an Xid in the kernel log, and at the other ranks' first errors; every process must be started anew.",
-        "host",
-    ),
-    _Error(
-        Pattern(r"an illegal memory access was encountered|misaligned address", _E),
-        "script-wrong",
-        WARNING,
-        "a kernel read or wrote outside its memory",
-        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update the extension it belongs to.",
-    ),
-    _Error(
-        Pattern(r"an illegal instruction was encountered|CUDA_ERROR_ILLEGAL_INSTRUCTION", _E),
-        "script-wrong",
-        WARNING,
-        "a kernel came to an instruction that the GPU cannot run: damaged or wrongly compiled code, or a GPU or driver "
-        "that errs",
-        "Run once with CUDA_LAUNCH_BLOCKING=1 to find the operator; update driver, torch and the extension it belongs "
-        "to, and take overclocking back.",
-    ),
-    _Error(
-        Pattern(r"device-side assert triggered", _E),
-        "script-wrong",
-        ERROR,
-        "a check inside a kernel failed, mostly an index out of range (token, label or position)",
-        "Run the same batch on the CPU: there the message names the index.",
-    ),
-    _Error(
-        Pattern(
-            r"CUDA out of memory|OutOfMemoryError|CU(?:BLAS|DNN|SOLVER)_STATUS_ALLOC_FAILED|CUFFT_ALLOC_FAILED"
-            r"|CUDA_ERROR_OUT_OF_MEMORY|HIP (?:error: )?out of memory",
-            _E,
-        ),
-        "script-wrong",
-        ERROR,
-        "the GPU's memory is full",
-        "Look first for other processes on the GPU. Then take smaller batches with gradient accumulation, shorter "
-        "sequences and gradient checkpointing; load the weights in bf16, or in 4 bit with LoRA; and with several GPUs "
-        "shard the model (FSDP, DeepSpeed ZeRO-3) where each process loads all of it. Fragments: "
-        "PYTORCH_ALLOC_CONF=expandable_segments:True.",
-    ),
-    _Error(
-        Pattern(r"the launch timed out and was terminated", _E),
-        "gpu-limited",
-        ERROR,
-        "the driver's watchdog stopped a kernel, because the GPU also drives a display",
-        "Train on a GPU without a display.",
-    ),
-    _Error(
-        Pattern(r"Cannot re-initialize CUDA in forked subprocess", _E),
-        "script-wrong",
-        ERROR,
-        "a process was forked after CUDA had started",
-        "Use the start method spawn, and touch no CUDA tensor in the dataset or its workers.",
-    ),
-    _Error(
-        Pattern(r"provided PTX was compiled with an unsupported toolchain|CUDA_ERROR_UNSUPPORTED_PTX_VERSION", _E),
-        "nvcc-mismatch",
-        ERROR,
-        "code was left as PTX by a CUDA newer than the driver's own, and the driver cannot compile it",
-        "Build the extension for this GPU's architecture (TORCH_CUDA_ARCH_LIST), or get a newer driver.",
-    ),
-)
+from envdoctor.knowledge.cuda_errors import RUN_ERRORS
+from envdoctor.knowledge.messages import texts
+from envdoctor.knowledge.questions import anywhere
+from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Severity, finding, rule
 
 
 @rule(ERROR, expected="no CUDA error")
@@ -130,20 +16,20 @@ def cuda_error(facts: Facts) -> Findings:
     Fix: depends on the error.
     Source: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
-    for error in _ERRORS:
+    for error in RUN_ERRORS if texts(facts) else ():
         said = anywhere(facts, error.pattern)
         if said is None:
             continue
         asked = _Asked.read(said.string)
-        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, error.remedy)
+        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, error.advice)
         yield finding(
-            kind=error.kind,
+            kind=cast(Kind, error.kind),
             subject=said[0],
             actual=said[0],
             message=f'"{said[0]}": {meaning}{asked.amounts if asked else ""}.',
             fix=remedy,
             who=error.who,
-            severity=error.severity,
+            severity=Severity[error.severity.upper()],
             certain=error.kind != "script-wrong",  # whatever else is found may be why
         )
 

@@ -27,8 +27,8 @@ def device_count(facts: Facts) -> Findings:
     yield finding(
         actual=f"{torch.device_count} of {there}",
         expected=str(there),
+        severity=NOTE if meant or mig else None,
         message=f"torch sees {torch.device_count} of {there} GPUs{because}.",
         fix="Name every GPU that is to be used, by index or UUID, without spaces and brackets.",
         run="unset CUDA_VISIBLE_DEVICES",
-        severity=NOTE if meant or mig else None,
     )

@@ -2,10 +2,7 @@ from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, rule
 from envdoctor.rules.torch._libraries import mapped_libraries, short
 
-_SAYS = (
-    Pattern(r"OMP: Error #15.*"),
-    Pattern(r"Initializing libiomp5\S* but found \S+ already initialized"),
-)
+_SAYS = (Pattern(r"OMP: Error #15.*"), Pattern(r"Initializing libiomp5\S* but found \S+ already initialized"))
 _RUNTIMES = {"libgomp": "GNU", "libiomp5": "Intel", "libomp": "LLVM"}
 
 

@@ -24,8 +24,7 @@ _CROWDED = (
         IGNORECASE,
     ),
     Pattern(
-        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*",
-        IGNORECASE,
+        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*", IGNORECASE
     ),
 )
 
@@ -52,9 +51,9 @@ def thread_pool(facts: Facts) -> Findings:
     yield finding(
         actual=said[0],
         expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
+        severity=None if refused else WARNING,
         message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
         fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
         run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
-        severity=None if refused else WARNING,
         explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),
     )

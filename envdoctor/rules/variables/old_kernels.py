@@ -46,9 +46,9 @@ def old_kernels(facts: Facts, target: Target) -> Findings:
         yield finding(
             subject=name,
             actual=value,
+            severity=NOTE if idle else None,
             message=f"{name}={value}: {effect}" + (" (hardly felt by a run on a GPU)." if idle else "."),
             fix=remedies.setting(target, "Unset it.", f"unset {name}"),
-            severity=NOTE if idle else None,
             repair=(SetVariable(name=name, value=None),),
         )
 

@@ -28,10 +28,10 @@ def preload(facts: Facts) -> Findings:
     else:
         effect = "it is loaded into every program"
     yield finding(
-        kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
         actual=value,
+        kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
+        severity=None if checker or cuda else NOTE,
         message=f"LD_PRELOAD={value}: {effect}.",
         fix="Unset it for the run.",
         run="env -u LD_PRELOAD python train.py",
-        severity=None if checker or cuda else NOTE,
     )

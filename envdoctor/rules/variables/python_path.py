@@ -36,9 +36,9 @@ def _finding(name: str, value: str, text: str, severity: Severity | None) -> Fin
     return finding(
         subject=name,
         actual=value,
+        severity=severity,
         message=f"{name}={value}: {text}.",
         fix="Unset it for the run.",
         run=f"unset {name}",
-        severity=severity,
         explains=("packages/import-mismatch", "packages/wheel-tags") if severity else (),
     )

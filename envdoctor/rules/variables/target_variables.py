@@ -32,11 +32,11 @@ def target_variables(facts: Facts, target: Target) -> Findings:
             subject=name,
             actual=actual if actual is not None else "not set",
             expected=wanted,
+            severity=None if actual is None else WARNING,
             message=f"{name} is {actual if actual is not None else 'not set'}; the target was timed with {wanted}.",
             fix=remedies.setting(
                 target, "Set it before training.", f"export {shell.word(spelled)}={shell.word(wanted)}"
             ),
-            severity=None if actual is None else WARNING,
             repair=(SetVariable(name=spelled, value=wanted),),
         )
 

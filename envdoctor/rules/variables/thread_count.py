@@ -36,6 +36,7 @@ def thread_count(facts: Facts, target: Target) -> Findings:
             subject=name,
             actual=str(threads),
             expected=str(fitting),
+            severity=NOTE if too_few and gpu is not False else None,
             message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: "
             + ("the threads take turns." if too_many else "a CPU run uses one core."),
             fix=remedies.setting(
@@ -48,9 +49,8 @@ def thread_count(facts: Facts, target: Target) -> Findings:
                 text="Set it to the CPUs allowed, divided by the ranks on this node.",
                 commands=(f"export {name}={fitting}",),
             ),
-            severity=NOTE if too_few and gpu is not False else None,
-            explains=("torch/threads",),
             repair=(SetVariable(name=name, value=str(fitting)),) if gpu is False and ranks == 1 else (),
+            explains=("torch/threads",),
         )
 
 

@@ -17,9 +17,11 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     """
     variables, gpus = need(facts.variables), known(facts.gpus)
     value = variables.get(_NAME)
-    if value is None or (target.is_cpu and target.name != "none"):
+    if value is None or any(hole in value for hole in "${<"):  # as a script wrote it, not as it was set
         return
-    present = _count(gpus)
+    if target.is_cpu and target.name != "none":
+        return
+    present = None if facts.origin.kind == "pasted" and _only_named(gpus) else _count(gpus)
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
@@ -33,6 +35,14 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
         yield _finding(value, "it hides every GPU", None if gone else NOTE, "gpu-not-visible")
     else:
         yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible")
+
+
+def _only_named(gpus: Gpus | None) -> bool:
+    """Is it one GPU of which nothing but its name is told? Which GPU somebody has does not say how many there are."""
+    if gpus is None or gpus.count is not None or len(gpus.devices) != 1:
+        return False
+    (gpu,) = gpus.devices
+    return gpu.memory is None and gpu.identity is None and gpu.utilization is None
 
 
 def _count(gpus: Gpus | None) -> int | None:
@@ -54,12 +64,12 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
 
 def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
     return finding(
-        kind=kind,
         subject=_NAME,
         actual=value or "empty",
+        kind=kind,
+        severity=severity,
         message=f"{_NAME}={value!r}: {text}.",
         fix="Unset it, or name GPUs that exist.",
         run=(f"unset {_NAME}", "nvidia-smi -L"),
-        severity=severity,
         explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
     )

@@ -24,7 +24,7 @@ from envdoctor.speed.evidence.gather import run_of
 from envdoctor.speed.evidence.pressure import PRESSURE_LIMIT, highest_pressure
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, ignore_progress, run_variant, workload_of
+from envdoctor.speed.timing import TimingOptions, ignore_progress, run_variant, workload_of
 from envdoctor.speed.verdict import tokens_per_second
 from envdoctor.values.frozen import frozen
 
@@ -78,7 +78,7 @@ def time_against(
     environment: Environment,
     other: Other,
     target: Target,
-    timing: Timing,
+    timing: TimingOptions,
     pairs: Pairs,
     *,
     facts: Facts | None,
@@ -148,7 +148,7 @@ def verdict_of(
     theirs: Sequence[Report],
     other: Other,
     target: Target,
-    timing: Timing,
+    timing: TimingOptions,
     facts: Facts | None,
 ) -> Verdict:
     """The verdict of a decision: one sentence with the ratio, and what differs between the arms where one is slower."""

@@ -16,7 +16,7 @@ from envdoctor.speed.ablation.suspects import SuspectAblation
 from envdoctor.speed.cost import at_speed
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, run_variant
+from envdoctor.speed.timing import TimingOptions, run_variant
 from envdoctor.values.frozen import frozen
 
 ROUNDS = 3
@@ -33,7 +33,7 @@ class Suspects:
 def ablate_suspects(
     environment: Environment,
     target: Target,
-    timing: Timing,
+    timing: TimingOptions,
     verdict: Verdict,
     *,
     facts: Facts | None,

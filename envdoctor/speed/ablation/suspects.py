@@ -165,12 +165,7 @@ def conclude(
         low, high = row.interval
         sentence = f"without {suspect.what} the same work runs {ratio:.2f}x as fast [{low:.2f}, {high:.2f}]"
         return SuspectAblation(
-            rows=rows,
-            untried=tuple(untried),
-            cause=suspect.cause,
-            suspect=suspect,
-            sentence=sentence,
-            reports=reports,
+            rows=rows, untried=tuple(untried), cause=suspect.cause, suspect=suspect, sentence=sentence, reports=reports
         )
     cause, sentence = _of_machine(verdict, facts)
     if table.disturbed * 2 > table.runs:

@@ -124,7 +124,7 @@ def _settings(report: Report) -> dict[str, str]:
     return {**given, **{choice.what: choice.value for choice in report.choices}}
 
 
-def _recomputed(choice: str) -> float:
+def _recomputed_share(choice: str) -> float:
     """Share of the layers, of what the trainer says it chose: a name, or "5 of 16 layers"; both may have more behind a
     comma."""
     word = choice.partition(",")[0]
@@ -137,7 +137,7 @@ def _as_run(work: Work, report: Report, settings: Mapping[str, str]) -> Work:
     """The counted step with the tokens of the timed ones, with what they compute again, and compiled where they are."""
     real = report.tokens_per_step.get("real") or work.tokens
     scale = real / work.tokens
-    again = _recomputed(settings.get("recompute", "none"))
+    again = _recomputed_share(settings.get("recompute", "none"))
     of_layers = work.bytes - work.optimizer_bytes
     fewer = COMPILED if settings.get("compile") == "on" else 1.0
     return replace(

@@ -27,7 +27,6 @@ def report(version: str, cuda: str | None, module: str | None, available: bool |
         pasted(TOO_OLD.format(11040), driver=Driver(kernel_module="470.86", cuda="11.4")),
         pasted(TOO_OLD.format(9010), torch=Torch(version="1.12.1+cu102", cuda="10.2")),
         pasted("CUDA driver version is insufficient for CUDA runtime version"),
-        pasted("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update"),
         pasted(torch=Torch(version="2.9.0+cu130", cuda="13.0"), driver=Driver(cuda="12.8")),
         pasted(
             torch=Torch(version="2.1.0+cu121"),

@@ -25,7 +25,7 @@ from envdoctor.speed.ablation import against
 from envdoctor.speed.ablation.against import Other, Pairs, locked_folder, time_against
 from envdoctor.speed.outcome import Verdict, as_json
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing
+from envdoctor.speed.timing import TimingOptions
 from tests.change.conftest import install, make_world, write_target
 from tests.speed.making import VERSIONS, cpu_report, target, windows
 
@@ -50,7 +50,7 @@ class Machine:
 
 def timed(monkeypatch: pytest.MonkeyPatch, machine: Machine, most: int = 32) -> Verdict:
     monkeypatch.setattr(against, "run_variant", machine.run)
-    timing = Timing(workload="chat-5m", steps=100)
+    timing = TimingOptions(workload="chat-5m", steps=100)
     return time_against(
         HERE, OTHER, CPU, timing, Pairs(most=most, side_by_side=False), facts=None, progress=lambda text: None
     )
@@ -114,7 +114,7 @@ def test_what_is_noisy_to_the_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         HERE,
         OTHER,
         CPU,
-        Timing(workload="chat-5m"),
+        TimingOptions(workload="chat-5m"),
         Pairs(most=5, side_by_side=False),
         facts=None,
         progress=lambda text: None,
@@ -204,7 +204,7 @@ def test_an_environment_against_itself_for_real(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     environment = locate(Path(sys.prefix))
     short = Measure(windows=6, window_seconds=0.2, max_warmup_seconds=3.0, probes=False)
-    timing = Timing(workload="chat-5m", settings={"tokens_per_row": 384, "over_long": "skip"})
+    timing = TimingOptions(workload="chat-5m", settings={"tokens_per_row": 384, "over_long": "skip"})
 
     steps: list[str] = []
     dialogue: Any = SimpleNamespace(step=steps.append)

@@ -25,7 +25,7 @@ from envdoctor.locks.target import Target, load
 from envdoctor.speed.ablation.suspect_ablation import ablate_suspects
 from envdoctor.speed.ablation.suspects import REACHES
 from envdoctor.speed.outcome import as_json
-from envdoctor.speed.timing import Timing, expected_baseline, run_once, time_and_judge
+from envdoctor.speed.timing import TimingOptions, expected_baseline, run_once, time_and_judge
 from envdoctor.speed.verdict import judge
 from tests.speed.making import baseline, cpu_report, report, target
 
@@ -51,7 +51,7 @@ report["device"]["threads"] = order["settings"].get("threads") or 2
 open(order["report"], "w").write(json.dumps(report))
 """
 CPU = Target(name="cpu", title="CPU")
-QUICK = Timing(workload="chat-5m", measure=Measure(windows=5))
+QUICK = TimingOptions(workload="chat-5m", measure=Measure(windows=5))
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def silent(_: str) -> None:
     pass
 
 
-def judged(environment: Environment, timing: Timing = QUICK):  # type: ignore[no-untyped-def]
+def judged(environment: Environment, timing: TimingOptions = QUICK):  # type: ignore[no-untyped-def]
     base = replace(baseline(1.5, like=cpu_report(1.5)), lock=None)
     done = [
         run_once(environment, CPU, "chat-5m", timing.measure, settings=timing.settings, on_line=silent)

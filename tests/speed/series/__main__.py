@@ -28,7 +28,7 @@ from envdoctor.locks.target import Target
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.baselines import recording
 from envdoctor.speed.report import Report
-from envdoctor.speed.timing import Timing, run_once, time_and_judge
+from envdoctor.speed.timing import TimingOptions, run_once, time_and_judge
 from tests.speed.series.conditions import QUIET, Condition, injected, neighbour, under
 from tests.speed.series.recording import Run, Series, write
 from tests.speed.series.replay import replay
@@ -83,7 +83,7 @@ def measure(given: argparse.Namespace) -> Series:
     base = [_process(environment, checkup.target, number, given.baseline) for number in range(given.baseline)]
     target, noisy = _with_baseline(checkup.target, base)
     runs: list[Run] = []
-    timing = Timing(workload=WORKLOAD, measure=SHORT, settings=SMALL)
+    timing = TimingOptions(workload=WORKLOAD, measure=SHORT, settings=SMALL)
     for number, condition in enumerate(conditions(given), 1):
         if time.monotonic() - began > 60.0 * given.minutes:
             print(f"time is up after {number - 1} runs", file=sys.stderr)
@@ -121,7 +121,7 @@ def _with_baseline(target: Target, base: list[Report]) -> tuple[Target, bool]:
     return replace(target, baselines=(found,)), noisy
 
 
-def _verify(environment: Environment, target: Target, timing: Timing, condition: Condition, facts: Facts) -> Run:
+def _verify(environment: Environment, target: Target, timing: TimingOptions, condition: Condition, facts: Facts) -> Run:
     asked = replace(timing, settings={**timing.settings, **condition.settings})
     began = time.monotonic()
     with under(condition):

@@ -13,7 +13,7 @@ from tests.trainer.conftest import write_lines
 from tests.trainer.running import prepare_run, resumed, same, weights, whole
 from trainer import loop
 from trainer.__main__ import main
-from trainer.compute import factored
+from trainer.compute import contradictions, factored
 from trainer.compute.optimizer import Stepper, learning_rate
 from trainer.errors import TrainerError
 from trainer.model.memory import footprint
@@ -121,8 +121,8 @@ def test_the_rate_is_relative_and_moves_weights_as_adamw_s_does() -> None:
 )
 def test_what_does_not_go_together_is_refused(values: dict, kind: str, frozen: bool, said: str) -> None:
     with pytest.raises(TrainerError, match=said):
-        factored.check(Settings(**{**FACTORED, **values}), kind, frozen)
-    factored.check(dataclasses.replace(Settings(**values), moments="float32"), kind, frozen)
+        contradictions.check(Settings(**{**FACTORED, **values}), kind, frozen)
+    contradictions.check(dataclasses.replace(Settings(**values), moments="float32"), kind, frozen)
 
 
 def test_a_torch_without_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import torch
 
 from tests.trainer.running import prepare_run, resumed, same, whole
 from trainer import loop
-from trainer.compute import moments
+from trainer.compute import contradictions, moments
 from trainer.compute.optimizer import Stepper
 from trainer.errors import TrainerError
 from trainer.model.memory import footprint
@@ -92,7 +92,7 @@ def test_a_gradient_that_is_not_finite_changes_nothing() -> None:
 )
 def test_what_does_not_go_together_is_refused(values: dict, kind: str, said: str) -> None:
     with pytest.raises(TrainerError, match=said):
-        moments.check(Settings(**{**NARROW, **values}), kind)
+        contradictions.check(Settings(**{**NARROW, **values}), kind, False)
 
 
 def test_without_bitsandbytes_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

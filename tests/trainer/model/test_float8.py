@@ -10,6 +10,7 @@ import torch
 
 from tests.trainer.running import gradients, prepare_run
 from trainer import loop
+from trainer.compute import contradictions
 from trainer.errors import TrainerError
 from trainer.model import float8
 from trainer.settings import from_mapping
@@ -77,5 +78,5 @@ def test_all_else_has_to_be_bfloat16(tiny: dict) -> None:
 def test_what_it_does_not_go_with_is_refused(tiny: dict, kind: str, frozen: bool, said: str) -> None:
     settings = from_mapping({**tiny, "float8": "rowwise"}, "test")
     with pytest.raises(TrainerError, match=said):
-        float8.check(settings, kind, frozen)
-    float8.check(from_mapping(tiny, "test"), kind, frozen)
+        contradictions.check(settings, kind, frozen)
+    contradictions.check(from_mapping(tiny, "test"), kind, frozen)

@@ -16,7 +16,7 @@ from trainer.model import fitting, graphs
 @pytest.mark.parametrize(("documents", "count"), [(1, 64), (63, 64), (64, 128), (200, 256)])
 def test_borders_are_padded_with_the_end_of_the_row(documents: int, count: int) -> None:
     borders = torch.arange(documents + 1, dtype=torch.int32)
-    found = graphs.padded(borders, documents)
+    found = graphs.pad_borders(borders, documents)
     assert found.dtype == torch.int32
     assert found.shape == (count,)
     assert torch.equal(found[: documents + 1], borders)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts.pasted import words
-from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
+from envdoctor.facts.pasted.draft import INFERRED, LISTED, TOLD, Draft
 from envdoctor.facts.pasted.page import Page, normal, pair
 from envdoctor.values.pattern import Pattern
 
@@ -14,8 +14,15 @@ _SENTENCE = Pattern(
     r"\b(?: container| pod)?",
     re.IGNORECASE,
 )
-_COMMAND = Pattern(r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b")
+_COMMAND = Pattern(
+    r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b"
+    r"|(?:^|\s)(apptainer|singularity) (?:-\w+ )?(?:run|exec|shell|instance)\b"
+)
 _KEY = Pattern(r"(?:docker|container|image|base image|cuda image|docker image|container image)(?:\b|\.).*")
+_WSL = Pattern(
+    r"\b(?:on|in|inside|under|using|running|with|through|within) (?:an? |the |my )?[\w. ]{0,24}?\bWSL ?2\b",
+    re.IGNORECASE,
+)
 _NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
 
 
@@ -27,10 +34,13 @@ def read(page: Page, draft: Draft) -> None:
             if len(text) < 60:
                 page.take(number)
         elif command := _COMMAND.search(text):
-            draft.claim("host.container", _NAMES.get(command[1], command[1]), INFERRED)
+            name = command[1] or command[2]
+            draft.claim("host.container", _NAMES.get(name, name), INFERRED)
             _image(draft, text)
             _shm(draft, text)
             _cpus(draft, text)
+        elif _WSL.search(text):
+            draft.claim("host.container", "wsl2", TOLD)
         elif (found := pair(text)) and _KEY.fullmatch(normal(found[0])) and not words.is_unknown(found[1]):
             draft.claim("host.container", "docker", INFERRED)
             _image(draft, found[1])

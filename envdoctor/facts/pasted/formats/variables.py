@@ -31,7 +31,7 @@ _SECRET = Pattern(r"TOKEN(?!IZER)|SECRET|PASSW|API_|ACCESS|CREDENTIAL|(?:^|_)KEY
 _LINE = Pattern(
     r"(?:(?:export|set|declare -x|ENV|setenv|os\.environ|-e|--env)\s+|\$env:|env(?:iron(?:ment)?)?\.)?"
     r"(?P<name>[A-Z][A-Z0-9_]{1,60})"
-    r"(?:\s?=\s?|:\s+|(?<=\w)\s+(?=\S+$))(?P<value>.*?)[;,\\]?"
+    r"(?:\s?=\s?|:\s+|(?<=\w)\s+(?=\S+$))(?P<value>.*?)[;,.\\]?"
 )
 _PYTHON = Pattern(r"os\.environ\[['\"](?P<name>[A-Z][A-Z0-9_]{1,60})['\"]\]\s*=\s*f?['\"](?P<value>[^'\"]*)['\"]")
 _INLINE = Pattern(r"(?<![\w./$-])(?P<name>[A-Z][A-Z0-9_]{2,60})=(?P<value>[^\s;'\"&|]+|'[^']*'|\"[^\"]*\")")
@@ -66,7 +66,7 @@ def read(page: Page, draft: Draft) -> None:
         else:
             for inline in _INLINE.finditer(text):
                 if is_allowed(inline["name"]):
-                    _set_variable(draft, inline["name"], inline["value"])
+                    _set_variable(draft, inline["name"], inline["value"].rstrip(".,)"))
 
 
 def is_allowed(name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .counted import counted
+from .counts import counts_of
 from .files import regular
 from .packages import Found, Problem, Reading
 from .places import EnvironmentPlaces
@@ -37,7 +37,7 @@ def read(places: EnvironmentPlaces, reading: Reading, *, deep: bool, beside: boo
     odd: List[Tuple[Found, Problem]] = []
     files: List[Dict[str, Any]] = []
     records: List[Record] = []
-    counts = {} if deep else counted(reading.found, places, cores=3 if beside else 2)
+    counts = {} if deep else counts_of(reading.found, places, cores=3 if beside else 2)
     _look([found for found in reading.found if id(found) not in counts], places, problems, odd, files, records)
     for found in reading.found:
         if id(found) in counts:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PARALLEL = 1_000_000  # bytes of RECORD, some 10,000 files, from which on a second process pays
 
 
-def counted(found: List[Found], places: EnvironmentPlaces, *, cores: int) -> Dict[int, Count]:
+def counts_of(found: List[Found], places: EnvironmentPlaces, *, cores: int) -> Dict[int, Count]:
     """The counts of those distributions whose RECORDs are plain and whose files are all there, by their ``id``.
 
     Nearly always that is all of them, and nothing else is kept of 65,000 files. Where there are many, a forked process

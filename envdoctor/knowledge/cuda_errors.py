@@ -1,0 +1,58 @@
+"""Errors of CUDA that say what is wrong by their words or their number."""
+
+from __future__ import annotations
+
+import functools
+import re
+from functools import cached_property
+from typing import Literal
+
+from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+
+@frozen
+class CudaError:
+    """``said`` means ``meaning``; ``who`` can do what helps ("": whoever owns the driver)."""
+
+    said: str
+    meaning: str
+    remedy: str
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        return Pattern(self.said, re.IGNORECASE)
+
+
+@frozen
+class StartError(CudaError):
+    """CUDA does not initialise, and cuInit answers ``number``."""
+
+    number: int
+    commands: tuple[str, ...] = ()
+    who: Literal["", "you", "image", "host"] = ""
+
+
+@frozen
+class RunError(CudaError):
+    """An error in the middle of a run, of a broken GPU or of the script."""
+
+    kind: str
+    severity: Literal["error", "warning"] = "error"
+    who: Literal["you", "image", "host"] = "you"
+
+    @property
+    def advice(self) -> str:
+        return self.remedy.replace("{reliable}", RELIABLE)
+
+
+START_ERRORS = Rows(bundled_table("cuda_errors"), "start", StartError, by="meaning")
+RUN_ERRORS = Rows(bundled_table("cuda_errors"), "run", RunError, by="meaning")
+
+
+@functools.cache
+def start_error(number: int) -> StartError | None:
+    """What cuInit's answer means; None for one that no row has."""
+    return {row.number: row for row in START_ERRORS}.get(number)

@@ -1,0 +1,267 @@
+"""Weights that do not fit a model: what the names and sizes that an error lists say about how the two differ.
+
+PyTorch lists the names that the model has and the file lacks, those that only the file has, and the sizes that differ.
+The lists tell what happened to one of the two: wrapped, adapted, quantised, given more tokens or other labels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from envdoctor.knowledge.tensor_sizes import Reading, Size, read_sizes
+from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+
+@frozen
+class Misfit:
+    """All that a report lists of one failed loading."""
+
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    sizes: tuple[Size, ...] = ()
+
+
+_LIST = Pattern(
+    r"\b(?P<which>Missing|Unexpected) keys?(?:\(s\))? in (?:source )?state_dict:? (?P<names>.{3,2000})", re.IGNORECASE
+)
+_NAME = re.compile(r"[\"'{ ](?P<name>[A-Za-z_][\w-]*(?:\.[\w-]+)+)[\"',}]")
+_SHAPE = r"torch\.Size\(\[(?P<{}>[\d, ]{{1,60}})\]\)"
+_SIZES = (
+    Pattern(
+        r"size mismatch for (?P<name>\S{1,300}): copying a param with shape "
+        + _SHAPE.format("stored")
+        + r"(?: from checkpoint, ?the shape in current model is "
+        + _SHAPE.format("wanted")
+        + ")?"
+    ),
+    Pattern(
+        r"Trying to set a tensor of shape "
+        + _SHAPE.format("stored")
+        + r" in \"?(?P<name>[\w.]{1,200})\"? \(which has shape "
+        + _SHAPE.format("wanted")
+    ),
+    Pattern(
+        r"(?P<name>[\w.{},* ]{3,200}?) ?\|.{0,40}MISMATCH.{0,60}ckpt: ?"
+        + _SHAPE.format("stored")
+        + r" vs model: ?"
+        + _SHAPE.format("wanted")
+    ),
+)
+_WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
+_BY = {
+    "module": "DataParallel and DistributedDataParallel put it there",
+    "_orig_mod": "torch.compile puts it there",
+    "_fsdp_wrapped_module": "FSDP puts it there",
+    "base_model.model": "PEFT puts it there",
+    "model": "a Lightning module or a class around the model puts it there",
+}
+
+
+def misfit_of(lines: Iterable[str]) -> Misfit:
+    """What the lines of a report list, as far as they were pasted."""
+    listed: dict[str, dict[str, None]] = {"missing": {}, "unexpected": {}}
+    sizes: dict[str, Size] = {}
+    for line in lines:
+        for found in _LIST.finditer(line):
+            names = re.split(r"(?:Missing|Unexpected) keys?\b|size mismatch for", f" {found['names']}")[0]
+            listed[found["which"].lower()].update(dict.fromkeys(match["name"] for match in _NAME.finditer(names)))
+        for pattern in _SIZES:
+            for found in pattern.finditer(line):
+                sizes.setdefault(
+                    found["name"].strip(),
+                    Size(
+                        name=found["name"].strip(),
+                        stored=_numbers(found["stored"]),
+                        wanted=_numbers(found["wanted"] or ""),
+                    ),
+                )
+    return Misfit(missing=tuple(listed["missing"]), unexpected=tuple(listed["unexpected"]), sizes=tuple(sizes.values()))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d{1,15}", text))
+
+
+def read_misfit(misfit: Misfit) -> Reading | None:
+    """What the lists say, the narrower statement first; None where they leave it open."""
+    return _by_names(misfit.missing, misfit.unexpected) or _by_marks(misfit) or read_sizes(misfit.sizes)
+
+
+def _by_names(missing: Sequence[str], unexpected: Sequence[str]) -> Reading | None:
+    """The same tensors under other names."""
+    if not missing or not unexpected:
+        return None
+    for longer, shorter, side in ((unexpected, missing, "file"), (missing, unexpected, "model")):
+        if prefix := _prefix(longer, shorter):
+            by = _BY.get(prefix, "a class around the model puts it there")
+            other = "model" if side == "file" else "file"
+            off = f"Take it off before loading: {{k.removeprefix('{prefix}.'): v for k, v in state.items()}}"
+            on = (
+                "Load before the model is wrapped, or into what it wraps; or put the prefix on: "
+                f"{{'{prefix}.' + k: v for k, v in state.items()}}"
+            )
+            return Reading(
+                meaning=f"The names in the {side} begin with {prefix}. and those in the {other} do not ({by}): the "
+                "same tensors under other names",
+                remedy=f"{off if side == 'file' else on}.",
+            )
+    if _same(map(_bare, missing), map(_bare, unexpected)):
+        return Reading(
+            meaning="The file and the model were wrapped in different places (DataParallel around a part, or around "
+            "the whole): the same tensors, with module. at another place in their names",
+            remedy="Take the part out on both sides: load into the model before it is wrapped, with {k.replace("
+            "'module.', '').replace('_orig_mod.', ''): v for k, v in state.items()}.",
+        )
+    for changes, who in _RENAMED:
+        if _same((_renamed(name, changes) for name in unexpected), missing):
+            return Reading(meaning=f"The file has the names of another release: {who}", remedy=_RELEASE)
+        if _same((_renamed(name, changes) for name in missing), unexpected):
+            return Reading(meaning=f"The model has the names of another release than the file: {who}", remedy=_RELEASE)
+    return None
+
+
+_RELEASE = "Load it with the release that wrote it and save it anew, or rename the entries of the state_dict."
+_RENAMED = (
+    (
+        ((r"\bweight_g$", "parametrizations.weight.original0"), (r"\bweight_v$", "parametrizations.weight.original1")),
+        "weight_norm stores other names since torch 2.1",
+    ),
+    (((r"\bgamma$", "weight"), (r"\bbeta$", "bias")), "TensorFlow's names gamma and beta for weight and bias"),
+    (
+        ((r"\.lora_([AB])\.weight$", r".lora_\1.default.weight"),),
+        "PEFT names the adapter in the model, and not in the file",
+    ),
+    (((r"\.base_layer\.", "."),), "PEFT holds the layer that it adapts as base_layer since 0.6"),
+)
+
+
+def _renamed(name: str, changes: Iterable[tuple[str, str]]) -> str:
+    for old, new in changes:
+        name = re.sub(old, new, name)
+    return name
+
+
+def _prefix(longer: Sequence[str], shorter: Sequence[str]) -> str:
+    """What stands before the names on one side, if without it they are those of the other."""
+    short = frozenset(shorter)
+    for name in longer[:20]:
+        parts = name.split(".")
+        for cut in range(1, min(len(parts), 6)):
+            prefix = ".".join(parts[:cut]) + "."
+            if ".".join(parts[cut:]) in short and _same(
+                (other.removeprefix(prefix) for other in longer if other.startswith(prefix)), shorter
+            ):
+                return prefix.rstrip(".")
+    return ""
+
+
+def _same(ones: Iterable[str], others: Iterable[str]) -> bool:
+    """Are they the same names? Lists are pasted cut off, so most of the shorter one is enough."""
+    one, other = frozenset(ones), frozenset(others)
+    few = min(len(one), len(other))
+    return few > 0 and len(one & other) * 5 >= few * 4
+
+
+def _bare(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
+
+
+class _Mark(NamedTuple):
+    """``name`` in the list of one side alone; ``only``: every name of the one list that there is ends so."""
+
+    name: Pattern
+    side: str
+    meaning: str
+    remedy: str
+    only: bool = False
+
+
+def _by_marks(misfit: Misfit) -> Reading | None:
+    """Names that only one kind of saving makes."""
+    for mark in _MARKS:
+        own, other = misfit.unexpected, misfit.missing
+        if mark.side == "model":
+            own, other = other, own
+        found = [mark.name.search(name) is not None for name in own]
+        if mark.only:
+            told = bool(found) and all(found) and not other and not misfit.sizes
+        else:
+            told = any(found) and not any(mark.name.search(name) for name in other)
+        if told:
+            return Reading(meaning=mark.meaning, remedy=mark.remedy)
+    return None
+
+
+_HARMLESS = "Load with strict=False, or delete these entries from the state_dict: nothing is lost."
+_MARKS = (
+    _Mark(
+        Pattern(r"\bposition_ids$"),
+        "file",
+        "Only position_ids are too many: transformers stores this buffer no more since 4.31, and the file is older",
+        _HARMLESS,
+        only=True,
+    ),
+    _Mark(
+        Pattern(r"\b(?:inv_freq|masked_bias|attn\.bias|relative_position_index|attn_mask)$"),
+        "file",
+        "Only buffers that the model computes itself are too many: the file was written by another release",
+        _HARMLESS,
+        only=True,
+    ),
+    _Mark(
+        Pattern(r"\b(?:total_ops|total_params)$"),
+        "file",
+        "Only the counters of thop are too many: the model was saved after its operations were counted",
+        "Delete the entries that end in total_ops and total_params, or load with strict=False; count on a copy.",
+        only=True,
+    ),
+    _Mark(
+        Pattern(r"\bnum_batches_tracked$"),
+        "model",
+        "Only num_batches_tracked is missing: the file was written by PyTorch before 0.4.1",
+        _HARMLESS,
+        only=True,
+    ),
+    _Mark(
+        Pattern(r"\blora_[AB]\b|\blora_embedding_[AB]\b|\.lora_(?:down|up)\."),
+        "file",
+        "The file holds LoRA adapters, and the model has none",
+        "Load the base model first and the adapters onto it (PeftModel.from_pretrained(model, FOLDER), "
+        "pipe.load_lora_weights for diffusers), or load a file into which they were merged.",
+    ),
+    _Mark(
+        Pattern(r"\blora_[AB]\b|\.base_layer\."),
+        "model",
+        "The model was given LoRA adapters before loading, and the file has none: it is the base model, or merged",
+        "Load the weights before the adapters are added.",
+    ),
+    _Mark(
+        Pattern(r"\.(?:absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.bitsandbytes__\w+)$"),
+        "file",
+        "The file was saved in bitsandbytes' 4 bits, and is loaded into a model that is not quantised",
+        "Load it with its quantization_config (from_pretrained reads it from the file's config.json), or take the "
+        "weights that were not quantised.",
+    ),
+    _Mark(
+        Pattern(r"\.(?:SCB|weight_format)$"),
+        "file",
+        "The file was saved in bitsandbytes' 8 bits, and is loaded into a model that is not quantised",
+        "Load it with load_in_8bit (BitsAndBytesConfig), or take the weights that were not quantised.",
+    ),
+    _Mark(
+        Pattern(r"\.(?:qweight|qzeros|g_idx)$"),
+        "file",
+        "The file holds GPTQ or AWQ weights, and the model was made without quantised layers",
+        "Load it by from_pretrained of the library that reads its quantization_config (gptqmodel, autoawq or "
+        "compressed-tensors installed), or take the weights that were not quantised.",
+    ),
+    _Mark(
+        Pattern(r"\.(?:qweight|qzeros|g_idx)$"),
+        "model",
+        "The model was made for GPTQ or AWQ weights, and the file holds others",
+        "Load the quantised file, or drop quantization_config from config.json.",
+    ),
+)

@@ -1,0 +1,164 @@
+"""Tensors whose size in a file of weights is not that in the model: tokens, labels, rank, places, or another model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+
+@frozen
+class Size:
+    """One tensor whose shape differs: its name, the shape in the file and that in the model."""
+
+    name: str
+    stored: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+
+@frozen
+class Reading:
+    """What the lists say: a sentence, what helps, and whether other meanings are left."""
+
+    meaning: str
+    remedy: str
+    certain: bool = True
+
+
+def read_sizes(sizes: Sequence[Size]) -> Reading | None:
+    """Which side of which tensors differs: tokens, labels, rank, places, or the model itself."""
+    if not sizes:
+        return None
+    if all(not size.wanted for size in sizes):  # the line was pasted cut off
+        return _TOKENS_LIKELY if any(_TOKENS.search(size.name) for size in sizes) else None
+    sizes = [size for size in sizes if size.wanted]
+    packed = next(
+        (size for size in sizes if size.wanted and len(size.stored) == 2 and 1 in size.stored and _halves(size)), None
+    )
+    if packed is not None:
+        return Reading(
+            meaning=f"{packed.name} is stored packed in 4 bits and loaded into a layer that is not quantised",
+            remedy="Load it with its quantization_config (load_in_4bit), or take the weights that were not quantised.",
+        )
+    kinds = [_kind(size) for size in sizes]
+    for kind in ("base", "rank", "quantised", "tokens", "places", "channels", "labels"):
+        if kind not in kinds:
+            continue
+        size = sizes[kinds.index(kind)]
+        if kind in ("base", "rank", "quantised") or all(each in (kind, "labels", "tokens") for each in kinds):
+            return _sized(kind, size)
+    return None
+
+
+def _halves(size: Size) -> bool:
+    stored, wanted = 1, 1
+    for number in size.stored:
+        stored *= number
+    for number in size.wanted:
+        wanted *= number
+    return wanted == 2 * stored
+
+
+_TOKENS = Pattern(
+    r"(?:embed_tokens|tok_embeddings|word_embeddings|\bwte|lm_head|embed_out|\bshared|embed_in"
+    r"|token_embedding)(?:\.base_layer|\.modules_to_save\.\w+"
+    r"|\.original_module|\.lora_embedding_\w+)?(?:\.\w+)?\.?(?:weight|bias)?$"
+)
+_TOKENS_LIKELY = Reading(
+    meaning="The file and the model have another number of tokens: most often tokens were added before one was saved",
+    remedy="Take the tokenizer that was saved with the file, and before loading it call "
+    "model.resize_token_embeddings with the file's number.",
+    certain=False,
+)
+_PLACES = Pattern(
+    r"pos(?:ition(?:al)?)?_?emb(?:ed(?:ding)?s?)?\b|embed_positions|\bwpe\b|relative_position_bias_table"
+    r"|positional_embedding|position_embeddings"
+)
+_LABELS = Pattern(
+    r"(?:^|\.)(?:classifier|score|fc|head|heads|cls_head|fc_cls|fc_reg|cls_score|bbox_pred|class_embed|cls_logits"
+    r"|mask_fcn_logits|conv_seg|conv_cls|logits?|last_linear|cv3|atss_cls|retina_cls|m\.\d|fc_out|out_proj"
+    r"|mask_logits|predictor)(?:\.\w+){0,3}$"
+)
+_INNER = Pattern(r"(?:layers?|blocks?|\bh|resblocks|stages?)\.\d|mlp|attn|attention|encoder")
+_PACKED = Pattern(r"\b(?:qweight|qzeros|scales|g_idx)$")
+_LORA = Pattern(r"\blora_(?P<side>[AB])\b")
+
+
+def _kind(size: Size) -> str:
+    """What a tensor of that name is, and which of its sides differs."""
+    stored, wanted = size.stored, size.wanted
+    if len(stored) != len(wanted):
+        return "other"
+    differs = [one != other for one, other in zip(stored, wanted, strict=True)]
+    adapter = _LORA.search(size.name)
+    if adapter is not None and len(stored) == 2:
+        rank = 0 if adapter["side"] == "A" else 1
+        return "base" if differs[1 - rank] else "rank"
+    first_only = differs[0] and not any(differs[1:])
+    if _PLACES.search(size.name):
+        return "places"
+    if first_only and _TOKENS.search(size.name):
+        return "tokens"
+    if _PACKED.search(size.name):
+        return "quantised"
+    if first_only and _LABELS.search(size.name) and not _INNER.search(size.name):
+        return "labels"
+    if (
+        len(stored) == 4
+        and differs == [False, True, False, False]
+        and re.search(r"conv_in|input_blocks\.0\.0", size.name)
+    ):
+        return "channels"
+    return "other"
+
+
+def _sized(kind: str, size: Size) -> Reading:
+    stored, wanted = size.stored, size.wanted
+    if kind == "rank":
+        side = 0 if "lora_A" in size.name else 1
+        return Reading(
+            meaning=f"The adapters in the file have rank {stored[side]}, those of the model {wanted[side]}",
+            remedy=f"Make them with r={stored[side]}: PeftModel.from_pretrained reads it from adapter_config.json.",
+        )
+    if kind == "base":
+        side = 1 if "lora_A" in size.name else 0
+        return Reading(
+            meaning="The adapters were trained on another base model than the one that they are loaded onto "
+            f"({size.name} is {stored[side]} wide in the file, {wanted[side]} in the model)",
+            remedy="Load the base model that adapter_config.json names (base_model_name_or_path), then the adapters.",
+        )
+    if kind == "quantised":
+        return Reading(
+            meaning=f"{size.name} is packed otherwise than the model expects: most often other bits or another group "
+            "size than quantization_config says, or bits that differ from layer to layer",
+            remedy="Make the model with the bits and group_size that the file was quantised with (quantize_config.json "
+            "or config.json beside it), by the program that wrote it.",
+            certain=False,
+        )
+    if kind == "tokens":
+        return Reading(
+            meaning=f"The file has {stored[0]} tokens and the model {wanted[0]}: tokens were added (or padded) before "
+            "one of the two was made, or their tokenizers differ",
+            remedy="Take the tokenizer that was saved with the file, and before loading it call "
+            f"model.resize_token_embeddings({stored[0]}).",
+        )
+    if kind == "places":
+        return Reading(
+            meaning=f"{size.name} has other places in the file than in the model: another image size, patch or length "
+            "of sequence",
+            remedy="Make the model with the size that the file was trained with, or interpolate the positions.",
+        )
+    if kind == "channels":
+        return Reading(
+            meaning=f"The file's first layer takes {stored[1]} channels, the model's {wanted[1]}: one of the two is an "
+            "inpainting, editing or depth variant",
+            remedy="Load it into the variant that it was saved from (9 channels: inpainting, 8: editing, 5: depth).",
+        )
+    return Reading(
+        meaning=f"The last layer differs: the file was trained for {stored[0]} outputs, the model has {wanted[0]}"
+        " (number of classes or labels)",
+        remedy=f"Set the number of classes to that of the file ({stored[0]}); to train for others, load all but this "
+        "layer (ignore_mismatched_sizes=True in transformers; else delete its entries and load with strict=False).",
+    )

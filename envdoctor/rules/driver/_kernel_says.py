@@ -1,0 +1,73 @@
+"""What the kernel and its tools say of a driver that is not loaded, or that cannot start the GPU."""
+
+from re import IGNORECASE
+from typing import NamedTuple
+
+from envdoctor.values.pattern import Pattern
+
+
+class Reason(NamedTuple):
+    """What the kernel or its tools say of a driver that is not loaded."""
+
+    pattern: Pattern
+    meaning: str
+    remedy: str
+    commands: tuple[str, ...]
+    alone: bool = True  # does it need no other word that the driver does not answer?
+
+
+REASONS = (
+    Reason(
+        Pattern(r"The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use", IGNORECASE),
+        "another kernel driver holds the GPU (nouveau, or vfio-pci where it is handed to a virtual machine)",
+        "Keep that driver from loading, make the initial file system anew, and reboot.",
+        (
+            "lspci -k -d 10de:",
+            "printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee "
+            "/etc/modprobe.d/blacklist-nouveau.conf",
+            "sudo update-initramfs -u",
+        ),
+        alone=False,
+    ),
+    Reason(
+        Pattern(r"\bModule nvidia(?:-current)? not found", IGNORECASE),
+        "there is no module of the driver for the kernel that runs: the kernel was updated after it, or the driver is "
+        "not installed",
+        "Install the headers of this kernel and build the module for it (dkms does so after each update; a driver of "
+        "NVIDIA's .run file is installed again), or boot the kernel that it was built for.",
+        ("uname -r", "sudo apt-get install linux-headers-$(uname -r)", "sudo dkms autoinstall", "sudo modprobe nvidia"),
+        alone=False,
+    ),
+    Reason(
+        Pattern(r"RmInitAdapter failed|rm_init_adapter failed", IGNORECASE),
+        "the driver is loaded and cannot start the GPU: a driver too old or of the other flavour for it (Blackwell "
+        "needs the open module), a card that hangs, or one without power or room for its memory on the bus",
+        "Switch the machine off and on, take a driver that names this GPU, and look at the firmware's settings (Above "
+        "4G Decoding, the virtual machine's PCI memory).",
+        ("sudo dmesg | grep -i -e nvrm -e xid | tail",),
+    ),
+    Reason(
+        Pattern(r"requires use of the NVIDIA open kernel modules|NVIDIA open kernel modules? (?:is|are) required"),
+        "this GPU is served by the open kernel module only, and the closed one is installed",
+        "Install the open flavour of the driver (packages named -open), and reboot.",
+        ("sudo ubuntu-drivers list --gpgpu",),
+    ),
+    Reason(
+        Pattern(
+            r"is not supported by (?:the )?(?:open )?nvidia\.ko|not supported by open|(?:470|390)\.xx Legacy driver"
+        ),
+        "the driver that is installed does not serve this GPU: it is too old for the open module or for this release",
+        "Install the driver branch that NVIDIA names for this GPU (the closed module before Turing; 580 is the last "
+        "for "
+        "Maxwell to Volta, 470 for Kepler).",
+        ("lspci -nn -d 10de:", "ubuntu-drivers devices"),
+    ),
+    Reason(
+        Pattern(r"This PCI I/O region assigned to your NVIDIA device is invalid|BAR\d is 0M @ 0x0"),
+        "the firmware gave the GPU no room for its memory on the bus",
+        "Switch Above 4G Decoding on in the firmware (in a virtual machine: enough PCI memory), or start the kernel "
+        "with "
+        "pci=realloc.",
+        ("sudo dmesg | grep -i nvrm | tail",),
+    ),
+)

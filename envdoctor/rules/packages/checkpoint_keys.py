@@ -1,0 +1,27 @@
+from envdoctor.knowledge.questions import misfit_of, read_misfit
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, finding, rule
+
+
+@rule(ERROR, kind="script-wrong", subject="the checkpoint", expected="the names and sizes of the model")
+def checkpoint_keys(facts: Facts) -> Findings:
+    """Weights do not fit the model, and the names and sizes that the error lists say why.
+
+    Why: what wraps, adapts or quantises a model changes the names of its tensors; added tokens, other labels, another
+    rank or base model change sizes. The error lists both, and only says that they differ.
+    Fix: take the prefix off, or make the model as the one that was saved.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module.load_state_dict
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    misfit = misfit_of(facts.messages)
+    reading = read_misfit(misfit)
+    if reading is None:
+        return
+    first = (*misfit.unexpected, *misfit.missing, *(size.name for size in misfit.sizes))[0]
+    yield finding(
+        actual=first,
+        severity=None if reading.certain else WARNING,
+        certain=reading.certain,
+        message=f"{reading.meaning}.",
+        fix=reading.remedy,
+    )

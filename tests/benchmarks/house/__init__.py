@@ -1,0 +1,1 @@
+"""The house in figures, read from its source."""
