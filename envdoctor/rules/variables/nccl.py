@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import NCCL
-from envdoctor.rules.rule import WARNING, Facts, Findings, Gpus, Target, known, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, known, rule
 from envdoctor.rules.variables import _leftovers
 
 
@@ -15,13 +15,10 @@ def nccl(facts: Facts, target: Target) -> Findings:
     https://github.com/huggingface/accelerate/blob/main/src/accelerate/utils/environment.py
     https://github.com/hkust-nlp/simpleRL-reason/issues/63 https://github.com/NVIDIA/nccl/issues/631
     """
-    single = _count(known(facts.gpus)) == 1 and not _several_nodes(facts)
+    gpus = known(facts.gpus)
+    single = gpus is not None and gpus.number == 1 and not _several_nodes(facts)
     for finding in _leftovers.variable_findings(NCCL, facts, target):
         yield _leftovers.idle(finding, "one GPU") if single else finding
-
-
-def _count(gpus: Gpus | None) -> int | None:
-    return None if gpus is None else gpus.count or len(gpus.devices) or None
 
 
 def _several_nodes(facts: Facts) -> bool:

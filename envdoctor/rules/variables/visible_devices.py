@@ -1,5 +1,5 @@
 from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Gpus, Kind, Pattern, Target, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Kind, Pattern, Target, finding, known, need, rule
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 _IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
@@ -19,7 +19,7 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     value = variables.get(_NAME)
     if value is None or (target.is_cpu and target.name != "none"):
         return
-    present = _count(gpus)
+    present = (gpus.number or None) if gpus else None
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
@@ -33,10 +33,6 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
         yield _finding(value, "it hides every GPU", None if gone else NOTE, "gpu-not-visible")
     else:
         yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible")
-
-
-def _count(gpus: Gpus | None) -> int | None:
-    return None if gpus is None else gpus.count or len(gpus.devices) or None
 
 
 def _read(value: str, present: int | None) -> tuple[int, str | None]:
