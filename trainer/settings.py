@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from trainer.errors import TrainerError
 from trainer.options.data import PairOptions, RowOptions, SourceOptions, TextOptions
-from trainer.options.option import AUTO, belongs_to, is_decided
+from trainer.options.option import AUTO, COUNTS, belongs_to, is_decided
 from trainer.options.output import CheckpointOptions, LogOptions
 from trainer.options.training import (
     AdapterOptions,
@@ -47,7 +47,7 @@ class Settings(
                 raise _refusal(f"{item.name} must be at least {least}, not {value!r}", item.name)
             if item.metadata["most"] is not None and value > item.metadata["most"]:
                 raise _refusal(f"{item.name} must be at most {item.metadata['most']}, not {value!r}", item.name)
-            counts = item.metadata["counted"] and value.isdecimal() and int(value) > 0
+            counts = item.metadata["counted"] and COUNTS.fullmatch(value)
             if choices and value not in choices and not counts:
                 meant = OTHER_OPTIONS.get((item.name, value), "")
                 raise _refusal(f"{item.name}: {value!r} is not one of {', '.join(choices)}", item.name, meant)

@@ -37,7 +37,7 @@ class Training:
 class Rung:
     """One rung of recomputation: bytes at the worst moment of a step, by part, and the largest micro-batch, tokens."""
 
-    recompute: str  # "none", "alternate", "full", or a number of layers
+    recompute: str  # "none", "alternate", "selective", "full", a number of layers, or two: the second in part
     fits: bool
     largest_micro_batch: int
     bytes: float

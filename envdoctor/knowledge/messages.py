@@ -63,6 +63,7 @@ _ERROR = Pattern(
     r"|TIME LIMIT|terminate called"
     r"|[Ff]ailed to (?:build|import)|exited unexpectedly"
     r"|fatal exception:|Watchdog caught|operations have failed or timed out"
+    r"|\) got an unexpected keyword argument|' object has no attribute '|cannot import name '|\) missing \d+ required "
 )
 _NO_ERROR = Pattern(
     r"\b(?:no|without|any|0) (?:\w+ )?errors?\b|Warning: |WARN(?:ING)?\b|\bw/o error|error[_ -]rate"

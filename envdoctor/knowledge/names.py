@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -76,6 +77,7 @@ _TABLE = bundled_table("names")
 DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
+_ARGUMENTS = Rows(_TABLE, "name", Name, by="argument")
 
 
 @functools.cache
@@ -115,6 +117,12 @@ def of_argument(callee: str, argument: str) -> Iterator[Name]:
     callee = callee.removesuffix(".__init__")
     names = {callee, callee.rpartition(".")[2], *([".".join(callee.split(".")[-2:])] if "." in callee else [])}
     return (row for row in NAMES.among(names) if row.argument == argument)
+
+
+def of_unnamed_callable(argument: str, said: str) -> Iterator[Name]:
+    """Rows about an argument, where Python before 3.10 says no class ("__init__()"): of those that the text names."""
+    words = frozenset(re.findall(r"\w+", said))
+    return (row for row in _ARGUMENTS.among({argument}) if row.name.rpartition(".")[2] in words)
 
 
 def overridden_method(callee: str, argument: str) -> Name | None:

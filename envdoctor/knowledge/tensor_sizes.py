@@ -61,17 +61,21 @@ def _halves(size: Size) -> bool:
     return wanted == 2 * stored
 
 
-_TOKENS = Pattern(r"(?:embed_tokens|tok_embeddings|word_embeddings|\bwte|lm_head|embed_out|\bshared|embed_in"
-                  r"|token_embedding)(?:\.base_layer|\.modules_to_save\.\w+"
-                  r"|\.original_module|\.lora_embedding_\w+)?(?:\.\w+)?\.?(?:weight|bias)?$")  # fmt: skip
+_TOKENS = Pattern(
+    r"(?:embed_tokens|tok_embeddings|word_embeddings|\bwte|lm_head|embed_out|\bshared|embed_in"
+    r"|token_embedding)(?:\.base_layer|\.modules_to_save\.\w+"
+    r"|\.original_module|\.lora_embedding_\w+)?(?:\.\w+)?\.?(?:weight|bias)?$"
+)
 _TOKENS_LIKELY = Reading(
     meaning="The file and the model have another number of tokens: most often tokens were added before one was saved",
     remedy="Take the tokenizer that was saved with the file, and before loading it call "
     "model.resize_token_embeddings with the file's number.",
     certain=False,
 )
-_PLACES = Pattern(r"pos(?:ition(?:al)?)?_?emb(?:ed(?:ding)?s?)?\b|embed_positions|\bwpe\b|relative_position_bias_table"
-                  r"|positional_embedding|position_embeddings")  # fmt: skip
+_PLACES = Pattern(
+    r"pos(?:ition(?:al)?)?_?emb(?:ed(?:ding)?s?)?\b|embed_positions|\bwpe\b|relative_position_bias_table"
+    r"|positional_embedding|position_embeddings"
+)
 _LABELS = Pattern(
     r"(?:^|\.)(?:classifier|score|fc|head|heads|cls_head|fc_cls|fc_reg|cls_score|bbox_pred|class_embed|cls_logits"
     r"|mask_fcn_logits|conv_seg|conv_cls|logits?|last_linear|cv3|atss_cls|retina_cls|m\.\d|fc_out|out_proj"

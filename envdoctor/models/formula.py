@@ -20,6 +20,7 @@ class Footprint(Protocol):
 
     layers: int
     inside: float
+    products: float
     weights: float
     gradients: float
     moments: float
@@ -39,7 +40,9 @@ class Formula(Protocol):
 
     def again(self, rung: str, layers: int) -> range: ...
 
-    def ladder(self, layers: int) -> tuple[str, ...]: ...
+    def between(self, rung: str, layers: int) -> range: ...
+
+    def ladder(self, layers: int, selective: bool = False) -> tuple[str, ...]: ...
 
     def bytes_of_moments(self, narrow: float, others: float, kind: str, factored: float = 0.0) -> float: ...
 

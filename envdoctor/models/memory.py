@@ -63,8 +63,8 @@ def rungs(
 
 
 def _fewest(need: Footprint, job: Job, device: str, room: float) -> str | None:
-    """The first rung that fits, where that is one of some layers."""
-    for rung in formula().ladder(need.layers)[1:-1]:
+    """The first rung that fits, where that is one of some layers, or of layers in part."""
+    for rung in formula().ladder(need.layers, need.products > 0)[1:-1]:
         _, parts = need.process(device, rung, job.tokens, job.tokens * job.trained, accumulate=job.accumulate)
         if sum(parts.values()) <= room:
             return rung
@@ -109,7 +109,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
     adapters = shape.adapters(job.rank) if job.rank else 0
     trained = adapters if job.rank else parameters.total
     narrow = precision != "float32"
-    inside, outside, entry = _kept_bytes(shape, job, device, precision)
+    inside, outside, entry, products = _kept_bytes(shape, job, device, precision)
     # Of adapters it depends on the rank; they are few.
     narrow_moments = 0 if job.rank else parameters.matrices + parameters.head
     head = parameters.head or shape.head_weights
@@ -135,6 +135,7 @@ def footprint(shape: Architecture, job: Job, *, device: Device, precision: str) 
         tied=shape.tied,
         narrow=narrow,
         gpu=device == "cuda",
+        products=products,
     )
 
 
@@ -146,8 +147,9 @@ def _rows_columns(shape: Architecture) -> float:
     return float(shape.adapters(1) + embeddings + head + parameters.vectors)  # of rank 1: a row and a column each
 
 
-def _kept_bytes(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float]:
-    """Bytes kept per token within all layers, around them, and as their inputs."""
+def _kept_bytes(shape: Architecture, job: Job, device: Device, precision: str) -> tuple[float, float, float, float]:
+    """Bytes kept per token within all layers, around them, as their inputs, and where layers are computed again between
+    their products (0: they are not)."""
     if shape.experts:
         # On a GPU the products of all experts at once take weights in bfloat16 only (torch's own check for tensors
         # without content), and the trainer's are float32: nothing could be counted there.
@@ -176,7 +178,8 @@ def _kept_bytes(shape: Architecture, job: Job, device: Device, precision: str) -
     inside = of("inside")
     if device == "cpu" and precision == "bfloat16":
         inside += shape.heads * (_attention_weights(job) - COUNTED)
-    return shape.layers * inside, of("outside"), shape.layers * of("entry")
+    products = of("entry") + of("products") if "products" in row else 0.0
+    return shape.layers * inside, of("outside"), shape.layers * of("entry"), shape.layers * products
 
 
 def _attention_weights(job: Job) -> float:

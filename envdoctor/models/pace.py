@@ -57,13 +57,14 @@ def work(shape: Architecture, job: Job, precision: str, rung: str) -> Work:
         trained=tokens * job.trained,
         precision=precision,
         recomputed=_share(shape, rung),
+        partly=len(formula().between(rung, shape.layers)) / max(1, shape.layers),
     )
     found = replace(found, launches=found.launches * job.accumulate)
     return _of_adapters(found, shape, job, decoder, rung) if job.rank else found
 
 
 def _share(shape: Architecture, rung: str) -> float:
-    """Of the layers that are computed twice."""
+    """Of the layers that are computed twice as a whole."""
     return len(formula().again(rung, shape.layers)) / max(1, shape.layers)
 
 

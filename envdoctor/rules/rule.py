@@ -1,7 +1,7 @@
 """What a rule is: one pure function per file, whose docstring is its documentation.
 
 A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter. A finding
-that does not fit on a line is written by what it says (`# fmt: skip`): what is seen, and how bad; what it means; what
+that does not fit on a line is written by what it says (``): what is seen, and how bad; what it means; what
 helps, and what follows from it.
 """
 
@@ -37,11 +37,42 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 __all__ = [
-    "ERROR", "IGNORECASE", "NOTE", "WARNING", "Distribution", "Driver", "Facts", "Finding", "Findings", "Gpu", "Gpus",
-    "Interpreter", "Kind", "Match", "Packages", "Pattern", "Pin", "Remedy", "Rule", "SetFlag", "SetVariable",
-    "Severity", "Skip", "Target", "Torch", "Unavailable", "Who", "finding", "known", "likely_capabilities", "need",
-    "on_cpu", "remedies", "rule", "trains_on_gpu",
-]  # fmt: skip
+    "ERROR",
+    "IGNORECASE",
+    "NOTE",
+    "WARNING",
+    "Distribution",
+    "Driver",
+    "Facts",
+    "Finding",
+    "Findings",
+    "Gpu",
+    "Gpus",
+    "Interpreter",
+    "Kind",
+    "Match",
+    "Packages",
+    "Pattern",
+    "Pin",
+    "Remedy",
+    "Rule",
+    "SetFlag",
+    "SetVariable",
+    "Severity",
+    "Skip",
+    "Target",
+    "Torch",
+    "Unavailable",
+    "Who",
+    "finding",
+    "known",
+    "likely_capabilities",
+    "need",
+    "on_cpu",
+    "remedies",
+    "rule",
+    "trains_on_gpu",
+]
 
 Judge: TypeAlias = Callable[[Facts, Target], Findings]
 

@@ -80,11 +80,13 @@ def step_work(
     precision: str = "bfloat16",
     style: Style = "autocast",
     recomputed: float = 0.0,
+    partly: float = 0.0,
     shards: int = 1,
 ) -> Work:
     """One optimizer step over ``tokens``, with ``squares`` the sum of squared lengths of documents that see each other.
 
-    ``trained``: predicted tokens (None: all). ``recomputed``: share of the forward pass that is computed again.
+    ``trained``: predicted tokens (None: all). ``recomputed``: share of the forward pass that is computed again,
+    ``partly``: and of that whose products and attention are not.
     ``shards``: devices that share the update.
     ``precision`` "fp8" is that of the layers; head and attention compute in bfloat16.
     """
@@ -97,7 +99,7 @@ def step_work(
     products = {precision: within + head} if other == precision else {precision: within, other: head}
     per_width, per_inner = TRAFFIC[style]
     per_token = per_width * decoder.width + per_inner * decoder.inner
-    of_layers = (1.0 + recomputed / 3.0) * tokens * decoder.layers * per_token
+    of_layers = (1.0 + (recomputed + partly) / 3.0) * tokens * decoder.layers * per_token
     of_head = LOGITS[style] * predicted * decoder.vocabulary
     if style == "autocast" and predicted * decoder.vocabulary * 4 > CHUNK_BYTES:
         pieces = math.ceil(predicted / max(1, CHUNK_BYTES // (decoder.vocabulary * 4)))
@@ -113,5 +115,5 @@ def step_work(
         attention=attention,
         bytes=of_layers + of_head + CASTS * decoder.weights + of_update,
         optimizer_bytes=of_update,
-        launches=KERNELS[style] * decoder.layers * (1.0 + recomputed / 3.0),
+        launches=KERNELS[style] * decoder.layers * (1.0 + (recomputed + partly) / 3.0),
     )

@@ -39,10 +39,15 @@ def test_seeds_table_measures_every_step(seed: Seed, tiny: dict, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_overhead_times_the_same_rows_twice(tiny: dict) -> None:
+def test_overhead_times_the_same_rows_twice_and_gives_all_of_the_time_to_a_part(tiny: dict) -> None:
     found = overhead.measured({"task": "sft", "settings": tiny}, blocks=2, steps=2)
     assert len(found["blocks"]) == 2
-    assert all(cost > 0 for block in found["blocks"] for side in block.values() for cost in side)
+    for pair in found["blocks"]:
+        assert pair["bare"] > 0
+        assert sum(pair["parts"].values()) == pytest.approx(pair["product"], rel=0.01, abs=1e-3)
+        assert all(pair["parts"][part] > 0 for part in (*overhead.ASKED, *overhead.OWN))
+    assert 0 < found["own"][1] < 1
+    assert "toy" in overhead.table({"workloads": {"toy": found}})
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ class Trial:
         self.formula: list[float] = []
         self.slots: list[int] = []  # computed in each step
         self.need: Any = None
+        self.shapes: list[tuple[int, int, int]] = []  # by step: tokens at once, those predicted, micro-batches
         # Bytes: the most while the model was made, what the run starts from, and the most after its last step.
         self.built = self.held = self.ended = 0
         self.checkpoint = {"cuda": 0, "cpu": 0}
@@ -141,6 +142,7 @@ class Trial:
                 slots = trained = max(batch.slots for batch in batches)
                 if now.settings.head == "trained":
                     trained = max(Counts.of([batch]).trained for batch in batches)
+                self.shapes.append((slots, trained, len(batches)))
                 self.estimates.append(self.need.peak(now.settings.recompute, slots, trained, 0, len(batches)))
                 self.formula.append(work.of(Counts.of(batches)))
                 self.slots.append(sum(batch.slots for batch in batches))
@@ -176,7 +178,8 @@ class Trial:
         try:
             for layer in layers:
                 layer.gradient_checkpointing = False
-            return memory.footprint(trainee, group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp"))
+            shards, copies = group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp")
+            return memory.footprint(trainee, shards, copies, products=True)
         finally:
             torch.autograd.graph.saved_tensors_hooks = hooks  # type: ignore[misc]
             for layer, value in zip(layers, before, strict=True):

@@ -65,35 +65,35 @@ def counted(family: str, key: str) -> dict[str, Any]:
     for sizes in shapes(family):
         hidden, heads, keys, width, inner, rank = sizes
         width, keys = width or hidden // heads, keys or heads
-        inside, outside, entry = of_layer(family, sizes, device, precision, rank if lora else 0)
+        what = of_layer(family, sizes, device, precision, rank if lora else 0)
         rows.append([hidden, heads * width, keys * width, inner, heads, 1, rank if lora else 0])
-        found.append([inside, outside, entry])
+        found.append(what if device == "cuda" else what[:3])  # elsewhere no layer is computed again in part
     table, values = np.array(rows, float), np.array(found)
     factors = np.linalg.lstsq(table, values, rcond=1e-9)[0]
     off = np.abs(table @ factors - values).max(0) / np.maximum(values.max(0), 1)
     print(f"{family:<12}{key:<22}off by {off.max():.2%} at most", file=sys.stderr, flush=True)
     row: dict[str, Any] = {
         what: {name: round(float(x), 3) for name, x in zip(COLUMNS, column, strict=True) if abs(x) > 5e-4}
-        for what, column in zip(("inside", "outside", "entry"), factors.T, strict=True)
+        for what, column in zip(("inside", "outside", "entry", "products"), factors.T, strict=False)
     }
     return {**row, "off": round(float(off.max()), 4)}
 
 
-def of_layer(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, float, float]:
-    """Bytes per token: within a layer, around all of them, and as a layer's input.
+def of_layer(family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int) -> tuple[float, ...]:
+    """Bytes per token: within a layer, around all of them, as a layer's input, and of its products and attention.
 
     With adapters the first layer keeps less, since no gradient goes on to the frozen embedding: it is not typical.
     """
-    inside, outside, entry = _model(family, sizes, device, precision, rank, layers=2)
+    inside, outside, entry, products = _model(family, sizes, device, precision, rank, layers=2)
     if not rank:
-        return inside / 2, outside, entry / 2
+        return inside / 2, outside, entry / 2, products / 2
     further = _model(family, sizes, device, precision, rank, layers=3)
-    return further[0] - inside, outside, further[2] - entry
+    return further[0] - inside, outside, further[2] - entry, further[3] - products
 
 
 def _model(
     family: str, sizes: tuple[int, ...], device: str, precision: str, rank: int, layers: int
-) -> tuple[float, float, float]:
+) -> tuple[float, float, float, float]:
     from trainer.model import memory
     from trainer.model.build import build
     from trainer.settings import from_mapping

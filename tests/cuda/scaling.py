@@ -11,17 +11,13 @@ estimate: no link was touched. Operators are eager; the roofline is that of `cou
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tests.cuda import environment as environments
 from tests.cuda.child import Child
 from tests.cuda.counted import CHIPS, seconds
+from tests.cuda.record import Record, command, fullest
 from tests.cuda.setups import SetUp
 
 # An H100 SXM's NVLink 4 and its own 400 Gb/s adapter, bytes/s in one direction by their data sheets, and what of it
@@ -111,35 +107,21 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Count, keep, show."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "recorded" / "scaling.json")
-    parser.add_argument("--show", type=Path)
-    given = parser.parse_args()
-    if given.show:
-        print(table(json.loads(given.show.read_text("utf-8"))))
-        return
-    environment = environments.ensure(environments.default_folder(), sys.executable)
-    record: dict[str, Any] = {"packages": list(environments.PACKAGES), "runs": {}}
-    with tempfile.TemporaryDirectory() as folder:
-        child = Child(environment, Path(folder))
-        for name, (shape, values) in RUNS.items():
-            record["runs"][name] = {}
-            for world in WORLDS:
-                if world > WORLDS[0] and values["parallel"] == "ddp":  # each has the same to do, however many there are
-                    record["runs"][name][world] = record["runs"][name][WORLDS[0]]
-                    continue
-                answer = child.run(SetUp("sft", values, shape, world=world))
-                if answer["error"]:
-                    raise SystemExit(answer["error"]["at"])
-                place = max(range(len(answer["steps"])), key=lambda step: answer["slots"][step])
-                step = {key: value for key, value in answer["steps"][place].items() if key != "by_kind"}
-                record["runs"][name][world] = {"step": step, "slots": answer["slots"][place]}
-        child.close()
-    given.output.write_text(json.dumps(record) + "\n", "utf-8")
-    print(table(json.loads(json.dumps(record))))
+def fill(child: Child, record: Record) -> Iterator[str]:
+    """Each run, by devices."""
+    runs = record["runs"] = {}
+    for name, (shape, values) in RUNS.items():
+        runs[name] = {}
+        for world in WORLDS:
+            if world > WORLDS[0] and values["parallel"] == "ddp":  # each has the same to do, however many there are
+                runs[name][world] = runs[name][WORLDS[0]]
+                continue
+            answer = child.run(SetUp("sft", values, shape, world=world))
+            place = fullest(answer)
+            step = {key: value for key, value in answer["steps"][place].items() if key != "by_kind"}
+            runs[name][world] = {"step": step, "slots": answer["slots"][place]}
+        yield name
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, "scaling.json", fill, table)

@@ -110,6 +110,9 @@ def others() -> list[SetUp]:
         SetUp("sft", {**plain, "precision": "float16"}, loss_chunk=1 << 20),
         SetUp("sft", {**plain, "lora_rank": 8}, loss_chunk=1 << 20),
         SetUp("sft", {**plain, "clip_norm": 0.0, "weight_decay": 0.1}),
+        *(SetUp("sft", {**plain, **more, "recompute": "selective"}) for more in ({}, {"lora_rank": 8})),
+        SetUp("sft", {"precision": "bfloat16", **ATTENTIONS["documents"], "recompute": "1+1"}),
+        SetUp("gritlm", {**plain, "recompute": "selective", "gradcache_chunk": 256}),
         *(SetUp("sft", {}, chip=chip) for chip in CHIPS),
     ]
 
@@ -119,6 +122,7 @@ def several() -> list[SetUp]:
     plain: dict[str, Any] = {"precision": "bfloat16", "attention": "varlen"}
     kinds: list[tuple[str, dict[str, Any]]] = [
         ("sft", {}), ("sft", {"accumulate": 2}), ("sft", {"lora_rank": 8}), ("sft", {"recompute": "full"}),
+        ("sft", {"recompute": "selective"}),
         ("sft", {"precision": "float16"}), ("pretrain", {"examples_per_batch": 2}), ("gritlm", {}),
     ]  # fmt: skip
     first = [
@@ -143,7 +147,9 @@ def sizes() -> list[SetUp]:
         SetUp("pretrain", {**rows, "examples_per_batch": 2}, "135m"),
         SetUp("gritlm", {**rows, "pairs_per_batch": 32}, "135m"),
         *(SetUp("sft", {**long, "recompute": rung}, "1b") for rung in ("none", "alternate", "full", "1", "5", "15")),
+        *(SetUp("sft", {**long, "recompute": rung}, "1b") for rung in ("selective", "0+5", "6+10")),
         SetUp("sft", {**rows, "recompute": "20", "lora_rank": 16}, "8b"),
+        SetUp("sft", {**rows, "recompute": "0+20", "lora_rank": 16}, "8b"),
         SetUp("sft", {**rows, "recompute": "15", "accumulate": 2}, "135m"),
         *(SetUp("pretrain", {**rows, "examples_per_batch": 2, "recompute": r}, "1b") for r in ("none", "full")),
         *(SetUp("sft", {**rows, "parallel": parallel}, "1b", world=8) for parallel in ("ddp", "fsdp2")),

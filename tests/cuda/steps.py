@@ -48,7 +48,8 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     finally:
         adapter.chunk_bytes(adapter.CHUNK_BYTES)
     return {
-        **answer, **watch.report(), "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
+        **answer, **watch.report(), "need": trial.need._asdict() if trial.need else None, "shapes": trial.shapes,
+        "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
         "held": trial.held,
         "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
         "seconds": time.perf_counter() - begun,

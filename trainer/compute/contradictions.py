@@ -18,16 +18,15 @@ def check(settings: Settings, kind: str, frozen: bool) -> None:
     sharded = kind == "fsdp2"
     if settings.quantize != "none" and sharded:
         raise TrainerError(
-            "bad-setting", f"quantize={settings.quantize} does not go with FSDP2: packed weights cannot be cut",
+            "bad-setting",
+            f"quantize={settings.quantize} does not go with FSDP2: packed weights cannot be cut",
             "Set parallel=ddp (a narrow model fits more easily), or leave quantize out.",
-        )  # fmt: skip
+        )
     narrow = settings.quantize != "none"
     others = {"adapters: the matrices are frozen": frozen, "FSDP2": sharded, "quantize": narrow}
     for other, given in others.items():
         if settings.float8 != "off" and given:
-            raise TrainerError(
-                "bad-setting", f"float8={settings.float8} does not go with {other}", "Leave float8 out."
-            )  # fmt: skip
+            raise TrainerError("bad-setting", f"float8={settings.float8} does not go with {other}", "Leave float8 out.")
     if settings.moments == "8bit":
         _check_narrow_moments(settings, sharded)
     elif settings.moments == "adafactor":
@@ -37,14 +36,16 @@ def check(settings: Settings, kind: str, frozen: bool) -> None:
 def _check_narrow_moments(settings: Settings, sharded: bool) -> None:
     if settings.optimizer != "auto":
         raise TrainerError(
-            "bad-setting", f"optimizer={settings.optimizer} is torch's, which has no moments in 8 bits",
+            "bad-setting",
+            f"optimizer={settings.optimizer} is torch's, which has no moments in 8 bits",
             "Leave optimizer out, or moments.",
-        )  # fmt: skip
+        )
     if sharded:
         raise TrainerError(
-            "bad-setting", "moments=8bit does not go with FSDP2: blocks of weights cannot be cut",
+            "bad-setting",
+            "moments=8bit does not go with FSDP2: blocks of weights cannot be cut",
             "Leave moments out (FSDP2 shares them among the processes), or set parallel=ddp.",
-        )  # fmt: skip
+        )
 
 
 def _check_adafactor(settings: Settings, sharded: bool, frozen: bool) -> None:
@@ -59,12 +60,14 @@ def _check_adafactor(settings: Settings, sharded: bool, frozen: bool) -> None:
         )
     if sharded:
         raise TrainerError(
-            "bad-setting", "moments=adafactor does not go with FSDP2: the means of a column need the whole matrix",
+            "bad-setting",
+            "moments=adafactor does not go with FSDP2: the means of a column need the whole matrix",
             "Leave moments out (FSDP2 shares them among the processes), or set parallel=ddp.",
-        )  # fmt: skip
+        )
     if frozen:
         raise TrainerError(
-            "bad-setting", "moments=adafactor does not go with adapters: its steps are relative to a matrix's size, "
+            "bad-setting",
+            "moments=adafactor does not go with adapters: its steps are relative to a matrix's size, "
             "and half of theirs begin at zero",
             "Leave moments out: AdamW's of adapters are small.",
-        )  # fmt: skip
+        )

@@ -18,10 +18,10 @@ from trainer.data.batches import Batch, pack
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model import attention as attentions
-from trainer.model import float8, kernels, liger, narrow, quantized, unreadable
+from trainer.model import float8, kernels, liger, narrow, quantized, selective, unreadable
 from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
-from trainer.model.peak import again
+from trainer.model.peak import again, between
 from trainer.model.trial import Heads
 from trainer.report import Choice, Model
 from trainer.settings import Settings
@@ -131,7 +131,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
         if settings.float8 != "off":
             choices.append(float8.install(model, device, dtype))
         if settings.recompute not in ("auto", "none"):
-            recompute(model, settings.recompute, settings.recompute_rng)
+            recompute(model, settings.recompute, settings.recompute_rng, attention.name if attention else None)
         if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
             choices.append(held.enter_context(kernels.install_kernels(model)))
         if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
@@ -279,12 +279,13 @@ def compile_layers(trainee: Trainee) -> str:
     return how
 
 
-def recompute(model: Any, rung: str, same_masks: bool) -> None:
+def recompute(model: Any, rung: str, same_masks: bool, attention: str | None = None) -> None:
     """Activation checkpointing of all decoder layers ("full"), every other one ("alternate") or so many of the first,
-    non-reentrant: the other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves
-    the process.
+    as a whole or between their products ("selective"; "2+3": two as a whole, three behind them), non-reentrant: the
+    other kind fails under adapters, whose inputs lack gradients. On the host, what it frees leaves the process.
 
-    TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong.
+    TrainerError when dropout's masks would not be repeated: torch documents that gradients are then wrong; or what says
+    that these layers cannot be computed again between their products. attention: its path, None for the model's own.
     """
     if not same_masks:
         dropping = sorted(
@@ -306,8 +307,14 @@ def recompute(model: Any, rung: str, same_masks: bool) -> None:
     if model.device.type == "cpu":
         hostmemory.give_back()
     layers = layers_of(model)
-    for place in sorted(set(range(len(layers))) - set(again(rung, len(layers)))):
-        layers[place].gradient_checkpointing = False
+    some = between(rung, len(layers))
+    if some and (why := selective.why_not(model, layers, attention)):
+        raise TrainerError("not-selective", f"recompute={rung}: {why}", "Set recompute=auto, or to a number of layers.")
+    for place, layer in enumerate(layers):
+        if place in some:
+            selective.install(layer)
+        elif place not in again(rung, len(layers)):
+            layer.gradient_checkpointing = False
 
 
 def check(trainee: Trainee) -> None:

@@ -9,7 +9,7 @@ from trainer.compute import compiling, flops
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
-from trainer.model import graphs, memory
+from trainer.model import graphs, memory, selective
 from trainer.model.build import Trainee, compile_layers, layers_of, recompute, size
 from trainer.model.peak import RUNGS, ladder
 from trainer.options import defaults
@@ -73,18 +73,23 @@ def _recompute(
     counts = Counts.of(batches)
     longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
     share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes))
+    layers, attention = layers_of(trainee.model), trainee.attention.name if trainee.attention else None
+    # On a CPU the memory of such layers was not measured, and their operators' Python is a larger part of a step.
+    products = trainee.device.type == "cuda" and group.kind != "fsdp2" and settings.compile != "on"
+    products = products and not selective.why_not(trainee.model, layers, attention)
+    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes), products)
     # Processes that compute one pass together take the most careful of their plans.
-    rungs = ladder(len(layers_of(trainee.model)))
+    rungs = ladder(len(layers), products)
     place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
-    rung = before["recompute"] if before.get("recompute") in (*RUNGS, *rungs) else rungs[place]
+    known = (*RUNGS, *rungs, *ladder(len(layers), not products))
+    rung = before["recompute"] if before.get("recompute") in known else rungs[place]
     trainee.choices.append(choice)
     if not settings.loss_chunk and "loss_chunk" not in before:
         trainee.loss_pieces.chunk_bytes = min(group.gathered(plan.chunk))
     if trainee.loss_pieces.chunk_bytes:
         trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
     if rung != "none":
-        recompute(trainee.model, rung, settings.recompute_rng)
+        recompute(trainee.model, rung, settings.recompute_rng, attention)
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 

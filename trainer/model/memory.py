@@ -17,6 +17,7 @@ import torch
 from trainer.compute import factored, moments, randomness, sharding
 from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
+from trainer.model import selective
 from trainer.model.build import Trainee, layers_of
 from trainer.model.peak import MARGIN, Footprint, bytes_of_moments, in_words, ladder
 from trainer.report import Choice
@@ -46,9 +47,10 @@ def plan(
     chunks: Sequence[int] = (0,),
     passes: int = 1,
 ) -> Plan:
-    """The first that fits `budget` bytes: everything kept, one layer recomputed, two, all of them, and then smaller
-    pieces of a micro-batch down to its longest document. Before anything is recomputed the loss takes smaller pieces:
-    of 2 GiB down to 256 MiB they cost a tenth of a step, recomputing every other layer as much or more.
+    """The first that fits `budget` bytes: everything kept, one layer recomputed (between its products first, where that
+    was counted), two, all of them, and then smaller pieces of a micro-batch down to its longest document. Before
+    anything is recomputed the loss takes smaller pieces: of 2 GiB down to 256 MiB they cost a tenth of a step,
+    recomputing every other layer as much or more.
 
     slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
     passes: micro-batches of a step; in pieces one is several, and the gradients of the first lie there all the time.
@@ -63,7 +65,7 @@ def plan(
     def told(rung: str, size: int) -> str:
         return f"about {_gigabytes(at_most(rung, size))} of {_gigabytes(budget)} free for {size} tokens at once"
 
-    for rung in ladder(need.layers):
+    for rung in ladder(need.layers, need.products > 0):
         chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
         if chunk is not None:
             before = "" if rung == "none" else f"; without it {_gigabytes(at_most('none', slots, 0))}"
@@ -76,11 +78,17 @@ def plan(
     return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
-def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moments: str = "float32") -> Footprint:
+def footprint(
+    trainee: Trainee,
+    shards: int = 1,
+    copies: int = 0,
+    kind_of_moments: str = "float32",
+    products: bool = False,
+) -> Footprint:
     """Count what a small forward pass keeps for its backward pass, and the states of the weights.
 
     shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets);
-    kind_of_moments: the option `moments`.
+    kind_of_moments: the option `moments`; products: layers may be computed again between them.
     """
     model, head = trainee.model, trainee.head
     embedding = model.get_input_embeddings().weight
@@ -98,7 +106,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moment
     if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
         around = min(casts, 2.0 * head.numel())
         casts = 2 * (casts - around) / max(1, len(layers_of(model))) + around
-    inside, outside, entry = _bytes_kept(trainee)
+    inside, outside, entry, of_products = _bytes_kept(trainee)
     return Footprint(
         weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
         moments=bytes_of_moments(narrow, others, kind_of_moments, few) / shards,
@@ -115,6 +123,7 @@ def footprint(trainee: Trainee, shards: int = 1, copies: int = 0, kind_of_moment
         tied=head is embedding,
         narrow=trainee.dtype != torch.float32,
         gpu=trainee.device.type == "cuda",
+        products=entry + of_products if products else 0.0,
     )
 
 
@@ -123,24 +132,25 @@ def _is_factor(parameter: torch.Tensor, embedding: torch.Tensor, head: torch.Ten
     return parameter.ndim >= 2 and (parameter is head or parameter is not embedding)
 
 
-def _bytes_kept(trainee: Trainee) -> tuple[float, float, float]:
-    """Bytes per token kept: within layers, elsewhere, as the layers' inputs.
+def _bytes_kept(trainee: Trainee) -> tuple[float, float, float, float]:
+    """Bytes per token kept: within layers, elsewhere, as the layers' inputs, and of their products and attention.
 
     From passes over PROBE tokens and twice as many: what does not grow with the tokens is no token's, above all the
     casts of the weights that autocast keeps, which `fixed` counts already. Where attention keeps its weights
     (`trainer.model.blockwise`), they are counted as in documents of some 200 tokens, too few where most are longer.
     """
     small, large = _kept_by(trainee, PROBE), _kept_by(trainee, 2 * PROBE)
-    inside, outside, entry = ((after - before) / PROBE for before, after in zip(small, large))
-    return inside, outside, entry
+    inside, outside, entry, products = ((after - before) / PROBE for before, after in zip(small, large))
+    return inside, outside, entry, products
 
 
-def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
+def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int, int]:
     """Bytes kept by a pass over so many tokens, in two documents."""
     weights = {sharding.own(p).untyped_storage().data_ptr() for p in trainee.model.parameters()}
     seen: set[int] = set()
     kept = {"inside": 0, "outside": 0, "entry": 0}
     where: list[str] = ["outside"]
+    given: dict[int, torch.UntypedStorage] = {}  # by products and attention within layers
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
@@ -148,6 +158,11 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
             seen.add(storage.data_ptr())
             kept[where[-1]] += storage.nbytes()
         return tensor.detach()  # else a node would hold what it has made, and the graph would never be let go
+
+    def give(tensor: torch.Tensor) -> None:
+        storage = tensor.untyped_storage()
+        if where[-1] == "inside":
+            given[storage.data_ptr()] = storage
 
     def enter(module: Any, inputs: Any) -> None:  # noqa: ARG001 - a hook's signature
         kept["entry"] += inputs[0].numel() * inputs[0].element_size() if inputs else 0
@@ -160,10 +175,12 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int]:
         for layer in layers_of(trainee.model):
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
-        with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), trainee.computing():
+        hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
+        with hooks, selective.told(give), trainee.computing():
             trainee.through(trainee.hidden, batch)
     randomness.restore_torch(trainee.device, before)
-    return kept["inside"], kept["outside"], kept["entry"]
+    products = sum(storage.nbytes() for storage in given.values())
+    return kept["inside"], kept["outside"], kept["entry"], products
 
 
 def free(device: torch.device, processes: int) -> float:
@@ -194,12 +211,12 @@ def _host_free() -> float:
 
 
 def choose(
-    trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int, int]
+    trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int, int], products: bool = False
 ) -> tuple[Plan, Choice]:
     """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document,
-    micro-batches of a step."""
+    micro-batches of a step; products: layers may be computed again between them."""
     shards = group.world if group.kind == "fsdp2" else 1
-    need = footprint(trainee, shards, int(group.kind == "ddp"), kind_of_moments)
+    need = footprint(trainee, shards, int(group.kind == "ddp"), kind_of_moments, products)
     try:
         budget = free(trainee.device, group.local_world)
     except (OSError, KeyError, ValueError):

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 RUNGS = ("none", "alternate", "full")  # those with a name; a number is so many of the first layers
+SELECTIVE = "selective"  # of every layer what lies between its products
 CHUNK_BYTES = 256 << 20  # float32 logits; above this the loss is computed in chunks of so many (`trainer.model.losses`)
 MARGIN = 0.9  # of the free memory may be planned with: allocators round up, and libraries take workspaces
 # Bytes that a process takes before it has a tensor: the device's context and its libraries' workspaces; on a CPU torch,
@@ -34,20 +35,46 @@ BLOCK = 256  # values of a moment in 8 bits that share a scale (a float32), as b
 
 
 def again(rung: str, layers: int) -> range:
-    """Which layers are computed again. Of a number the first: the others have gone by the time these come back."""
+    """Which layers are computed again as a whole. Of a number the first: the others have gone by the time these come
+    back.
+    """
     if rung == "alternate":
         return range(0, layers, 2)
-    return range({"none": 0, "full": layers}[rung] if rung in RUNGS else min(int(rung), layers))
+    return range({"none": 0, "full": layers}[rung] if rung in RUNGS else min(_counts(rung, layers)[0], layers))
 
 
-def ladder(layers: int) -> tuple[str, ...]:
-    """The rungs from none to all layers, one layer more each."""
-    return ("none", *map(str, range(1, layers)), "full")
+def between(rung: str, layers: int) -> range:
+    """Which layers are computed again between their products and attention, which are kept (`trainer.model.selective`):
+    behind those that are as a whole.
+    """
+    whole, some = (0, 0) if rung in RUNGS else _counts(rung, layers)
+    return range(min(whole, layers), min(whole + some, layers))
+
+
+def _counts(rung: str, layers: int) -> tuple[int, int]:
+    """Layers as a whole, and between their products: "3", "selective" or "3+5"."""
+    whole, _, some = rung.partition("+")
+    return (0, layers) if rung == SELECTIVE else (int(whole), int(some or 0))
+
+
+def ladder(layers: int, selective: bool = False) -> tuple[str, ...]:
+    """The rungs from none to all layers, one layer more each. selective: first between their products, which by the
+    byte is cheaper.
+    """
+    if not selective:
+        return ("none", *map(str, range(1, layers)), "full")
+    some = (f"0+{count}" for count in range(1, layers))
+    return ("none", *some, SELECTIVE, *(f"{count}+{layers - count}" for count in range(1, layers)), "full")
 
 
 def in_words(rung: str, layers: int) -> str:
     """As reports have it."""
-    return rung if rung in RUNGS else f"{rung} of {layers} layers"
+    if rung in RUNGS:
+        return rung
+    whole, some = len(again(rung, layers)), len(between(rung, layers))
+    words = [f"{whole} of {layers} layers"] if whole or not some else []
+    others = f"{some} of {layers} layers" if not whole else "the others" if whole + some == layers else str(some)
+    return ", ".join(words + ([f"{others} between products"] if some else []))
 
 
 def bytes_of_moments(narrow: float, others: float, kind: str, factored: float = 0.0) -> float:
@@ -68,6 +95,7 @@ class Footprint(NamedTuple):
     casts: of weights in the compute precision, which a pass keeps until it has come back to them.
     inside, outside: kept per token for the backward pass within and around the `layers` decoder layers; entry: inputs
     of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
+    products: kept per token of all layers, their inputs with it, that are computed again between products; 0: unknown.
     embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
     computed in 16 bits. gpu: the residual stream is as narrow, and small losses are computed in chunks, too.
     """
@@ -87,6 +115,7 @@ class Footprint(NamedTuple):
     tied: bool = False
     narrow: bool = False
     gpu: bool = False
+    products: float = 0.0
 
     @property
     def fixed(self) -> float:
@@ -97,12 +126,12 @@ class Footprint(NamedTuple):
         """Bytes per token that lie until the backward pass: with every layer recomputed its inputs (`entry`), of
         every other layer half of each (Korthikanti et al., arXiv 2205.05198, section 4).
         """
-        twice = self.recomputed(rung)
+        twice, some = self.recomputed(rung), len(between(rung, self.layers))
         each = max(1, self.layers)
-        return self.outside + (self.inside * (each - twice) + self.entry * twice) / each
+        return self.outside + (self.inside * (each - twice - some) + self.entry * twice + self.products * some) / each
 
     def recomputed(self, rung: str) -> int:
-        """How many layers are."""
+        """How many layers are, as a whole."""
         return len(again(rung, self.layers))
 
     def loss(self, trained: float, chunk: float = 0) -> float:
@@ -141,12 +170,14 @@ class Footprint(NamedTuple):
         one of its ends, or where the first layer is computed again. accumulate: micro-batches of a step; from the
         second on all gradients are there all the time.
         """
-        layers, twice = max(1, self.layers), self.recomputed(rung)
-        layer, entry = self.inside / layers, self.entry / layers
+        layers, whole = max(1, self.layers), self.recomputed(rung)
+        twice = whole + len(between(rung, self.layers))
+        layer, entry, products = self.inside / layers, self.entry / layers, self.products / layers
         of_layer = (self.gradients - self.head - (0.0 if self.tied else self.embedding)) / layers
         work = slots * (IN_FLIGHT * layer + 2 * self.stream)
         # Where the last layer is computed again, it is there when the way back begins.
         first = layer if self.layers - 1 in again(rung, self.layers) else 0.0
+        first = layer + entry - products if self.layers - 1 in between(rung, self.layers) else first
         # What was computed without a graph keeps no casts once the forward pass is over.
         casts = self.casts * (layers - twice + 1) / (layers + 1) if twice else self.casts
         kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if twice else 0.0))
@@ -154,15 +185,17 @@ class Footprint(NamedTuple):
         # Each gradient is made beside the one that it is added to.
         early = held + self.head
         late = held + of_layer if held else self.gradients - of_layer - (0.0 if self.tied else self.embedding)
-        between = {}
-        if rung not in RUNGS and twice < layers:
-            back = held + of_layer if held else self.head + of_layer * (layers - twice)
-            lying = slots * (self.outside + entry * twice + layer)
-            between = {"first layer again": _parts(self, self.casts / layers, back, lying + work, 0.0)}
+        moments = {}
+        ends = [("first layer again", whole, entry), ("first selective layer again", twice, products)]
+        for name, count, own in ends[: 1 + (twice > whole)]:
+            if rung not in RUNGS and 0 < count < layers:  # those behind them have gone
+                back = held + of_layer if held else self.head + of_layer * (layers - count)
+                lying = slots * (self.outside + entry * whole + products * (count - whole) + layer + entry - own)
+                moments[name] = _parts(self, self.casts / layers, back, lying + work, 0.0)
         return {
             "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
             "first layer back": _parts(self, casts, early, kept + slots * first + work, 0.0),
-            **between,
+            **moments,
             "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
             # A matrix that is both has two gradients, and their sum.
             "embedding": _parts(

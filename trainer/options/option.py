@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import Field, field
 from typing import Any
 
+COUNTS = re.compile(r"[1-9]\d*|\d+\+[1-9]\d*")  # so many, or so many in two ways
 AUTO = "auto"  # a text that every option takes whose default is decided by the run
 
 
@@ -26,7 +28,7 @@ def option(
 
     least, most: of a number. tasks: those that have it; () is all. rare: shown by `--help-all` only. result: another
     value gives another model, so that a run does not go on under it. shown: what stands for the default in `--help`,
-    for one that the run decides. counted: a whole number from 1 on is a value, too, beside `choices`.
+    for one that the run decides. counted: numbers as `COUNTS` has them are values, too, beside `choices`.
     """
     metadata = {
         "help": help, "choices": choices, "least": least, "most": most, "tasks": tasks, "rare": rare, "result": result,

@@ -118,8 +118,9 @@ class ComputeOptions:
     )  # fmt: skip
     recompute: str = option(
         "auto",
-        "activation checkpointing: of no layer, every other one, all (a fifth slower), or so many; auto: as few as fit",
-        ("auto", "none", "alternate", "full"), rare=True, result=False, counted=True,
+        "activation checkpointing: of no layer, every other one, all (a fifth slower), or so many; selective: of all "
+        "between their products, which are kept; 2+3: of two, and of three more between products; auto: as few as fit",
+        ("auto", "none", "selective", "alternate", "full"), rare=True, result=False, counted=True,
     )  # fmt: skip
     recompute_rng: bool = option(
         True, "recomputation repeats dropout's masks; off is refused where there is dropout", rare=True, result=False

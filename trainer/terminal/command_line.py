@@ -146,7 +146,7 @@ def _add(made: Parser, options: type, task: str | None, everything: bool) -> Non
         hidden = task is None or (item.metadata["rare"] and not everything)
         kind, choices = KINDS[item.name], item.metadata["choices"]
         is_list, is_switch = get_origin(kind) is tuple, kind is bool
-        values = (*choices, "N") if item.metadata["counted"] else choices
+        values = (*choices, "N", "N+M") if item.metadata["counted"] else choices
         shown = f"{{{','.join(values)}}}" if choices else _metavar(kind)
         more: dict[str, Any] = {"nargs": "+"} if is_list else {"nargs": "?", "const": "true"} if is_switch else {}
         text = argparse.SUPPRESS if hidden else (item.metadata["help"] + _default(item)).replace("%", "%%")

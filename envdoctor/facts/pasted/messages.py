@@ -12,6 +12,7 @@ from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from envdoctor.facts.pasted.words import cuda_of, is_unknown
+from envdoctor.knowledge.programs import names_a_program
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -37,13 +38,18 @@ _MESSAGE = Pattern(
     r"|\bduplicate\b|\bWinError\b|\bErrno\b|EADDR|Traceback \(most recent"
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
-    r"|excessive nesting|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
+    r"|excessive nesting|(?:up|down)grading \S"
+    r"|but _scale is None|SIGKILL|op requires |session crashed"
+    r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
+    r"|\binstall flash attention\b|Tensile|did not run successfully"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
+    r"|^hint: |\bonly has wheels\b|could be found\b|must be non-empty|identification is unknown|newer than PyO3"
+    r"|not up to date|changed significantly|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
@@ -54,6 +60,7 @@ _OWN_WORDS = Pattern(
     r"|expected behavior|describe the|steps to)\b.*",
     re.IGNORECASE,
 )
+_RAISE = Pattern(r"^raise [\w.]{1,80}\( ?(?=[\w.]{1,120}(?:Error|Exception): )")
 _FRAME = Pattern(
     r'(?:File "[^"]*", line \d+.*|Traceback \(most recent call last\):?|~*\^+~*|(?:warnings\.)?warn\(.*\)?'
     r"|.*submit your error trace to.*|\.\.\.|During handling of the above.*"
@@ -62,7 +69,7 @@ _FRAME = Pattern(
 _CODE = Pattern(
     r"raise (?:[A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit)\b|\w[\w.]*\().*"
     r"|(?:logger|log|logging|warnings)\.\w+\(.*"
-    r"|[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
+    r"|(?!.Your session crashed)[furbFURB]{0,2}(?P<quote>['\"])(?:(?!(?P=quote)).){0,1500}(?P=quote)(?: ?[,)+\\]){0,4}"
     r"|\d{1,5} {2,}\S.*|except [A-Za-z_(][\w.,() ]{0,200}:|class \w+\b[^:]{0,200}:|(?:async )?def \w+\(.*"
     r"|elif [\w(].*:|if (?:not |isinstance|[\w.()]+ (?:is|in|==|!=|<|>|and|or|not)\b).*:"
     r"|[A-Za-z_][\w.]{0,80} = [furb]{0,2}['\"].*|from \.{0,3}[\w.]{0,120} import .*|(?:return|if) [furb]{0,2}['\"].*"
@@ -84,7 +91,7 @@ _REASON = Pattern(
 _KEY = Pattern(r"[\w`(][\w ./()\[\]#+,'-]{0,79}")
 _SENTENCE = Pattern(
     r"[a-z].*|PyTorch \(.*|NumPy \d.*|The current PyTorch install.*|Please .*|If you .*|.*\bsm_\d+ sm_\d+.*"
-    r"|minimum and maximum .*"
+    r"|[Mm]inimum and [Mm]aximum .*|\(\d{1,2}\.\d\) - \(\d{1,2}\.\d\).*"
 )
 
 
@@ -154,6 +161,12 @@ _SLOW = Pattern(
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 
+_PATH = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]|(?P<bare>(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300})")
+"""A file that a traceback or a log names."""
+_FRAMED = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]")
+_LACKING = Pattern(r"No module named ['\"]?([A-Za-z_][\w.]{0,80})")
+
+
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
 
@@ -174,6 +187,37 @@ def _raised_in(text: str, before: str) -> str:
     return before if found is None else found["name"] or ""
 
 
+_QUOTE = Pattern(r"[\"“'] ?(?P<said>[A-Z]\w{2,60}(?:Error|Exception): .{10,1900}?) ?[\"”'][.,]?")
+
+
+def _unquoted(text: str) -> str:
+    """A person's whole line in quotes that is a program's error, and no source."""
+    found = _QUOTE.fullmatch(text)
+    return found["said"] if found else text
+
+
+def _root_of(module: str, files: list[str]) -> str | None:
+    """The folder of the project whose own package the missing module is: one of its files ran by its path."""
+    top = module.partition(".")[0]
+    if len(top) < 4:
+        return None
+    for file in files:
+        parts = re.split(r"[/\\]+", file)
+        if top in parts[1:-1] and "site-packages" not in parts and "dist-packages" not in parts:
+            place = parts.index(top, 1)
+            place -= parts[place - 1] == "src"
+            root = "\\".join(parts[:place]) if "\\" in file else "/".join(parts[:place])
+            return root if re.fullmatch(r"[\w.:/\\~-]{2,200}", root) else "."
+    return None
+
+
+def _path_of_program(text: str) -> str | None:
+    """The file of an end user's program that the line names."""
+    found = _PATH.search(text)
+    path = (found["file"] or found["bare"]) if found else ""
+    return path if path and names_a_program(path) else None
+
+
 def _is_heading(text: str, number: int) -> bool:
     """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
     return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
@@ -191,11 +235,15 @@ def read(page: Page, draft: Draft) -> None:
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
+    program = framed = heading = ""
+    files: list[str] = []
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
+        if number == 0:  # a heading that begins with the source line of its traceback
+            text = _RAISE.sub("", text)
         if refused := _REFUSED.search(text):
             operators.append(refused[0])
             listing, text = number, text[: refused.start()].rstrip()
@@ -204,7 +252,18 @@ def read(page: Page, draft: Draft) -> None:
             listing, text = number, ""
         if not text:
             continue
+        if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
+            heading = text
         raised = _raised_in(text, raised)
+        if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
+            program, framed = path, path if text.startswith("File ") else framed
+        if framed_line := _FRAMED.search(text):
+            files = [*files[-40:], framed_line["file"]]
+        if lacking := _LACKING.search(text):
+            if program:
+                draft.remark(f"program that lacks {lacking[1]}", program)
+            if root := _root_of(lacking[1], files):
+                draft.remark(f"project of {lacking[1]}", root)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
             kernel_of, since = used["name"] or used["own"], number
@@ -212,6 +271,7 @@ def read(page: Page, draft: Draft) -> None:
         if _FRAME.fullmatch(text):
             shown = number if _SHOWN.search(text) else shown
             continue
+        text = _unquoted(text)
         if shown != number - 1 and _CODE.fullmatch(text):
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):
@@ -267,13 +327,19 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
+    if framed:
+        draft.remark("program", framed)
     if operators:
         draft.remark("attention operators", "; ".join(operators))
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if told_of or (kernel_of and len(page.lines) - since <= 8):
         _attribute(draft, told_of or kernel_of)
+    if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
+        _attribute_title(draft, raised)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        if heading:  # which tells the line that the traceback lacks, where anything does
+            draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
@@ -299,6 +365,24 @@ def _attribute(draft: Draft, module: str) -> None:
     for text in [text for text in draft.messages if _NO_KERNEL.search(text) and "[raised in" not in text]:
         del draft.messages[text]
         draft.message(f"{text} [raised in {module}]")
+
+
+_NAMED = Pattern(
+    r"\b(?:ImportError|AttributeError|TypeError)\b ?:|cannot import name|has no attribute|got an unexpected"
+)
+_HEADED = Pattern(r"(?P<error>[A-Za-z_]\w{0,60})\s+Traceback \(most recent call last\):?")
+
+
+def _attribute_title(draft: Draft, module: str) -> None:
+    """A traceback that is cut off before its error: what a heading told of it, or the class that stands above it, was
+    raised by its last frame."""
+    for text in [text for text in draft.messages if "[raised in" not in text]:
+        headed = _HEADED.fullmatch(text)
+        if headed:
+            draft.message(f"{headed['error']} [raised in {module}]")
+        elif _NAMED.search(text) and len(text) < 400:
+            del draft.messages[text]
+            draft.message(f"{text} [raised in {module}]")
 
 
 def _built_for(page: Page, draft: Draft) -> None:

@@ -11,6 +11,7 @@ from envdoctor.facts.pasted import messages
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats import (
     bitsandbytes,
+    cmake,
     collect_env,
     conda,
     container,
@@ -29,6 +30,8 @@ from envdoctor.facts.pasted.formats import (
     nvidia_smi_query,
     pip,
     prose,
+    slurm,
+    solvers,
     topology,
     variables,
     vllm,
@@ -60,6 +63,8 @@ READERS: tuple[Reader, ...] = (
     xformers_info.read,
     vllm.read,
     nvidia_smi_list.read,
+    solvers.read,
+    cmake.read,
     conda.read,
     installers.read,
     pip.read,
@@ -71,6 +76,7 @@ READERS: tuple[Reader, ...] = (
     huggingface.read,
     listing.read,
     container.read,
+    slurm.read,
     prose.read,
     messages.read,
 )

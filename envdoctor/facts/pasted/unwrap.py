@@ -58,7 +58,7 @@ def unwrap(text: str) -> list[str]:
     text = _SPACE.sub(" ", text)
     text = html.unescape(_TAG.sub("", text))
     lines = []
-    for line in _CONTROL.sub("", text).split("\n"):
+    for line in _without_dicts(_CONTROL.sub("", text)).split("\n"):
         lines += _split_flat_line(_line(line[:LINE]))
     return _join_answers(lines)
 
@@ -70,6 +70,22 @@ def _without_comments(text: str) -> str:
         kept.append(text[position:start])
         position = end + 3
     return "".join([*kept, text[position:]])
+
+
+_DICT = Pattern(r"\s{0,40}(?:env(?:ironment)?(?: info)?: ?)?\{'sys\.platform': '.*")
+_ITEM = Pattern(r"'(?P<key>[^'\n]{1,80})': (?:'(?P<text>[^']{0,3900})'?|(?P<plain>[^,'{}\n]{1,80}))")
+
+
+def _without_dicts(text: str) -> str:
+    """What mmcv's collect_env returns, printed as it is: one line, of which each entry becomes one."""
+    if "{'sys.platform': " not in text:
+        return text
+    return "\n".join(_entries(line) if _DICT.match(line) else line for line in text.split("\n"))
+
+
+def _entries(line: str) -> str:
+    items = (f"{one['key']}: {one['text'] or one['plain'] or ''}" for one in _ITEM.finditer(line[: 4 * LINE]))
+    return "\n".join(items).replace("\\n", "\n")
 
 
 def _line(line: str) -> str:

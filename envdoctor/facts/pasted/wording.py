@@ -145,15 +145,15 @@ _ROWS = (
         r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
+)
+
+
+_ALONE = (
     _row(
         r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
         r"|needs (?:at least )?Python",
         "Package requires a different Python: another version is needed",
     ),
-)
-
-
-_ALONE = (
     _row(
         r"(?:torch|\bcuda\b|program|script|training|model|\bit)\b.{0,40}"
         r"(?:n[o']t|\bnot|\bnever|\bno longer|fails? to|unable to) (?:\w+ ){0,2}"
@@ -188,7 +188,8 @@ _ALONE = (
         "CUDA error: no kernel image is available for execution on the device",
     ),
     _row(
-        r"\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)|(?:gpu|cuda|vram|batch|training).{0,60}\bOOM\b"
+        r"\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)"
+        r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)(?:(?!after an? ).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
         r"|(?:out of|not enough|insufficient) vram",
         "CUDA out of memory",

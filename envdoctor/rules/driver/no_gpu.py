@@ -22,6 +22,7 @@ _LIBRARY = (
 )
 """The driver's own libraries are not found: it is not there, or only they are not, as in a container."""
 
+_PASSED_OVER = Pattern(r"caught exception .Found no NVIDIA driver")
 _BOUND = Pattern(r"\.singularity\.d|\b(?:singularity|apptainer)\b", IGNORECASE)
 
 
@@ -59,6 +60,8 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         return
     if wsl or (not unloaded and said is None):
         return  # WSL has neither a kernel module nor a PCI device of its own: `driver/wsl`
+    if said is not None and _PASSED_OVER.search(said.string):
+        return  # the program said it in passing, as it does wherever it runs on the CPU
     container = in_container(facts)
     who: Who = "host" if container else "you"
     what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "No NVIDIA driver answers"

@@ -33,7 +33,12 @@ def open_files(facts: Facts) -> Findings:
         message=f"A process may open {soft} files; loader workers can use that up."
         if said is None
         else f"The limit of open files was reached: {said}",
-        fix="Raise the soft limit before training, in the same shell."
+        fix="Raise the soft limit before training, in the same shell"
+        + (
+            '; where it is high already: torch.multiprocessing.set_sharing_strategy("file_system").'
+            if said is not None
+            else "."
+        )
         if reachable
         else "The hard limit is as low: whoever starts the container must raise it.",
         run=f"ulimit -n {wanted}" if reachable else "docker run --ulimit nofile=65536:65536 IMAGE",

@@ -204,6 +204,16 @@ def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
     return own is None or first is None or last is None or first[:2] <= own[:2] <= last[:2]
 
 
+_OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
+
+
+def _whose(interpreter: Interpreter, text: str) -> str:
+    if interpreter.version != "of unknown version":
+        return f"Python {interpreter.version}"
+    gone = any(pattern.search(text) for pattern, wrong in _SINCE if wrong in _TELLING)
+    return "The code asks for what Python 3.12 dropped" if gone else "This Python is not one that is supported here"
+
+
 def _finding(
     target: Target,
     interpreter: Interpreter,
@@ -213,12 +223,27 @@ def _finding(
     note: bool = False,
     python: str = "3.12",
 ) -> Finding:
+    fix = "Make an environment with a supported Python."
+    if _OLD_SETUPTOOLS.search(text):
+        fix = (
+            "Upgrade setuptools in the Python that runs this, whose pkg_resources is of before Python 3.12; where it "
+            "is a package's build that says this, take a later release of that package, or Python 3.11."
+        )
+        return finding(
+            actual=f"{interpreter.implementation} {interpreter.version}", expected=expected, certain=proven,
+            message=f"{_whose(interpreter, text)}: {text}.",
+            fix=fix, run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
+            explains=("packages/import-mismatch", "packages/missing"),
+        )  # fmt: skip
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
-        message=f"Python {interpreter.version}: {text}.",
-        fix="Make an environment with a supported Python.",
-        run=(f"uv venv --python {python} .venv", f"envdoctor fix --env .venv --target {shell.word(target.name)}")
+        message=f"{_whose(interpreter, text)}: {text}.",
+        fix=fix,
+        run=(
+            f"uv venv --python {python} .venv",
+            f"envdoctor fix --env .venv --target {shell.word(target.name)}",
+        )
         if target.name != "none"
         else f"uv venv --python {python} .venv",
         # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.

@@ -5,7 +5,8 @@ from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
-    r"(?<![\w=])(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works|enabled|ok)\b).{0,60}"
+    r"(?<![\w=])(?<!\bif )(?<!\bwith )(?<!\bwhen )(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works"
+    r"|enabled|ok)\b).{0,60}"
     r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
     r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)"
     r"|could not enable P2P between|\bACS (?:is )?(?:on|enabled|active)\b"
@@ -61,7 +62,11 @@ def _pairs(facts: Facts) -> Iterator[str]:
     return (f"{key}: {value}" for key, value in facts.remarks.items())
 
 
-_STOPS = Pattern(r"peer access is not supported|failure 217|doesn't support faster communication", IGNORECASE)
+_STOPS = Pattern(
+    r"peer access is not supported|P2P\)? access (?:is )?not supported|failure 217"
+    r"|doesn't support faster communication",
+    IGNORECASE,
+)
 
 
 def _from_report(said: str) -> Finding:

@@ -29,7 +29,7 @@ _SAYS = (
     ),
 )
 _SKIPS = Pattern(r"cpp extensions", re.IGNORECASE)  # torchao's words, which do not name it
-_PINS_TORCH = frozenset({"vllm", "flashinfer-python", "sglang"})
+_PINS_TORCH = frozenset("flashinfer-python lmdeploy sgl-kernel sglang tensorrt-llm torch-tensorrt vllm".split())
 _LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
 _LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
 _SOURCES = {  # what no package index has: the name alone installs nothing, or a stranger (PyPI's apex)

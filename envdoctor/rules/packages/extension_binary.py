@@ -1,7 +1,7 @@
 from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
-from envdoctor.knowledge.questions import line_of, messages
+from envdoctor.knowledge.questions import line_of, messages, versions
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NAME = "bitsandbytes"
@@ -42,6 +42,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     line = line_of(version, torch.cuda if torch else None) if version else None
     carried = _bundled_cuda(extension)
+    if version and (versions.label(version) == "cpu" or (torch is not None and torch.cuda == "" and not torch.hip)):
+        return  # beside a torch without CUDA it has nothing to load: torch/cpu-only
     if said is None and (not line or not carried or line.replace(".", "") in carried):
         return
     wanted = (line or "").replace(".", "") or "torch's CUDA"

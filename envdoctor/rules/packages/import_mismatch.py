@@ -8,7 +8,14 @@ from envdoctor.rules.rule import ERROR, Facts, Findings, Packages, Pattern, Targ
 from envdoctor.values import shell
 
 _LINES = (
-    Pattern(r"cannot import (?:name )?['\"]?(?P<what>\w+)['\"]? from ['\"]?(?P<module>[A-Za-z_][\w.]*)"),
+    Pattern(
+        r"cannot import (?:name )?['\"]?(?P<what>\w+)['\"]? from ['\"]?\S{0,200}?-packages[/\\]{1,2}"
+        r"(?P<module>[A-Za-z_]\w*)"
+    ),
+    Pattern(
+        r"cannot import (?:name )?['\"]?(?P<what>\w+)['\"]? from ['\"]?(?P<module>[A-Za-z_][\w.]*)"
+        r"(?![\w.]|:[/\\])"
+    ),
     Pattern(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
     Pattern(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
     Pattern(r"type object '(?P<module>[A-Za-z_]\w*\.[\w.]*)' has no attribute '(?P<what>\w+)'"),
@@ -22,11 +29,12 @@ _NAMES = {
     "yaml": "pyyaml",
     "google": "protobuf",
     "swift": "ms-swift",
+    "flashinfer": "flashinfer-python",
 }
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
-    "triton python apex llava transformers-modules src util utils model models tools lib core common modules config "
-    "configs scripts data options network networks layers train dataset helper helpers".split()
+    "triton python apex comfy llava transformers-modules src util utils model models tools lib core common modules "
+    "config configs scripts data options network networks layers train dataset helper helpers".split()
 )
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
 """Packages whose every release was searched for names that went: what is not in the table did not go."""
@@ -181,6 +189,13 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         old = interpreter is not None and versions.below(interpreter.version, "3.10")
         text += ", in a newer Python: its latest releases are for 3.10 and later." if interpreter and old else "."
         first = ("uv venv --python 3.12 .venv",) if old else ()
+    elif caller is None and version is None and "No module named" in line and name not in _SEARCHED:
+        text = (
+            f"See which {name} is imported (its __file__): a package of that name from the index is not always the "
+            "project's own, and another release, or a folder beside the script, may lack the part. Remove it, and "
+            f"install the {name} that the program's page or requirements name."
+        )
+        first = (f"python -c 'import {name.replace('-', '_')} as one; print(one.__file__, one.__path__)'",)
     elif caller is None and version is None and f"module '{name}' has no" in line:
         text = (
             "See which file is imported (its __file__): a file or folder of that name where you start hides the "
@@ -202,7 +217,9 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         message=f"What is imported as {name} has no {what}, which {caller or 'its caller'} expects"
         + (f" ({name} {version} is listed): " if version else ": ")
         + f"{CALLER.sub('', line)}.",
-        fix=remedies.choose(target, locked, text, *first, remedies.upgrade(*again) if caller or new else ""),
+        fix=remedies.choose(
+            target, locked, text, *filter(shell.harmless, first), remedies.upgrade(*again) if caller or new else ""
+        ),
         certain=False,  # whatever is more specific explains it
         repair=locked,
     )

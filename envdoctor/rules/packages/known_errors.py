@@ -2,10 +2,12 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
+from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.errors import KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.names import distribution_of
-from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, newest_python, normal, platform_of, torch_cuda
+from envdoctor.knowledge.programs import Program, program_of
+from envdoctor.knowledge.questions import ERRORS, is_log_line, newest_python, normal, platform_of, torch_cuda, versions
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
@@ -92,6 +94,33 @@ def _cuda(facts: Facts) -> str:
     return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
 
 
+def _older_python(facts: Facts) -> str:
+    """A Python for which releases have wheels that have none for this one."""
+    interpreter = known(facts.interpreter)
+    return "3.11" if interpreter is None or not versions.below(interpreter.version, "3.12") else "3.10"
+
+
+def _project(facts: Facts, module: str) -> Program | None:
+    """The project that the module is part of, where a file of it ran by its path."""
+    root = facts.remarks.get(f"project of {module}")
+    if root is None:
+        return None
+    return Program(
+        path="",
+        what="a file that lies in its own folder",
+        remedy=f"It is the project's own package, which a file of it needs installed: install the project ({root}) "
+        "into the Python that runs it, or put its folder src (or its root) on PYTHONPATH.",
+        source="",
+        commands=(f"python -m pip install -e {root}",),
+    )
+
+
+def _program(facts: Facts, module: str) -> Program | None:
+    """The end user's program whose file asked for the module."""
+    path = facts.remarks.get(f"program that lacks {module}") or facts.remarks.get("program")
+    return program_of(path, module) if path else None
+
+
 def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
     names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
     asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
@@ -101,20 +130,24 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
-    words["python"] = newest_python(plain, names.get("version", "")) or "3.11"
+    words["older"] = _older_python(facts)
+    words["python"] = (newest_python(plain, names["version"]) if "version" in names else None) or "3.11"
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 
     def filled(text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda hole: words.get(hole[1], ""), text)
 
+    program = (_project(facts, asked) or _program(facts, asked)) if module and row.last else None
     packages = known(facts.packages)
     version = packages.version(plain) if packages and plain else None
     windows = platform_of(facts).startswith("win")
-    commands = row.windows if windows and row.windows else row.commands
+    said_by = program or row
+    commands = said_by.windows if windows and said_by.windows else said_by.commands
     usable = all("{name}" not in command for command in commands) or bool(plain)
     commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
+    meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     return finding(
         subject=filled(row.subject), actual=version or CALLER.sub("", found.string)[:300], expected="",
         kind=cast(Kind, row.kind),
@@ -123,8 +156,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
             Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
         certain=not row.weak, who=row.who,
-        message=f"{_capital(filled(row.meaning))}: {CALLER.sub('', found.string)}",
-        fix=remedies.choose(target, locked, filled(row.remedy), *(map(filled, commands) if usable else ())),
+        message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
+        fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         source=row.source,

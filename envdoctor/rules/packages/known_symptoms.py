@@ -53,8 +53,9 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
     if torch and torch.version:
         present.setdefault("torch", torch.version)
     told: set[str] = set()
+    said = "\n".join((*facts.messages, *facts.remarks.values()))
     for line in facts.messages:
-        for name, meaning, use, source in _meanings(line, present, facts.messages):
+        for name, meaning, use, source in _meanings(line, present, facts.messages, said):
             if name in told:
                 continue
             told.add(name)
@@ -77,7 +78,9 @@ def _command(name: str, use: str) -> str:
     return remedies.upgrade(name) if "later release" in use or "same time" in use else ""
 
 
-def _meanings(line: str, present: Mapping[str, str], lines: tuple[str, ...]) -> Iterator[tuple[str, str, str, str]]:
+def _meanings(
+    line: str, present: Mapping[str, str], lines: tuple[str, ...], said: str
+) -> Iterator[tuple[str, str, str, str]]:
     """Distribution, meaning, what to use and source, for what the line is known to mean among the others."""
     for row in SYMPTOMS:
         version = present.get(row.package)
@@ -92,7 +95,7 @@ def _meanings(line: str, present: Mapping[str, str], lines: tuple[str, ...]) -> 
         ):
             yield row.package, row.meaning, row.instead, row.source
     if match := _ARGUMENT.search(line):
-        if told := _argument(match["callee"], match["what"], present):
+        if told := _argument(match["callee"], match["what"], present, said):
             yield told
             return
         name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
@@ -135,9 +138,13 @@ def _is_met(line: str, package: str, version: str) -> bool:
     )
 
 
-def _argument(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
+def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> tuple[str, str, str, str] | None:
     """Who dropped or brought an argument, and when."""
-    for row in names.of_argument(callee, what):
+    rows = tuple(names.of_argument(callee, what))
+    if callee == "__init__":
+        rows = tuple(row for row in names.of_unnamed_callable(what, said) if row.fits(present.get(row.package)))
+        rows = rows if len({row.direction for row in rows}) == 1 else ()  # brought once and dropped again: either
+    for row in rows:
         if not row.fits(present.get(row.package)):
             continue
         if row.direction == "added":

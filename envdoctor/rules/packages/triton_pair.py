@@ -11,7 +11,6 @@ _SAYS = (
     Pattern(r"PassManager::run failed"),
     Pattern(r"cannot import name '\w+' from 'triton"),
     Pattern(r"module 'triton[\w.]*' has no attribute"),
-    Pattern(r"triton\.compiler\.errors\.CompilationError"),
     Pattern(r"too old to be supported by the triton", IGNORECASE),
     Pattern(r"Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE),
     Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", IGNORECASE),

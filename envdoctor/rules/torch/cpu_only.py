@@ -50,7 +50,11 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
         else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
-        repair=repair, explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
+        repair=repair,
+        explains=(
+            "torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/", "packages/extension-binary",
+            "packages/known-errors bitsandbytes",
+        ),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import Numbers, anywhere, numbers
+from envdoctor.knowledge.questions import Numbers, anywhere, numbers, torch_version, versions
 from envdoctor.rules.finding import Finding, Remedy, Severity
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
@@ -22,6 +22,16 @@ _EIGHT = Pattern(
     r"(?:\.so\.8|64_8\.dll)\S*(?: .{0,60})?"
 )
 """Parts that only cuDNN 8 has."""
+_NINE = Pattern(
+    r"Unable to load any of \{?libcudnn\w{0,24}\.so\.9\S*|Could not (?:load|locate) (?:library )?"
+    r"\w{0,12}cudnn\w{0,24}64_9\.dll"
+    r"|Could not load library libcudnn\w{0,24}\.so\.9\S{0,20} Error: .{0,60}cannot open",
+    IGNORECASE,
+)
+"""What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
+
+_ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so\.(?P<major>\d{1,2})\S*?): cannot open shared object file")
+_OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
 
 
 @rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
@@ -45,6 +55,10 @@ def cudnn(facts: Facts) -> Findings:
         raise Skip("cuDNN's versions are not reported")
     if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
         yield _eight_missing(eight)
+    elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
+        yield _not_found(absent, anywhere(facts, _OTHERS) is not None)
+    elif len(folders) < 2 and (nine := anywhere(facts, _NINE)) is not None:
+        yield _nine_missing(nine, torch_version(facts))
     elif said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
         yield _mixed_libraries(said, [short(folder) for folder in folders], [short(path) for path in outside])
@@ -78,6 +92,24 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
     )  # fmt: skip
 
 
+def _not_found(said: Match[str], others: bool) -> Finding:
+    major = said["major"]
+    return finding(
+        actual=f"{said['file']} not found", expected=f"cuDNN {major}",
+        message=f"cuDNN {major} is looked for and not found"
+        + (" by what asks for it, which is not torch" if others else "")
+        + f': "{said[0]}". Another major version of it does not serve.',
+        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or "
+        f"-cu13, conda, "
+        "or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a "
+        "release "
+        "that was built for the cuDNN that is here. torch brings its own: install torch again if it is the one that "
+        "asks.",
+        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
+        explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )  # fmt: skip
+
+
 def _eight_missing(said: Match[str]) -> Finding:
     return finding(
         actual=said[0], expected="cuDNN 8, or what asks for 9",
@@ -89,6 +121,29 @@ def _eight_missing(said: Match[str]) -> Finding:
             commands=("python -m pip install --upgrade ctranslate2 faster-whisper",),
         ),
         explains=("torch/cuda-libraries", "packages/"), source="https://github.com/SYSTRAN/faster-whisper#gpu",
+    )  # fmt: skip
+
+
+def _nine_missing(said: Match[str], torch: str | None) -> Finding:
+    old = torch is not None and versions.below(torch, "2.4")
+    after = (
+        "torch before 2.4 brings cuDNN 8: take torch 2.4 or later, or a release for cuDNN 8 (ctranslate2 4.4.0)."
+        if old
+        else "Put the folder of nvidia-cudnn-cu12 on the path of libraries before Python starts; where torch is older "
+        "than 2.4, which brings cuDNN 8, take a newer torch, or ctranslate2 4.4.0."
+    )
+    commands = (
+        "python -m pip install 'ctranslate2==4.4.0'"
+        if old
+        else "python -m pip install --upgrade 'nvidia-cudnn-cu12>=9'",
+        "" if old else "export LD_LIBRARY_PATH=$(python -c 'import nvidia.cudnn; print(nvidia.cudnn.__path__[0])')/lib",
+    )
+    return finding(
+        actual=said[0], expected="cuDNN 9 where it looks",
+        message="What was built with cuDNN 9 (faster-whisper's CTranslate2 from 4.5, onnxruntime-gpu from 1.18.1) does "
+        f"not find it: {said[0]}.",
+        fix=Remedy(text=after, commands=tuple(filter(None, commands))), explains=("torch/cuda-libraries", "packages/"),
+        source="https://github.com/OpenNMT/CTranslate2/releases/tag/v4.5.0",
     )  # fmt: skip
 
 

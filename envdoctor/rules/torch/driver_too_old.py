@@ -29,6 +29,8 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     said = anywhere(facts, *_SAYS)
+    if said is not None and "without torch" in facts.remarks:
+        return  # a program with a CUDA library of its own: packages/known-errors
     cuda, driver, offered = torch_cuda(facts), driver_version(facts), driver_cuda(facts)
     if said is None and cuda is None:
         raise Skip("the CUDA version of torch is not known")
@@ -52,21 +54,31 @@ def _finding(
 ) -> Finding:
     needed = cuda or _next_major(offered)
     minimum = minimum_driver(needed, windows=_windows(facts)) if needed else None
-    unseen = said is not None and driver is None and offered is None and _ALSO_WITHOUT.search(said[0]) is not None
+    bare = said is not None and _ALSO_WITHOUT.search(said[0]) is not None
+    unseen = bare and (cuda is None or (driver is None and offered is None))
     have = f"driver {driver}" if driver else "this driver"
     if offered:
         have += f" (CUDA {offered})"
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
+    if unseen and cuda is None:
+        built = "What was started is built for a newer CUDA than it finds a driver for"
     version = torch_version(facts)
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     owner = driver_owner(facts)
     renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
     update = f"a driver of at least {minimum}" if minimum else "a newer driver"
     if unseen:
-        message = f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
+        message = (
+            f"{built}: {have} is too old for that, or it is not reached from here (a container without the GPU, "
+            f'libraries of another driver): "{said[0] if said else ""}".'
+            if driver or offered or cuda is None
+            else f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
+        )
         fix = (
-            f"See what nvidia-smi says. If it lists a driver: get {update}, or a torch build for an earlier CUDA. "
-            f"Without an NVIDIA GPU no CUDA build can run: train on the CPU.{renting}"
+            f"See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a "
+            f"driver: "
+            f"get {update}, or a build for an earlier CUDA. Without an NVIDIA GPU no CUDA build can run: train on the "
+            f"CPU.{renting}"
         )
         command = "nvidia-smi"
     else:

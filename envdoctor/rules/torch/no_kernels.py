@@ -22,6 +22,9 @@ _SAYS = (
     ),
 )
 
+_RANGE = Pattern(
+    r"[Mm]aximum cuda capability supported by this version of PyTorch is \(\d+\.\d\) - \((?P<most>\d+\.\d)\)"
+)
 _FLASHINFER = Pattern(r"\b\w{3,60} failed with error code (?:no kernel image|device kernel image)")
 """FlashInfer's operators, which sgl-kernel has as well."""
 _SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
@@ -41,6 +44,8 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
     if on_cpu(target):
         raise Skip("the target trains on the CPU")
     said = anywhere(facts, *_SAYS)
+    if said is not None and "without torch" in facts.remarks:
+        return  # a program with a CUDA library of its own: packages/known-errors
     gpus, torch = known(facts.gpus), known(facts.torch)
     found = [(gpu.name, gpu.capability or capability_of(gpu.name)) for gpu in gpus.devices] if gpus else []
     if not any(number for _, number in found) and torch is not None:
@@ -58,9 +63,21 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         yield replace(one, severity=NOTE, explains=()) if open_ and said is None else one
     if not bare and said is not None and not _contradicts(said, devices, kernels):
         named, gpu = _name_device(said)
+        if _within_a_generation(facts, named):
+            return
         if named is None and len(devices) == 1 and torch_version(facts):  # a nightly: what it holds is in no table
             ((named, gpu),) = devices.items()
         yield _finding(facts, target, gpu, named, kernels)
+
+
+def _within_a_generation(facts: Facts, number: str | None) -> bool:
+    """torch 2.9 and 2.10 warn of each GPU above the newest that they name, though code of its major version runs "
+    "on it."""
+    known_to = anywhere(facts, _RANGE)
+    if known_to is None or number is None or (most := capability(known_to["most"])) is None:
+        return False
+    own = capability(number)
+    return own is not None and own[0] == most[0] and own[1] >= most[1]
 
 
 def _serves(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:

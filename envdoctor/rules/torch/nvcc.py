@@ -1,7 +1,8 @@
 from envdoctor.knowledge.numbers import line
-from envdoctor.knowledge.questions import anywhere, numbers, torch_cuda
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
+from envdoctor.knowledge.questions import anywhere, messages, numbers, torch_cuda
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, rule
 from envdoctor.values import shell
+from envdoctor.values.pattern import Pattern
 
 _SAYS = Pattern(
     r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
@@ -13,6 +14,10 @@ _DEEPSPEED = Pattern(
     r"(?:\(?(?P<early>[\d.]+)\)? )?(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
     IGNORECASE,
 )
+_FAILED = Pattern(
+    r"Failed (?:building wheel|to build)|Could not build wheels|error: command .{1,200}nvcc|Error compiling objects"
+)
+"""That something was built from source, and failed."""
 _UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", IGNORECASE)
 
 
@@ -22,7 +27,8 @@ def nvcc(facts: Facts) -> Findings:
 
     Why: torch's build helper stops ("detected CUDA version mismatches"), so flash-attn, DeepSpeed operators and the
     like cannot be built from source. Wheels are not affected, and training without self-compiled extensions is not
-    either: without a failed build this is a note. Another minor version is harmless.
+    either: without a failed build this is a note, and with one that does not say why a warning. Another minor version
+    is harmless.
     Fix: a toolkit of torch's major version, or wheels.
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
@@ -40,12 +46,13 @@ def nvcc(facts: Facts) -> Findings:
         return
     major = cuda.partition(".")[0]
     remedy = _remedy(facts, cuda)
+    failed = WARNING if messages.in_report(facts, _FAILED) else NOTE
     yield finding(
         actual=line(toolkit) or toolkit, expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
-        severity=ERROR if said else NOTE,
+        severity=ERROR if said else failed,
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
-        fix=remedy, explains=("packages/",) if said else (),
+        fix=remedy, explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )  # fmt: skip
 
 
@@ -59,6 +66,7 @@ def _remedy(facts: Facts, cuda: str) -> Remedy:
         return Remedy(text=f"Install extensions as wheels, or a toolkit of CUDA {major}.x to build them.")
     best = min(fitting, key=lambda one: one != line(cuda), default=line(cuda) or cuda)
     return Remedy(
-        text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.",
+        text="Point CUDA_HOME to a toolkit of torch's version (in a conda or pixi environment pin cuda-toolkit and "
+        "cuda-nvcc to it), or install the extension as a wheel.",
         commands=(f"export CUDA_HOME={shell.word(f'/usr/local/cuda-{best}')}",),
     )

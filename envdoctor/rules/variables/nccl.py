@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import NCCL
-from envdoctor.rules.rule import WARNING, Facts, Findings, Target, known, rule
+from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Gpus, Pattern, Target, known, rule
 from envdoctor.rules.variables import _leftovers
 
 
@@ -18,7 +18,18 @@ def nccl(facts: Facts, target: Target) -> Findings:
     gpus = known(facts.gpus)
     single = gpus is not None and gpus.number == 1 and not _several_nodes(facts)
     for finding in _leftovers.variable_findings(NCCL, facts, target):
+        if finding.subject == "NCCL_P2P_DISABLE" and _without_peers(gpus):
+            yield _leftovers.idle(finding, "GPUs that have no peer access")
+            continue
         yield _leftovers.idle(finding, "one GPU") if single else finding
+
+
+_NO_PEERS = Pattern(r"RTX\s?(?:40|50)[5-9]0", IGNORECASE)
+
+
+def _without_peers(gpus: Gpus | None) -> bool:
+    """The driver offers these cards no peer access, so that nothing is switched off."""
+    return gpus is not None and bool(gpus.devices) and all(_NO_PEERS.search(gpu.name) for gpu in gpus.devices)
 
 
 def _several_nodes(facts: Facts) -> bool:

@@ -1,5 +1,5 @@
 from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Kind, Pattern, Target, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Gpus, Kind, Pattern, Target, finding, known, need, rule
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 _IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
@@ -17,9 +17,12 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
     """
     variables, gpus = need(facts.variables), known(facts.gpus)
     value = variables.get(_NAME)
-    if value is None or (target.is_cpu and target.name != "none"):
+    if value is None or any(hole in value for hole in "${<"):  # as a script wrote it, not as it was set
         return
-    present = (gpus.number or None) if gpus else None
+    if target.is_cpu and target.name != "none":
+        return
+    unsure = facts.origin.kind == "pasted" and _only_named(gpus)
+    present = None if gpus is None or unsure else gpus.number or None
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
@@ -33,6 +36,14 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
         yield _finding(value, "it hides every GPU", None if gone else NOTE, "gpu-not-visible")
     else:
         yield _finding(value, f"{refused!r} is not a GPU here, so none is visible", None, "gpu-not-visible")
+
+
+def _only_named(gpus: Gpus | None) -> bool:
+    """Is it one GPU of which nothing but its name is told? Which GPU somebody has does not say how many there are."""
+    if gpus is None or gpus.count is not None or len(gpus.devices) != 1:
+        return False
+    (gpu,) = gpus.devices
+    return gpu.memory is None and gpu.identity is None and gpu.utilization is None
 
 
 def _read(value: str, present: int | None) -> tuple[int, str | None]:

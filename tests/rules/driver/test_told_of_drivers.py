@@ -73,7 +73,7 @@ def test_devices_are_lost_only_where_they_were_there_before() -> None:
     never = root("docker run --rm --gpus all ubuntu nvidia-smi", refused)
     assert "has lost access" not in never.message
     assert "docker restart CONTAINER" not in never.remedy.commands
-    lost = root("docker run --gpus all image", "After a few hours nvidia-smi says:", refused.lower())
+    lost = root("docker run --gpus all image", f"After a few hours nvidia-smi gives {refused.lower()}")
     assert "has lost access" in lost.message
     assert lost.remedy.commands == ("docker restart CONTAINER",)
 
@@ -116,3 +116,48 @@ def test_an_old_bitsandbytes_that_finds_no_driver_lacks_no_library_of_its_own() 
         "UserWarning: The installed version of bitsandbytes was compiled without GPU support.",
     )
     assert {each.subject for each in found if each.severity is Severity.ERROR} == {"libcuda.so"}
+
+
+def test_a_gpu_of_the_newest_generation_that_torch_names_is_served() -> None:
+    warned = (
+        "Found GPU0 NVIDIA GB10 which is of cuda capability 12.1.",
+        "Minimum and Maximum cuda capability supported by this version of PyTorch is",
+        "(8.0) - (12.0)",
+    )
+    assert "torch/no-kernels" not in {each.rule for each in findings(*warned)}
+    older = ("Found GPU0 Quadro K620 which is of cuda capability 5.0.", *warned[1:])
+    assert root(*older).rule == "torch/no-kernels"
+
+
+def test_a_heading_that_is_the_line_of_a_traceback_is_read() -> None:
+    heading = (
+        "# raise RendezvousConnectionError( torch.distributed.RendezvousConnectionError: The connection has failed."
+    )
+    assert root(heading, "", "How can this be?").subject == "the meeting of the ranks"
+
+
+def test_an_insufficient_driver_is_not_torch_s_word() -> None:
+    found = root("CUDA driver version is insufficient for CUDA runtime version", "driver version: 472.12")
+    assert "torch" not in found.message
+    assert "not reached" in found.message
+
+
+def test_a_missing_cudnn_is_not_two_of_them() -> None:
+    said = "W dso_loader.cc:64] 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open shared object file"
+    found = root(said)
+    assert found.rule == "torch/cudnn"
+    assert "not torch" in found.message
+    assert "Two releases" not in found.message
+
+
+def test_a_driver_that_is_missed_in_passing_is_no_cause() -> None:
+    said = "Warning: caught exception 'Found no NVIDIA driver on your system.', memory monitor disabled"
+    assert "driver/no-gpu" not in {each.rule for each in findings(said)}
+
+
+def test_cards_without_peer_access_lose_nothing_by_it() -> None:
+    cards = "GPU 0: NVIDIA GeForce RTX 4090\nGPU 1: NVIDIA GeForce RTX 4090\nexport NCCL_P2P_DISABLE=1"
+    severities = {each.severity for each in findings(cards) if each.subject == "NCCL_P2P_DISABLE"}
+    assert severities <= {Severity.NOTE}
+    condition = "If p2p disabled, things all going well, else all_reduce_perf hangs on 8 cards"
+    assert "network/peer-access" not in {each.rule for each in findings(condition)}

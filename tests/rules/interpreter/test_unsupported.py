@@ -99,7 +99,6 @@ def test_a_launcher_that_could_not_have_torch_installed() -> None:
 @pytest.mark.parametrize(
     ("line", "version"),
     [
-        ("AttributeError: module 'pkgutil' has no attribute 'ImpImporter'. Did you mean: 'zipimporter'?", "3.11"),
         ("Python 3.11 is not supported by numpy==1.19.3", "3.9"),
         ("Python 3.14 is not supported by numba 0.60.0", "3.12"),
     ],
@@ -107,6 +106,15 @@ def test_a_launcher_that_could_not_have_torch_installed() -> None:
 def test_the_python_that_is_prescribed_has_what_is_missing(line: str, version: str) -> None:
     (finding,) = findings(unsupported, python("3.13.7", messages=(line,)))
     assert finding.remedy.commands[0] == f"uv venv --python {version} .venv"
+
+
+def test_an_old_pkg_resources_is_upgraded_where_it_runs() -> None:
+    line = "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'. Did you mean: 'zipimporter'?"
+    (finding,) = findings(unsupported, python("3.13.7", messages=(line,)))
+    assert finding.remedy.commands == (
+        "python -m pip install --upgrade 'setuptools<81'",
+        "uv venv --python 3.11 .venv",
+    )
 
 
 @pytest.mark.parametrize("line", ["Requires-Python: >=3.10", "shelf requires Python 3.10 or later and needs a GPU."])

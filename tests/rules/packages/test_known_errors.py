@@ -278,7 +278,7 @@ def test_each_row_has_what_it_needs() -> None:
         assert row.source.startswith("https://"), row
         assert not row.meaning.endswith("."), row
         assert row.remedy.endswith("."), row
-        groups = set(row.pattern._compiled.groupindex) | {"built", "cuda", "name", "python"}
+        groups = set(row.pattern._compiled.groupindex) | {"built", "cuda", "name", "older", "python"}
         for text in (row.subject, row.meaning, row.remedy, *row.commands, *row.windows):
             assert set(_holes(text)) <= groups, row
 

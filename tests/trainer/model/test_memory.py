@@ -107,7 +107,10 @@ def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:
     assert not run.trainee.model.model.layers[0]._forward_hooks
 
 
-@pytest.mark.parametrize(("rung", "second"), [("1", False), ("alternate", False), ("full", True), (2, True)])
+@pytest.mark.parametrize(
+    ("rung", "second"),
+    [("1", False), ("alternate", False), ("full", True), (2, True), ("0+1", False), ("1+1", True), ("selective", True)],
+)
 @pytest.mark.parametrize("more", [{}, {"lora_rank": 4}])
 def test_every_rung_computes_the_same(tiny: dict, rung: str, second: bool, more: dict) -> None:
     plain, run = prepare_run({**tiny, **more}), prepare_run({**tiny, **more, "recompute": rung})

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from envdoctor.facts.pasted.draft import INFERRED, STATED, TOLD, Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.gpus import capability_of
+from envdoctor.knowledge.programs import is_desktop, own_python
 from envdoctor.values.pattern import Pattern
 
 _OTHER = Pattern(
@@ -42,6 +43,8 @@ _PYTHON = Pattern(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,
 _PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
+_TAKEN = Pattern(r"(?:Downloading|Using cached|filename=)[ =]?\S{0,300}?-cp3(\d{1,2})-cp3\1\w{0,2}-")
+"""A wheel that pip took or made is for the Python that runs it."""
 _DRIVER = Pattern(
     r"(?:driver|Driver|DRIVER)(?: version)?(?: is| was|:|=)? ?v?(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)(?![.\d])"
 )
@@ -138,17 +141,23 @@ def _packages(lines: list[str], draft: Draft) -> None:
 
 def _paths(page: Page, draft: Draft) -> None:
     pythons: set[str] = set()
+    tags: set[str] = set()
     windows = False
     for text in page.lines:
-        if "python_embeded" in text:
-            draft.remark("embedded python", r"python_embeded\python.exe")
         windows = windows or _WINDOWS.search(text) is not None
         if re.search(r"GPU available: True.{0,20}, used: False", text):
             draft.message(text.strip())
         for match in _PATH.finditer(text):
             pythons.add(match["dotted"] or f"{match['plain'][0]}.{match['plain'][1:]}")
+        if taken := _TAKEN.search(text):
+            tags.add(f"3.{taken[1]}")
+    pythons = pythons or tags
     if len(pythons) == 1:
         draft.claim("interpreter.version", pythons.pop(), TOLD)
+    if any(map(_GGML.search, page.lines)) and not any(map(_SAYS_TORCH.search, page.lines)):
+        draft.remark("without torch", "ggml")
+    if python := _own_python(page):
+        draft.remark("embedded python", python)
     sayings = " ".join(text for text in page.lines if len(text) < 400)
     if re.search(
         r"\bWindows 1[01]\b|\b(?:on|under|for) windows\b(?! and| or|/)", sayings, re.IGNORECASE
@@ -156,6 +165,23 @@ def _paths(page: Page, draft: Draft) -> None:
         windows = True
     if windows:
         draft.claim("host.system", "Windows", TOLD)
+
+
+_GGML = Pattern(r"\bggml|llama\.cpp|\bollama\b|koboldcpp|whisper\.cpp", re.IGNORECASE)
+_SAYS_TORCH = Pattern(r"torch", re.IGNORECASE)
+"""llama.cpp and what is built on it call CUDA by libraries of their own; torch has no part in their errors."""
+_RUNS = Pattern(r"^\W{0,4}File [\"“]|\.exe\b|Python executable|Location: ", re.IGNORECASE)
+"""A frame of a traceback, a command, a program's own words: what ran, not what somebody speaks of."""
+
+
+def _own_python(page: Page) -> str | None:
+    """The Python that a program for Windows brought along and that ran here, where the text shows one and no other."""
+    if any(_RUNS.search(text) and is_desktop(text) for text in page.lines):
+        return r".venv\Scripts\python.exe"
+    named = [(text, python) for text in page.lines if (python := own_python(text))]
+    ran = {python for text, python in named if _RUNS.search(text)}
+    found = ran or {python for _, python in named}
+    return found.pop() if len(found) == 1 else None
 
 
 def _gpu(lines: list[str], draft: Draft) -> None:

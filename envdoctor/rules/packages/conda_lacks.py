@@ -1,0 +1,149 @@
+from envdoctor.knowledge.conda_channels import NO_CUDA_ON_MAC, home_of, name_in_conda
+from envdoctor.knowledge.questions import messages, platform_of
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
+from envdoctor.values import shell
+
+_LIST = Pattern(
+    r"(?:ResolvePackageNotFound|PackagesNotFoundError): not in the channels: (?P<specs>.{1,1600}?)"
+    r"(?: \(channels: (?P<channels>[^)]{1,300})\))?$"
+)
+_TREE = Pattern(r"the solver lacks(?P<beside> beside conflicts)?: (?P<specs>.{1,1600})")
+_NAME = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)")
+_BUILD = Pattern(r"[\w.-]+ ?={1,2} ?[\w.!*]+ ?= ?(?=[\w.*]*[A-Za-z_])[\w.*]+")
+_LABEL = Pattern(r"(?P<name>[\w.-]+) ?== ?(?P<version>[\d.]+\+(?:cu\d{2,3}|cpu|rocm[\d.]+))")
+_VIRTUAL = Pattern(
+    r"(?<![\w-])(?P<name>__(?:cuda|glibc|osx|win|unix|linux|archspec))\b(?: \D{0,4}(?P<version>\d+\.\d+))?"
+)
+
+
+@rule(ERROR, kind="package-conflict", subject="conda")
+def conda_lacks(facts: Facts) -> Findings:
+    """conda, mamba or pixi found a package, or a build of it, in none of the channels that were asked.
+
+    Why: which channel has a package, and for which systems, differs: the CUDA toolkit up to 11.8 is conda-forge's,
+    pytorch-cuda PyTorch's, which ended with 2.5. An exported environment names builds, of the system and day on which
+    it was written; PyPI's names and labels (torch==1.9.0+cu102) are unknown to conda; and names with two underscores
+    stand for what the machine itself has.
+    Fix: the channel that has it, or the file without builds, or pip.
+    Source: https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-environments.html
+    https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-virtual.html https://pixi.sh/latest/
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    listed, tree = messages.in_report(facts, _LIST), messages.in_report(facts, _TREE)
+    said = listed or tree
+    if said is None:
+        return
+    specs = [spec.strip() for spec in said["specs"].split(", ")]
+    if virtual := _VIRTUAL.search(said["specs"]):
+        yield _of_machine(virtual["name"], virtual["version"] or "12.8", said.string)
+        return
+    if listed is None:
+        yield _of_channels(facts, specs, (), said.string, proven=not said["beside"])
+        return
+    asked = tuple((listed["channels"] or "").split(", ")) if listed["channels"] else ()
+    if any(_LABEL.fullmatch(spec) for spec in specs):
+        yield _of_pip(specs, said.string)
+    elif any(_BUILD.fullmatch(spec) for spec in specs):
+        yield _of_builds(facts, said.string)
+    else:
+        yield _of_channels(facts, specs, asked, said.string, proven=True)
+
+
+def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool = True) -> Finding:
+    return finding(
+        subject=subject, actual="not found", severity=None if proven else WARNING, certain=proven,
+        message=f"{message}: {said[:400]}",
+        fix=remedy, explains=("packages/known-errors conda", "packages/known-errors requirements"),
+    )  # fmt: skip
+
+
+def _of_machine(name: str, version: str, said: str) -> Finding:
+    if name != "__cuda":
+        text = (
+            f"The package is made for a system that this machine is not ({name} stands for what the machine itself has)"
+        )
+        return _finding(name, text, said, Remedy(text="Take a release or a build for this system, or a newer system."))
+    text = (
+        "What is asked for wants a machine with NVIDIA's driver (the virtual package __cuda stands for it), and the "
+        "solver sees none of that version here: there is no driver, it is older, or this is a machine or container "
+        "without a GPU"
+    )
+    help_ = (
+        "On a machine with a GPU see first why nvidia-smi does not answer there. To make the environment on another "
+        "one, tell the solver which CUDA to assume; for a CPU take an environment without the demand "
+        "(system-requirements of pixi, builds with cuda in their name)."
+    )
+    return _finding(name, text, said, Remedy(text=help_, commands=(f"export CONDA_OVERRIDE_CUDA={version}",)))
+
+
+def _of_pip(specs: list[str], said: str) -> Finding:
+    wanted = [found for spec in specs if (found := _LABEL.fullmatch(spec))]
+    text = "conda is asked for releases by the labels that PyTorch's own wheels carry (+cu102), which it does not know"
+    label = wanted[0]["version"].partition("+")[2]
+    pins = [f"{one['name']}=={one['version']}" for one in wanted]
+    command = shell.with_requirements("python -m pip install", *pins)
+    tail = f" --extra-index-url https://download.pytorch.org/whl/{label}"
+    return _finding(
+        wanted[0]["name"],
+        text,
+        said,
+        Remedy(
+            text="Install what was written for pip (a requirements.txt) with pip, within the activated environment.",
+            commands=(command and command + tail,),
+        ),
+    )
+
+
+def _of_builds(facts: Facts, said: str) -> Finding:
+    text = (
+        "The file names builds (what stands after the second =): they exist for the system on which it was exported "
+        "alone, and are withdrawn in time"
+    )
+    posix = not platform_of(facts).startswith("win")
+    remove = r"sed -i.bak -E 's/^( *- [^=]+=+[^=]+)=.*$/\1/' environment.yml"
+    help_ = (
+        "Remove the builds, keep the versions of what the code itself uses, and drop what is for another system. Who "
+        "writes the file exports it without: conda env export --no-builds, or --from-history."
+    )
+    return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()))
+
+
+def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: str, proven: bool) -> Finding:
+    names = [found["name"].lower() for spec in specs if (found := _NAME.match(spec))]
+    other = next(((name, known) for name in names if (known := name_in_conda(name))), None)
+    if any(NO_CUDA_ON_MAC.fullmatch(name) for name in names) and platform_of(facts).startswith("macos"):
+        name = next(name for name in names if NO_CUDA_ON_MAC.fullmatch(name))
+        text = f"{name} is asked for on macOS, for which there is no CUDA"
+        return _finding(
+            name, text, said, Remedy(text="Drop the CUDA packages from the list: torch for macOS uses Metal.")
+        )
+    if other is not None:
+        text = f"{other[0]} is PyPI's name; conda calls it {other[1]}"
+        help_ = f"Write {other[1]}, or move it below pip: in the file, which pip then installs."
+        return _finding(other[0], text, said, Remedy(text=help_))
+    homes = {name: home for name in names if (home := home_of(name)) and home not in asked}
+    if not homes:
+        text = "None of the channels that were asked has this release for this system"
+        help_ = (
+            "Loosen the version, take the channel that has it (conda-forge has most), or install it with pip in the "
+            "activated environment (below pip: in an environment file)."
+        )
+        name = names[0] if names else "conda"
+        search = shell.with_names("conda search -c conda-forge", name)
+        return _finding(name, text, said, Remedy(text=help_, commands=(search,)), proven)
+    channels = list(dict.fromkeys(homes.values()))
+    where = ", ".join(f"{name}: {home}" for name, home in list(homes.items())[:6])
+    text = (
+        f"The channels that were asked do not have this release for this system; where it is looked for first: {where}"
+    )
+    if any(name.startswith("cudatoolkit") for name in homes):
+        text += " (cudatoolkit up to 11.8, for Linux and Windows; later ones are called cuda-toolkit)"
+    if "pytorch" in homes:
+        text += " (PyTorch's channel ended with 2.5, and has the old releases for the Pythons of their time)"
+    help_ = (
+        f"Add the channel ({', '.join(channels)}) to channels: in the file, or with -c to the command; where that does "
+        "not have the release either, loosen its version, or install it with pip."
+    )
+    run = tuple(f"conda config --append channels {channel}" for channel in channels)
+    return _finding(names[0], text, said, Remedy(text=help_, commands=run), proven)

@@ -1,0 +1,94 @@
+from envdoctor.knowledge.questions import messages, normal, release_of, versions
+from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.rule import ERROR, Facts, Findings, Interpreter, Pattern, Skip, finding, known, remedies, rule
+
+_OFFERED = Pattern(
+    r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
+    r"(?P<name>[A-Za-z][\w.-]{0,80}?)(?:\[[\w, -]{1,80}\])? ?={2,3} ?(?P<wanted>\d[\w.!+-]{0,40})(?=[ (;,]|$).{0,300}?"
+    r"\(from versions?: (?P<offered>(?!none)[^)]{1,4000})(?P<end>\)?)",
+)
+_WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+_LAST_OF = {
+    "1.13.1": "Python 3.7",
+    "2.2.2": "Macs with an Intel processor",
+    "2.4.1": "Python 3.8",
+    "2.8.0": "Python 3.9",
+}
+"""Where torch's wheels ended with a release: https://github.com/pytorch/pytorch/blob/main/RELEASE.md"""
+
+
+@rule(ERROR, kind="python-unsupported")
+def no_such_release(facts: Facts) -> Findings:
+    """pip names the releases that this Python and system could take, and the one that was asked for is none of them.
+
+    Why: pip lists what the index offers for this Python and this system. Where the same number with a further part is
+    listed (1.2.0.post2 for 1.2.0), the plain one was never released; where all listed ones are newer, or all older,
+    this Python, this system or the index (a mirror that lags) is another than the release was made for.
+    Fix: one of the releases that are listed, or another Python.
+    Source: https://pip.pypa.io/en/stable/cli/pip_install/#finding-packages
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    found = messages.in_report(facts, _OFFERED)
+    if found is None:
+        return
+    name, wanted = normal(found["name"]), found["wanted"].rstrip(".-")
+    listed = [text.strip() for text in found["offered"].split(",")]
+    offered = sorted((one for text in listed if (one := versions.parse(text))), key=lambda one: one)
+    if name in _WHEELS_ONLY:
+        offered = [one for one in offered if one.release > (0, 1, 2)]  # empty shells
+    asked = versions.parse(wanted)
+    if asked is None or not offered or asked in offered or "+" in wanted:
+        return
+    kin = [one for one in offered if str(one).startswith((f"{asked}.", f"{asked}.post"))]
+    older, newer = [one for one in offered if one < asked], [one for one in offered if one > asked]
+    where = "this Python, system and index"
+    first: tuple[str, ...] = ()
+    if kin:
+        why = f"{name} was not released under the number {asked}, but under {', '.join(map(str, kin[-3:]))}"
+        fix, take = f"Ask for {kin[-1]}.", str(kin[-1])
+    elif not found["end"]:
+        return  # the list is cut off
+    elif not older:
+        if name in _WHEELS_ONLY:
+            return  # interpreter/unsupported
+        why = (
+            f"The oldest {name} that {where} offer is {offered[0]}: {asked} was made for older Pythons, or is withdrawn"
+        )
+        fix, take = f"Use a Python of the time of {name} {asked}, or take {offered[0]} or later.", str(offered[0])
+    elif not newer:
+        why = f"The newest {name} that {where} offer is {offered[-1]}: {_why_no_newer(name, offered[-1].release)}"
+        fix = f"Take a Python and an index that have {name} {asked}, or {offered[-1]}, which this one has."
+        take = str(offered[-1])
+        first = ("uv venv --python 3.12 .venv",) if _too_old(known(facts.interpreter), name, wanted) else ()
+    else:
+        near = f"{older[-1]} and {newer[0]}"
+        why = (
+            f"{where[0].upper()}{where[1:]} offer {name} {near}, and no {asked} between them: it does not exist, was "
+            "withdrawn, or has no file for this Python and system"
+        )
+        fix, take = f"Ask for one of those that are listed ({near} are nearest).", str(newer[0])
+    yield finding(
+        subject=name, actual=found["wanted"], expected=take,
+        kind="package-conflict" if kin or (older and newer) else "python-unsupported",
+        message=f"{why}: {CALLER.sub('', found.string)[:500]}",
+        fix=fix, run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
+        explains=(f"packages/known-errors {name}", "packages/known-errors torch", "interpreter/unsupported"),
+    )  # fmt: skip
+
+
+def _too_old(interpreter: Interpreter | None, name: str, wanted: str) -> bool:
+    release = release_of(wanted) if name == "torch" else None
+    if release is None or interpreter is None:
+        return False
+    return versions.below(interpreter.version, release.python[0])
+
+
+def _why_no_newer(name: str, last: tuple[int, ...]) -> str:
+    ended = _LAST_OF.get(".".join(map(str, last[:3]))) if name == "torch" else None
+    if ended is not None:
+        return f"torch's wheels ended with it for {ended} (a mirror that lags is the other reason)"
+    return (
+        "later ones are for other Pythons or systems, the number does not exist, the index (a mirror) lags, or its "
+        "project has an index of its own"
+    )

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.finding import ERROR, WARNING, Finding
+
+RULES = load_rules()
+
+
+def found(text: str) -> Finding | None:
+    findings = diagnose(read(text), no_target(), RULES).findings
+    return next((one for one in findings if one.rule == "packages/conda-lacks"), None)
+
+
+def listed(*specs: str) -> str:
+    return "\n".join(["ResolvePackageNotFound:", *specs, ""])
+
+
+@pytest.mark.parametrize(
+    ("specs", "subject", "part"),
+    [
+        (("- cudatoolkit=11.1",), "cudatoolkit", "conda-forge"),
+        (("- pytorch=1.4.0", "- pip"), "pytorch", "pytorch: pytorch"),
+        (("- opencv-python=4.5",), "opencv-python", "conda calls it opencv"),
+        (("- torch==1.8.1+cu111",), "torch", "labels"),
+        (("- zlib=1.2.11=h7b6447c_3", "- xz=5.2.5=h7b6447c_0"), "builds", "builds"),
+        (("- nosuchthing=1.0",), "nosuchthing", "None of the channels"),
+    ],
+)
+def test_what_is_missing_is_told_apart(specs: tuple[str, ...], subject: str, part: str) -> None:
+    one = found(listed(*specs))
+    assert one is not None
+    assert (one.subject, one.severity) == (subject, ERROR)
+    assert part in one.message
+
+
+def test_a_channel_that_was_asked_is_not_advised() -> None:
+    text = "PackagesNotFoundError: The following packages are not available from current channels:\n  - pytorch=9.0\n"
+    text += "Current channels:\n  - https://conda.anaconda.org/pytorch/linux-64\n"
+    one = found(text)
+    assert one is not None
+    assert one.message.startswith("None of the channels")
+
+
+def test_there_is_no_cuda_on_a_mac() -> None:
+    one = found("Platform: osx-arm64\nResolvePackageNotFound:\n  - cudatoolkit=11.3\n")
+    assert one is not None
+    assert "macOS" in one.message
+    assert one.remedy.commands == ()
+
+
+def test_builds_are_not_removed_with_a_posix_command_on_windows() -> None:
+    one = found("Platform: win-64\nResolvePackageNotFound:\n  - xz=5.2.5=h7b6447c_0\n")
+    assert one is not None
+    assert one.remedy.commands == ()
+
+
+def test_a_virtual_package_is_the_machine() -> None:
+    one = found("Error: Virtual package '__cuda' does not match any of the available virtual packages\n")
+    assert one is not None
+    assert one.subject == "__cuda"
+    assert one.remedy.commands == ("export CONDA_OVERRIDE_CUDA=12.8",)
+
+
+def test_beside_a_conflict_what_is_missing_is_a_warning() -> None:
+    tree = "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
+    tree += (
+        "├─ a 1.0** is requested and can be installed;\n│  └─ b 2 , which does not exist (perhaps a missing channel);\n"
+    )
+    one = found(tree)
+    assert one is not None
+    assert one.severity is WARNING
+
+
+def test_a_tree_without_anything_missing_is_left_to_others() -> None:
+    assert (
+        found("LibMambaUnsatisfiableError: Encountered problems while solving:\n  - package a-1 requires b\n") is None
+    )

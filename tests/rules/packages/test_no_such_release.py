@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.finding import Finding
+
+RULES = load_rules()
+_ASKED = "ERROR: Could not find a version that satisfies the requirement "
+
+
+def found(text: str) -> Finding | None:
+    findings = diagnose(read(text), no_target(), RULES).findings
+    return next((one for one in findings if one.rule == "packages/no-such-release"), None)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "take", "part"),
+    [
+        ("spam==1.2 (from versions: 1.1, 1.2.post1, 1.3)", "package-conflict", "1.2.post1", "not released under"),
+        ("opencv-python==4.5.1 (from versions: 4.4.0.46, 4.5.1.48)", "package-conflict", "4.5.1.48", "not released"),
+        ("spam==1.2 (from versions: 2.0, 2.1)", "python-unsupported", "2.0", "The oldest spam"),
+        ("spam==3.0 (from versions: 2.0, 2.1)", "python-unsupported", "2.1", "The newest spam"),
+        ("torch==2.6.0 (from versions: 2.0.1, 2.2.2)", "python-unsupported", "2.2.2", "Intel"),
+        ("spam==2.5 (from versions: 2.4, 2.6)", "package-conflict", "2.6", "offer spam 2.4 and 2.6"),
+    ],
+)
+def test_what_pip_offers_tells_why(line: str, kind: str, take: str, part: str) -> None:
+    one = found(_ASKED + line)
+    assert one is not None
+    assert (one.kind, one.expected) == (kind, take)
+    assert part in one.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "spam==1.2 (from versions: none)",
+        "torch==1.7.1 (from versions: 2.2.0, 2.3.0)",  # interpreter/unsupported knows the Pythons of it
+        "torch==2.6.0+cu118 (from versions: 2.2.0, 2.3.0)",  # another index
+        "spam>=3 (from versions: 2.0)",
+        "spam==3.0 (from versions: 2.0, 2.",
+    ],
+)
+def test_what_a_list_does_not_tell_is_not_told(line: str) -> None:
+    assert found(_ASKED + line) is None
+
+
+def test_a_python_that_is_too_old_for_torch_is_to_be_replaced() -> None:
+    one = found(f"Python 3.8.10\n{_ASKED}torch==2.6.0 (from versions: 2.3.1, 2.4.0, 2.4.1)")
+    assert one is not None
+    assert "Python 3.8" in one.message
+    assert one.remedy.commands[0].startswith("uv venv")
+
+
+def test_an_extension_of_another_number_is_not_said_to_lack_a_wheel() -> None:
+    text = f"{_ASKED}mamba-ssm==2.2 (from versions: 2.1, 2.2.post1)\n"
+    text += "ERROR: No matching distribution found for mamba-ssm==2.2"
+    diagnosis = diagnose(read(text), no_target(), RULES)
+    assert diagnosis.root_cause is not None
+    assert diagnosis.root_cause.rule == "packages/no-such-release"
+    assert not any(one.kind == "extension-binary-missing" for one in diagnosis.findings)
