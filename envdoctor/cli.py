@@ -57,7 +57,8 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0].startswith("-") and args[0] not in OPTIONS_OF_THE_PROGRAM):
+        bare = not args and not ctx.resilient_parsing  # a shell that completes the first word has none yet
+        if bare or (args and args[0].startswith("-") and args[0] not in OPTIONS_OF_THE_PROGRAM):
             args = ["check", *args]
         return super().parse_args(ctx, args)
 

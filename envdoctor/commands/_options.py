@@ -34,6 +34,23 @@ def environment(command: F) -> F:
     )(command)
 
 
+def complete_target(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """For a shell: the targets whose names begin so."""
+    from envdoctor.locks import library
+
+    targets = library.load_targets()
+    return [name for name in ("auto", "none", *targets.own, *targets) if name.startswith(begun)]
+
+
+def complete_rule(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """For a shell: the rules and families whose names begin so."""
+    from envdoctor.rules.catalog import load_rules
+
+    names = [rule.name for rule in load_rules()]
+    families = dict.fromkeys(name.partition("/")[0] for name in names)
+    return [name for name in (*families, *names) if name.startswith(begun)]
+
+
 def target(command: F) -> F:
     command = click.option(
         "--stack", metavar="NAME", help="Take this stack instead of the first one that the machine can run."
@@ -50,14 +67,17 @@ def target_alone(default: str) -> Callable[[F], F]:
         default=default,
         show_default=True,
         metavar="NAME",
+        shell_complete=complete_target,
         help="A GPU (h100, cpu, ...), a target file, or auto: the GPU found.",
     )
 
 
 def selection(command: F) -> F:
-    select = click.option("--select", multiple=True, metavar="RULE", help="Only this rule or family. Repeatable.")
-    ignore = click.option("--ignore", multiple=True, metavar="RULE", help="Leave out a rule or family. Repeatable.")
-    return select(ignore(command))
+    def rules(name: str, help_: str) -> Callable[[F], F]:
+        return click.option(name, multiple=True, metavar="RULE", shell_complete=complete_rule, help=help_)
+
+    select = rules("--select", "Only this rule or family. Repeatable.")
+    return select(rules("--ignore", "Leave out a rule or family. Repeatable.")(command))
 
 
 def fail_on(command: F) -> F:

@@ -60,7 +60,7 @@ def command(where: str, target_name: str, source: str | None) -> None:
         click.echo("envdoctor: not known where jobs can install envdoctor from: see --source", err=True)
     else:
         about = "where jobs install the doctor from"
-    text = resources.files("envdoctor").joinpath("snippets", SNIPPETS[where]).read_text("utf-8")
+    text = (resources.files("envdoctor") / "snippets" / SNIPPETS[where]).read_text("utf-8")
     values = {
         "SOURCE": requirement,
         "ABOUT_SOURCE": about,

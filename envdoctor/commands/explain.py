@@ -16,7 +16,7 @@ from envdoctor.rules.rule import Rule
 
 
 @click.command("explain")
-@click.argument("name")
+@click.argument("name", shell_complete=_options.complete_rule)
 @_options.text_or_json
 def command(name: str, format_: str) -> None:
     """Explain a rule: what it costs when it is broken, how to mend it, and how that is known; or list a family.

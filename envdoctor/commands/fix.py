@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from envdoctor.change.values import Applied
     from envdoctor.doctor import Repaired
     from envdoctor.facts.environment import Environment
+    from envdoctor.knowledge.with_extensions import PublishedExtension
     from envdoctor.rules.checkup import Checkup
 
 
@@ -76,9 +77,7 @@ def command(
 
     Exit codes: 0 healthy now, 1 something remains that cannot be fixed here, 3 nothing was changed.
     """
-    from envdoctor.knowledge.with_extensions import find_extensions
-
-    wanted = find_extensions(extensions)
+    wanted = _find_extensions(extensions)
     extras = tuple(one.name for one in wanted)
     options = CheckOptions(target=target_name, stack=stack, extras=extras, select=select, ignore=ignore)
     environment = environment_of(env)
@@ -112,6 +111,15 @@ def command(
     from envdoctor.commands.check import exit_code
 
     return exit_code(repaired.checkup, fail_on) if not dry_run else 0
+
+
+def _find_extensions(words: tuple[str, ...]) -> tuple[PublishedExtension, ...]:
+    """The extensions asked for. Their table is read for them alone: the examination begins after this."""
+    if not words:
+        return ()
+    from envdoctor.knowledge.with_extensions import find_extensions
+
+    return find_extensions(words)
 
 
 def _extend(how: ChangeOptions) -> Callable[[Environment, Checkup], Checkup] | None:

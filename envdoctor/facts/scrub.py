@@ -209,8 +209,9 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _impersonal(value: str) -> str:
+    lower = value.lower()
     for needle, pattern, replacement in _personal():
-        if needle in value or needle in value.lower():
+        if needle in value or needle in lower:
             value = pattern.sub(replacement, value)
     return value
 

@@ -52,24 +52,33 @@ def _default(field: dataclasses.Field[Any]) -> object:
 
 
 @functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _fields(cls: type) -> dict[str, tuple[Any, bool]]:
+    """Hint of every field, and whether it has to be given; hundreds of values of a class are read one after another."""
+    hints = typing.get_type_hints(cls)
+    return {
+        field.name: (
+            hints[field.name],
+            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
+        )
+        for field in dataclasses.fields(typing.cast(Any, cls))
+    }
 
 
 def from_json(kind: type[T], data: object, where: str = "") -> T:
     """Build ``kind`` from JSON data. Raises `WireError` for a wrong type, a missing or an unknown field."""
     if not isinstance(data, dict):
         raise WireError(where, f"expected an object, found {_describe(data)}")
-    hints = _hints(typing.cast(Any, kind))
-    fields = {field.name: field for field in dataclasses.fields(typing.cast(Any, kind))}
+    fields = _fields(typing.cast(Any, kind))
     for key in data:
         if key not in fields:
             raise WireError(_join(where, str(key)), "unknown field")
     arguments = {}
-    for name, field in fields.items():
+    for name, (hint, needed) in fields.items():
         if name in data:
-            arguments[name] = _convert(hints[name], data[name], _join(where, name))
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            member = data[name]
+            plain = hint is str and type(member) is str  # nearly all are
+            arguments[name] = member if plain else _convert(hint, member, _join(where, name))
+        elif needed:
             raise WireError(_join(where, name), "missing")
     return kind(**arguments)
 

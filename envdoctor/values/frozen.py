@@ -74,7 +74,7 @@ class _Fields:
         self._cls, self._body = cls, body
 
     def __get__(self, _: object, owner: type) -> dict[str, dataclasses.Field[Any]]:
-        cls, body = self._cls, {"__module__": self._cls.__module__, "__doc__": "", **self._body}
+        cls, body = self._cls, {"__module__": self._cls.__module__, "__doc__": self._cls.__doc__, **self._body}
         cls.__dataclass_fields__ = _PLAIN(type(cls.__name__, (), body)).__dataclass_fields__
         found: dict[str, dataclasses.Field[Any]] = cls.__dataclass_fields__
         return found

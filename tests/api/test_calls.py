@@ -202,3 +202,33 @@ def test_completion_is_documented_and_works(shell: str) -> None:
     )
     assert outcome.ok
     assert "_envdoctor_completion" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("envdoctor pre", ["preflight"]),
+        ("envdoctor check --no-t", ["--no-torch"]),
+        ("envdoctor fix --target h1", ["h100"]),
+        ("envdoctor verify -t a1", ["a100"]),
+        ("envdoctor explain precision/fl", ["precision/float32-matmul"]),
+        ("envdoctor check --ignore pack", ["packages", "packages/"]),
+        ("envdoctor ci gith", ["github"]),
+    ],
+)
+def test_what_a_shell_is_offered(typed: str, offered: list[str]) -> None:
+    words = typed.split()
+    variables = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1), "PATH": "/usr/bin:/bin"}
+    outcome = process.run(
+        [Path(sys.executable).parent / "envdoctor"],
+        deadline=30,
+        env={"_ENVDOCTOR_COMPLETE": "bash_complete", **variables},
+    )
+    assert outcome.ok, outcome.err
+    found = [line.removeprefix("plain,") for line in outcome.out.splitlines()]
+    if offered[-1].endswith("/"):
+        assert found[0] == offered[0]
+        assert len(found) > 5
+        assert all(name.startswith(offered[-1]) for name in found[1:])
+    else:
+        assert found == offered

@@ -1,10 +1,11 @@
 """How much longer than a bare ``import torch`` does a check take? Interleaved runs, medians.
 
-    python tests/benchmarks/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300] [--command PATH]
+    python tests/benchmarks/bench_check.py [--env PATH] [--rounds 15] [--packages 60 300 300x217] [--command PATH]
     python tests/benchmarks/bench_check.py --imports      # what `from envdoctor import check` costs a notebook
 
-Times from a busy machine mean little on their own, which is why only ratios of interleaved runs are judged, and the
-pressure on the processors is printed beside them.
+``--packages`` are environments made for it: so many packages of 40 files, or 300x217, 65,000 files in all. ``--record``
+keeps every run's seconds. Times from a busy machine mean little on their own, which is why only ratios of interleaved
+runs are judged, and the pressure on the processors is printed beside them.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def timed(argv: Sequence[str | Path], codes: tuple[int, ...] = (0,)) -> float:
     return outcome.seconds
 
 
-def compare(runs: dict[str, Callable[[], float]], rounds: int) -> None:
+KEPT: list[dict[str, object]] = []  # every comparison's seconds, for --record
+
+
+def compare(what: str, runs: dict[str, Callable[[], float]], rounds: int) -> None:
     """One of each per round, so that whatever else the machine does falls on all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for name in runs:
@@ -52,17 +56,18 @@ def compare(runs: dict[str, Callable[[], float]], rounds: int) -> None:
     for _ in range(rounds):
         for name, run in runs.items():
             seconds[name].append(run())
+    KEPT.append({"what": what, "seconds": {name: [round(one, 4) for one in seconds[name]] for name in runs}})
     first = next(iter(runs))
     for name, values in seconds.items():
         ratios = [value / base for value, base in zip(values, seconds[first], strict=True)]
-        quartiles = statistics.quantiles(ratios, n=4)
+        quartiles, times = statistics.quantiles(ratios, n=4), statistics.quantiles(values, n=4)
         print(
-            f"  {name:34} median {statistics.median(values):6.3f} s  best {min(values):6.3f} s  "
+            f"  {name:34} median {statistics.median(values):6.3f} s ({times[0]:.3f} to {times[2]:.3f})  "
             f"ratio {statistics.median(ratios):5.3f} (quartiles {quartiles[0]:.3f} to {quartiles[2]:.3f})"
         )
 
 
-def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
+def files(what: str, python: Path, prefix: Path, folder: Path, rounds: int) -> None:
     """The two probes that read files, without torch."""
     (folder / "request.json").write_text(json.dumps({"cwd": str(folder), "prefix": str(prefix)}))
     main = ROOT / "envdoctor" / "facts" / "probe" / "__main__.py"
@@ -71,6 +76,7 @@ def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
         return timed([interpreter, "-I", "-S", main, program, folder / "request.json", folder / "answer.json"])
 
     compare(
+        what,
         {
             "python -I -S -c pass": lambda: timed([python, "-I", "-S", "-c", "pass"]),
             "environment probe": lambda: probe("environment", python),
@@ -86,12 +92,14 @@ def files(python: Path, prefix: Path, folder: Path, rounds: int) -> None:
     print(", ".join(f"{line['section']} {line['seconds']} s" for line in lines))
 
 
-def synthetic(folder: Path, count: int) -> Venv:
-    """An environment of small packages of 40 files each, which is what packages without torch have at the median."""
-    venv = Venv(folder / f"env{count}")
+def synthetic(folder: Path, size: str) -> Venv:
+    """An environment of so many small packages of 40 files each, which is what packages without torch have at the
+    median; or of as many files as the size says ("300x217"), twenty to a folder."""
+    count, each = (int(number) for number in (size if "x" in size else f"{size}x40").split("x"))
+    venv = Venv(folder / f"env{size}")
     requires = "".join(f"Requires-Dist: package-{number}>=1; extra == 'x'\n" for number in range(12))
     for number in range(count):
-        contents = {f"package_{number}/m{index}.py": "x = 1\n" * 20 for index in range(40)}
+        contents = {f"package_{number}/s{index // 20}/m{index}.py": "x = 1\n" * 20 for index in range(each)}
         venv.package(f"package-{number}", files=contents, metadata=requires)
     return venv
 
@@ -101,12 +109,15 @@ def main() -> None:
     parser.add_argument("--command", help="an installed envdoctor to time, instead of this checkout's")
     parser.add_argument("--env", type=Path, default=Path(sys.prefix))
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--packages", type=int, nargs="*", default=[60, 300])
+    parser.add_argument("--packages", nargs="*", default=["60", "300", "300x217"], metavar="COUNT[xFILES]")
+    parser.add_argument("--no-torch", action="store_true", help="leave out what torch takes")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep the seconds of every run")
     parser.add_argument("--imports", action="store_true", help="time the import alone, beside a bare start")
     arguments = parser.parse_args()
     if arguments.imports:
         programs = ("pass", "import envdoctor", "from envdoctor import check")
         compare(
+            "imports",
             {f"python -c '{one}'": lambda one=one: timed([sys.executable, "-c", one]) for one in programs},
             arguments.rounds,
         )
@@ -121,21 +132,26 @@ def main() -> None:
     started = time.monotonic()
     print(f"{arguments.env}, {arguments.rounds} rounds; {pressure()}")
     check = [*ENVDOCTOR, "check", "--env", arguments.env]
-    compare(
-        {
-            "python -c 'import torch'": lambda: timed([python, "-c", "import torch"]),
-            "collect.begin ... finish": lambda: timed([sys.executable, "-c", COLLECT, arguments.env]),
-            "envdoctor check": lambda: timed(check, codes=(0, 1)),
-        },
-        arguments.rounds,
-    )
     with tempfile.TemporaryDirectory() as folder:
-        files(python, arguments.env, Path(folder), arguments.rounds)
-        for count in arguments.packages:
-            print(f"{count} packages of 40 files")
-            venv = synthetic(Path(folder), count)
-            files(venv.python, venv.path, Path(folder), arguments.rounds)
+        if not arguments.no_torch:
+            compare(
+                "with torch",
+                {
+                    "python -c 'import torch'": lambda: timed([python, "-c", "import torch"]),
+                    "collect.begin ... finish": lambda: timed([sys.executable, "-c", COLLECT, arguments.env]),
+                    "envdoctor check": lambda: timed(check, codes=(0, 1)),
+                },
+                arguments.rounds,
+            )
+            files("its files", python, arguments.env, Path(folder), arguments.rounds)
+        for size in arguments.packages:
+            print(f"{size} packages" if "x" in size else f"{size} packages of 40 files")
+            venv = synthetic(Path(folder), size)
+            files(size, venv.python, venv.path, Path(folder), arguments.rounds)
     print(f"{pressure()}; {time.monotonic() - started:.0f} s")
+    if arguments.record:
+        document = {"command": " ".join(sys.argv), "pressure": pressure(), "compared": KEPT}
+        arguments.record.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

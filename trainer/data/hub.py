@@ -229,11 +229,15 @@ def explain_errors(name: str, kind: str, revision: str | None) -> Iterator[None]
             f"{hint}A private one needs hf auth login (or HF_TOKEN).",
         ) from None  # fmt: skip
     except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError) as error:
-        if _hub().constants.is_offline_mode():
-            what, remedy = "the Hub is off (HF_HUB_OFFLINE)", f"With a network: hf download {option}{name}"
-        else:
-            what, remedy = "the Hub does not answer", f"Try again, or fetch it elsewhere: hf download {option}{name}"
-        raise TrainerError("offline", f"{name} is not here, and {what} ({in_one_line(error, 120)})", remedy) from None
+        if _hub().constants.is_offline_mode():  # what the library says of its cache tells nobody more
+            raise TrainerError(
+                "offline", f"{name} is not here, and the Hub is off (HF_HUB_OFFLINE)",
+                f"With a network: hf download {option}{name}",
+            ) from None  # fmt: skip
+        raise TrainerError(
+            "offline", f"{name} is not here, and the Hub does not answer ({in_one_line(error, 120)})",
+            f"Try again, or fetch it elsewhere: hf download {option}{name}",
+        ) from None  # fmt: skip
     except errors.HfHubHTTPError as error:
         code = getattr(getattr(error, "response", None), "status_code", None)
         if code in (401, 403):

@@ -169,12 +169,14 @@ def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
     cores = max((record.device.cores or 1) // max(record.local_ranks, 1), 1)
     workers = remedies.workers_needed(share, loader.workers, cores, on_cpu=record.device.type == "cpu")
     code = [remedies.loader_line(loader, workers, record.device.type, record.driver)]
-    if loader.workers == 0 and spent.seconds / spent.steps < HANDOVER * record.waits / record.steps:
+    if loader.workers == 0 and not _workers_pay(
+        spent.seconds / spent.steps * record.steps / record.waits, share, workers
+    ):
         again = remedies.seen_again(record, loader)
         text = (
             f"the step waits {share:.0%} of its time for data, which is made on the training thread{where}: "
-            f"{'keep the examples in memory' if again else 'do it once before training'} (a step is shorter than a "
-            "worker's hand-over)"
+            f"{'keep the examples in memory' if again else 'do it once before training'} (a worker's "
+            "hand-over would take longer)"
         )
         lines = (f"{remedies.keeping_line()}  # before training",) if again else ()
         yield Advice(cause="data", text=text, saves=share, lines=lines)
@@ -196,6 +198,11 @@ def _data(record: Record, spent: Breakdown) -> Iterator[Advice]:
             "do more: do the work once before training"
         )
     yield Advice(cause="data", text=text, saves=share, lines=tuple(code) if workers > loader.workers else ())
+
+
+def _workers_pay(seconds: float, share: float, workers: int) -> bool:
+    """Is a batch, of so many seconds, through sooner where so many workers make it and hand it over meanwhile?"""
+    return max((1 - share) * seconds, (share * seconds + HANDOVER) / workers) < seconds
 
 
 def _threads(record: Record, spent: Breakdown) -> Iterator[Advice]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import types
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -57,19 +59,63 @@ def test_damage_in_either_share_is_told(large: Venv, ask: Ask, name: str) -> Non
 
 def test_shares_are_about_equal_and_hold_everything() -> None:
     found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 5, 700_000, 300_000)]
-    first, second = damage._shares(found, alone=False)
+    first, second = damage._shares(found, 2)
     assert [*first, *second] == found
     if len(os.sched_getaffinity(0)) > 1:
         assert len(first) == 3
-    assert damage._shares(found[1:2], alone=False) == (found[1:2], [])
-    assert damage._shares(found, alone=True) == (found, [])
+    assert damage._shares(found[1:2], 2) == (found[1:2], [])
 
 
 def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 700_000)]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert damage._shares(found, alone=False) == (found[:1], found[1:])
-    assert damage._shares(found, alone=False, cores=3) == (found, [])
+    assert damage._shares(found, 2) == (found[:1], found[1:])
+    assert damage._shares(found, 3) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        ("m/a.py,sha256=x,3\nm/b.py,sha256=y,0\nm-1.dist-info/RECORD,,\n", 3),
+        ("m/a.py,sha256=x=,3\n", None),  # never so in a wheel
+        ("m/a.py,sha256=x,3\r\nm-1.dist-info/RECORD,,\r\n", 2),
+        ("m/a.py,sha256=x,3\nm/__pycache__/a.cpython-311.pyc,,\n", 1),
+        ("../../../bin/tool,sha256=x,4\n", 1),
+        ("m/a.py,sha256=x,4\n", None),  # another size
+        ("m/a.py,sha256=x,03\n", 1),
+        ("m/gone.py,sha256=x,3\n", None),
+        ("m/gone.py,,\nm/a.py,sha256=x,3\n", None),
+        ('"m/a.py",sha256=x,3\n', None),  # right, but not plain: the slower look tells
+        ("m/a.py,sha256=x,3\n\n", None),
+        ("m/a.py,sha256=x,3", None),
+        ("m/a.py,x\nm/b.py,y,z,0\n", None),
+        ("m/a.py,sha256=x,-3\n", None),
+        ("m/a.py,sha256=x,three\n", None),
+        ("m/a.py,sha256=x,3\n../../../../outside,sha256=x,0\n", None),
+        ("m/../../../../../outside,sha256=x,0\n", None),
+        ("/etc/hostname,,\nm/a.py,sha256=x,3\n", None),
+        (",sha256=x,3\n", None),
+        ("\xe4,sha256=x,3\n", None),
+    ],
+)
+def test_only_what_is_wholly_well_is_counted_at_once(tmp_path: Path, lines: str, count: int | None) -> None:
+    """And then as many files as the slower look counts."""
+    site = tmp_path / "env" / "lib" / "python3" / "site-packages"
+    for path, text in ((site / "m" / "a.py", "abc"), (site / "m" / "b.py", ""), (tmp_path / "env/bin/tool", "tool"),
+                       (site / "m-1.dist-info" / "RECORD", ""), (tmp_path / "outside", "")):  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    value = {"name": "m", "editable": False, "installer": "pip"}
+    found = Found(str(site), "m-1.dist-info", value, lines.encode("latin-1"), True, "")
+    places = types.SimpleNamespace(prefix=str(tmp_path / "env"))
+    here = Path.cwd()
+    try:
+        assert damage._count_if_well(found, places) == count
+        files: list[dict[str, object]] = []
+        damage._look([found], places, [], odd := [], files, [])
+        assert count is None or ([entry["files"] for entry in files], odd) == ([count], [])
+    finally:
+        os.chdir(here)
 
 
 PATHS = st.text(alphabet="ab/.=,-", min_size=1, max_size=9).filter(lambda path: not path.endswith(".pyc"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 from pathlib import Path
@@ -221,3 +222,14 @@ main_training_function: main  # as written
     assert found is not None
     assert found["settings"] == {"mixed_precision": "fp16", "num_processes": "1"}
     assert launcher.read(Root(), {"HF_HOME": str(tmp_path)}) is None
+
+
+@pytest.mark.parametrize(
+    "variables", [{"LOGNAME": "a", "USER": "b"}, {"LOGNAME": "", "USER": "b"}, {"USERNAME": "c"}, {}]
+)
+def test_a_user_is_called_as_python_calls_them(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert storage._user() == getpass.getuser()

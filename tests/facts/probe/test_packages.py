@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from envdoctor import process
 from envdoctor.facts import wire
 from envdoctor.facts.model import Distribution, Extension, Packages
 from envdoctor.facts.probe.environment import packages
+from envdoctor.facts.probe.environment.files import contents
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv, sha256
 
@@ -241,3 +243,18 @@ def test_what_is_no_file_is_not_read(venv: Venv, ask: Ask, name: str, kind: str)
     found = sections["packages"]
     assert [each["name"] for each in found["distributions"]] in (["mine"], []), "it was looked at to its end"
     assert name != "METADATA" or sections["damage"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 32_767, 32_768, 32_769, 100_000])
+@pytest.mark.parametrize("limit", [1, 32_768, 99_999, 1 << 26])
+def test_contents_are_the_first_bytes_of_a_file(tmp_path: Path, size: int, limit: int) -> None:
+    data = bytes(range(251)) * (size // 251 + 1)
+    (tmp_path / "file").write_bytes(data[:size])
+    assert contents(str(tmp_path / "file"), limit) == data[:size][:limit]
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: os.mkfifo(path)])
+def test_contents_are_of_files_only(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "odd")
+    with pytest.raises(OSError):
+        contents(str(tmp_path / "odd"), 10)

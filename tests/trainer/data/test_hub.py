@@ -106,6 +106,7 @@ def test_a_model_and_a_data_set_by_name_and_offline_afterwards(hub: Hub, tmp_pat
     assert len(hub.asked) == before, "offline asks nobody"
     assert refused == 1
     assert "hf download lab/other" in why
+    assert "Error" not in why, "what the library says of its cache"
 
 
 @pytest.mark.slow

@@ -7,13 +7,14 @@ import os
 import re
 from collections import namedtuple
 
-from .files import RECORD_LIMIT, regular
+from .files import RECORD_LIMIT, contents, regular
 from .places import EnvironmentPlaces
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
     from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
+HEADER = 1 << 14  # bytes that nearly every header ends in
 HEADER_LIMIT = 1 << 20  # bytes; the longest header seen (370 Requires-Dist lines) has 40 kB
 
 
@@ -172,13 +173,9 @@ def _add(reading: Reading, here: Dict[str, Found], directory: str, folder: str) 
 def _header(path: str) -> Tuple[Dict[str, List[str]], Optional[Tuple[str, str]]]:
     """The header fields (lower-case names) of METADATA, up to its first blank line, and what is wrong with it."""
     try:
-        with open(path, "rb", opener=regular) as stream:
-            data = stream.read(16384)
-            while b"\n\n" not in data and b"\r\n\r\n" not in data and len(data) < HEADER_LIMIT:
-                more = stream.read(65536)
-                if not more:
-                    break
-                data += more
+        data = contents(path, HEADER)
+        if len(data) == HEADER and b"\n\n" not in data and b"\r\n\r\n" not in data:
+            data = contents(path, HEADER_LIMIT)
     except (FileNotFoundError, NotADirectoryError):
         return {}, ("no-metadata", os.path.basename(path))
     except OSError as error:
@@ -227,8 +224,7 @@ def _texts(folder: str) -> Dict[str, str]:
     texts = {}
     for name in ("INSTALLER", "WHEEL", "direct_url.json"):
         try:
-            with open(os.path.join(folder, name), "rb", opener=regular) as stream:
-                texts[name] = stream.read(65536).decode("utf-8", "replace")
+            texts[name] = contents(folder + os.sep + name, 65536).decode("utf-8", "replace")
         except OSError:
             pass
     return texts
@@ -272,8 +268,7 @@ def _variant(path: str) -> List[str]:
 def _record(reading: Reading, path: str, name: str) -> Tuple[Optional[bytes], bool]:
     """RECORD, and whether it was looked at: one that may not be read is told as such, not as missing."""
     try:
-        with open(os.path.join(path, "RECORD"), "rb", opener=regular) as stream:
-            return stream.read(RECORD_LIMIT), True
+        return contents(path + os.sep + "RECORD", RECORD_LIMIT), True
     except PermissionError as error:
         place = os.path.basename(path) + "/RECORD"
         reading.problems.append(Problem(name, "unreadable", place, error.strerror or ""))
