@@ -30,9 +30,8 @@ def launcher_tasks(facts: Facts) -> Findings:
         message=f"Slurm starts {tasks} tasks on each node, and each of them "
         + (f"is a launcher of its own ({launched})" if launched else "may be a launcher of its own")
         + f", which want one port and the same GPUs: {said.string}",
-        fix="Ask for one task on each node, with all of its GPUs and processors; the launcher starts one process "
-        "for each "
-        "GPU. Another port does not help.",
+        fix="Ask for one task on each node, with all of its GPUs and processors; the launcher starts one process for "
+        "each GPU. Another port does not help.",
         run=("#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8"),
         explains=("packages/known-errors the meeting of the ranks", "packages/known-errors port", "network/ranks"),
     )  # fmt: skip

@@ -75,8 +75,7 @@ def _finding(
             else f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
         )
         fix = (
-            f"See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a "
-            f"driver: "
+            "See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a driver: "
             f"get {update}, or a build for an earlier CUDA. Without an NVIDIA GPU no CUDA build can run: train on the "
             f"CPU.{renting}"
         )
