@@ -9,6 +9,7 @@ from envdoctor.facts.need import known
 from envdoctor.knowledge import versions
 from envdoctor.knowledge.machine import platform_of
 from envdoctor.knowledge.numbers import numbers
+from envdoctor.knowledge.torch_builds import release_of
 
 # os.name, sys.platform and platform.system() by the first word of sysconfig.get_platform()
 _SYSTEMS = {
@@ -29,6 +30,8 @@ https://numba.readthedocs.io/en/stable/user/installing.html#version-support-info
 
 def newest_python(name: str, version: str) -> str | None:
     """The newest Python for which this release of a compiled package has wheels; None where that is not known."""
+    if name in ("torch", "torchaudio") and (release := release_of(version)):
+        return min(release.python[1], "3.12", key=numbers)
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
     return pythons[-1] if pythons else "3.8" if name in _FIRST_WHEELS and numbers(version) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import AS_TOLD, Facts
 from envdoctor.facts.need import known
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
@@ -49,13 +49,19 @@ _WARNED = Pattern(
 )
 
 
+def is_told(text: str) -> bool:
+    """Is it a person's word of what was said, put into the program's own?"""
+    return f"[{AS_TOLD}" in text
+
+
 def is_log_line(text: str) -> bool:
     """Does a program log it as a warning or less? Then it went on after it, and no failure rests on it alone."""
     return _WARNED.search(text) is not None
 
 
 _ERROR = Pattern(
-    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
+    r"\b(?:[A-Za-z_]\w{0,60})?(?:Error|Exception)\b(?:[: (]|$)|\[ONNXRuntimeError\] :"
+    r"|^\W{0,6}(?:(?i:fatal(?: error)?|error))\b ?[:\]]"
     r"|\bERROR\b|(?:CUDA|NCCL|HIP|cuDNN|PTXAS) error\b|\bERRNO\b|Traceback \(most recent|core dumped"
     r"|[Ss]egmentation fault"
     r"|SIG(?:SEGV|KILL|ABRT|BUS)|out of memory|[Nn]o matching distribution|[Nn]o solution found"

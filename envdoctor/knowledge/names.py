@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from envdoctor.knowledge import versions
+from envdoctor.knowledge import history, versions
 from envdoctor.knowledge.requirements import Wanted, read
 from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
@@ -29,10 +29,13 @@ class Name:
     cured_in: tuple[str, ...] = ()
     pin: str = ""
     note: str = ""
+    since: str = ""  # of a name that is gone: the release that brought it
 
     def fits(self, version: str | None) -> bool:
         """Is the name absent from this release of the package? Of an unknown one that is supposed."""
         if version is None:
+            return True
+        if self.since and versions.below(version, self.since):
             return True
         there = versions.below(version, self.release)
         return there if self.direction == "added" else not there
@@ -73,7 +76,32 @@ class Dropped:
         )
 
 
+@frozen
+class Argument:
+    """Arguments of the class ``owner`` that are gone, or there, from ``release`` on."""
+
+    owner: str
+    package: str
+    direction: Literal["removed", "added"]
+    release: str
+    names: tuple[str, ...]
+    source: str
+
+    def row(self, argument: str) -> Name:
+        return Name(
+            module="",
+            package=self.package,
+            direction=self.direction,
+            release=self.release,
+            source=self.source,
+            name=self.owner,
+            argument=argument,
+            pin=f"{self.package}<{self.release}" if self.direction == "removed" else "",
+        )
+
+
 _TABLE = bundled_table("names")
+ARGUMENTS = Rows(bundled_table("arguments"), "argument", Argument, by="names")
 DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
@@ -103,20 +131,57 @@ def of_name(module: str, name: str) -> Iterator[Name]:
     found = [row for row in NAMES.among({name}) if not row.argument and row.module.partition(".")[0] == top]
     yield from sorted(found, key=lambda row: row.module != module)
     yield from (gone.row(name) for gone in DROPPED.among({name}) if gone.module == module)
+    if (span := history.of_name(module, name)) is not None:
+        yield _row(span, module, name)
 
 
 def of_module(module: str) -> Iterator[Name]:
     """Rows about the module itself, or one above it."""
     parts = module.split(".")
     above = {".".join(parts[:end]) for end in range(2, len(parts) + 1)}
-    return (row for row in _MODULES.among(above) if not row.name and not row.argument)
+    yield from (row for row in _MODULES.among(above) if not row.name and not row.argument)
+    if (span := history.of_module(module)) is not None:
+        yield _row(span, span.name)
+
+
+def neither_came_nor_went(module: str) -> tuple[str, ...]:
+    """Of a module of which every name that came or went is known: the releases that were read for it."""
+    return history.reads(module)
+
+
+def of_member(owner: str, member: str) -> Iterator[Name]:
+    """Rows about a member of classes that are named so, in every library that has one."""
+    return (_row(span, owner, f"{owner}.{member}") for span in history.of_member(owner, member))
+
+
+def of_call(callee: str, argument: str) -> Iterator[Name]:
+    """Rows about an argument of callables that are named so, in every library that has one."""
+    callee = callee.removesuffix(".__init__")
+    return (_row(span, callee, callee, argument) for span in history.of_argument(callee, argument))
+
+
+def _row(span: history.Span, module: str, name: str = "", argument: str = "") -> Name:
+    """A span as a row: without an end it was added, else it is gone."""
+    return Name(
+        module=module,
+        package=span.package,
+        direction="removed" if span.removed else "added",
+        release=span.removed or span.added,
+        source=span.source,
+        name=name,
+        argument=argument,
+        moved_to=span.moved_to,
+        pin=span.requirement if span.removed else "",
+        since=span.added if span.removed else "",
+    )
 
 
 def of_argument(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of a callable, named as Python names it in a TypeError ("Trainer.__init__")."""
     callee = callee.removesuffix(".__init__")
     names = {callee, callee.rpartition(".")[2], *([".".join(callee.split(".")[-2:])] if "." in callee else [])}
-    return (row for row in NAMES.among(names) if row.argument == argument)
+    by_hand = tuple(row for row in NAMES.among(names) if row.argument == argument)
+    return iter(by_hand or tuple(row.row(argument) for row in ARGUMENTS.among({argument}) if row.owner in names))
 
 
 def of_unnamed_callable(argument: str, said: str) -> Iterator[Name]:

@@ -89,7 +89,7 @@ _LORA = Pattern(r"\blora_(?P<side>[AB])\b")
 def _kind(size: Size) -> str:
     """What a tensor of that name is, and which of its sides differs."""
     stored, wanted = size.stored, size.wanted
-    if len(stored) != len(wanted):
+    if len(stored) != len(wanted) or sorted(stored) == sorted(wanted):  # turned over: of another code
         return "other"
     differs = [one != other for one, other in zip(stored, wanted, strict=True)]
     adapter = _LORA.search(size.name)

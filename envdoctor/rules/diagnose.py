@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from envdoctor.facts.model import AS_TOLD, Facts
+from envdoctor.facts.model import Facts
 from envdoctor.knowledge.machine import needs_board_wheels, platform_of
+from envdoctor.knowledge.messages import is_told
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
@@ -17,6 +18,7 @@ from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
 
 
 @frozen
@@ -103,7 +105,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     if kind not in KINDS:
         raise ValueError(f"{rule.name} yields the unknown kind {kind!r}")
     severity = finding.severity or rule.severity
-    if severity is Severity.ERROR and f"[{AS_TOLD}" in finding.message + finding.actual:
+    if severity is Severity.ERROR and _is_told(finding, facts):
         severity = Severity.WARNING
     return replace(
         finding,
@@ -116,6 +118,21 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         source=finding.source or rule.sections.get("Source", ""),
         remedy=_aim_at_environment(_for_board(finding.remedy, facts), facts),
     )
+
+
+_QUOTE = Pattern(r'"([^"]{8,300})"')
+
+
+def _is_told(finding: Finding, facts: Facts) -> bool:
+    """Does it rest on a person's word alone: on a line that was put into a program's words, or what it quotes of "
+    "one?"""
+    if is_told(finding.message + finding.actual):
+        return True
+    for quote in (finding.actual, *(found.group(1) for found in _QUOTE.finditer(finding.message))):
+        lines = [text for text in facts.messages if len(quote) >= 8 and quote in text]
+        if lines:
+            return all(map(is_told, lines))
+    return False
 
 
 def _for_board(remedy: Remedy, facts: Facts) -> Remedy:

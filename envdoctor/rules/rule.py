@@ -1,8 +1,6 @@
 """What a rule is: one pure function per file, whose docstring is its documentation.
 
-A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter. A finding
-that does not fit on a line is written by what it says (``): what is seen, and how bad; what it means; what
-helps, and what follows from it.
+A rule imports from here whatever every rule needs, and from elsewhere only what it knows of its own matter.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def with_requirements(command: str, *requirements: str) -> str:
 
 _POSIX_ONLY = Pattern(
     r"(?:sudo|apt-get|env|ldconfig|ulimit|mount|dmesg|ls|lspci|systemctl|journalctl|dpkg|echo|grep|curl|sysctl|modprobe|chmod"
-    r"|chown|docker run|[A-Z_]+=)\b|.*[|<>&] ?\w"
+    r"|chown|docker run|rm|sed|patchelf|brew|xcode-select|[A-Z_]+=)\b|.*[|<>&] ?\w"
 )
 _SETTING = Pattern(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
 
@@ -54,6 +54,8 @@ _SETTING = Pattern(r"(?:export ([A-Za-z_]\w*)=(.*)|unset ([A-Za-z_]\w*))")
 def for_windows(command: str, python: str = "python") -> str:
     """The command as cmd.exe reads it, for this interpreter; "" where Windows has nothing like it."""
     if setting := _SETTING.fullmatch(command):
+        if setting[1] and ("$" in command or len(shlex.split(command)) > 2):
+            return _settings(command)
         return f"set {setting[1]}={setting[2]}" if setting[1] else f"set {setting[3]}="
     quoted = re.sub(r"'([^'\"]*)'", r'"\1"', command)
     if _POSIX_ONLY.match(re.sub(r'"[^"]*"', "", quoted)):
@@ -62,6 +64,11 @@ def for_windows(command: str, python: str = "python") -> str:
         quoted = re.sub(r"^python(?= )", lambda _: python, quoted)
         quoted = re.sub(r"^uv pip (\w+)", lambda found: f"uv pip {found[1]} --python {python}", quoted)
     return quoted
+
+
+def _settings(command: str) -> str:
+    """Several variables in one ``export``; "" where a value is asked of another command or variable."""
+    return "" if "$" in command else " && ".join(f'set "{one}"' for one in shlex.split(command)[1:])
 
 
 def harmless(command: str) -> bool:

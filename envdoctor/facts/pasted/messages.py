@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
+from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from envdoctor.facts.pasted.words import cuda_of, is_unknown
-from envdoctor.knowledge.programs import names_a_program
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -47,9 +49,13 @@ _MESSAGE = Pattern(
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|项识别为|不是内部或外部命令"
     r"|\binstall flash attention\b|Tensile|did not run successfully"
+    r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
     r"|^hint: |\bonly has wheels\b|could be found\b|must be non-empty|identification is unknown|newer than PyO3"
-    r"|not up to date|changed significantly|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]"
+    r"|not up to date|changed significantly|Unrecognized |feature has been|torch-0\.1\.2"
+    r"|\] :/\S{1,120}/nvcc |^' is not def|^: \w|'nvalid |does not implement"
+    r"|\b(?:fixed|solved|resolved) (?:that|it|this) (?:by|with|via)\b"
+    r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
@@ -160,13 +166,6 @@ _SLOW = Pattern(
 """A person's own word for a run that is slow or stands still."""
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
-
-_PATH = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]|(?P<bare>(?:[A-Za-z]:[\\/]|/|~/)[^\"'*?<>|:\n]{3,300})")
-"""A file that a traceback or a log names."""
-_FRAMED = Pattern(r"File [\"“](?P<file>[^\"”\n]{3,300})[\"”]")
-_LACKING = Pattern(r"No module named ['\"]?([A-Za-z_][\w.]{0,80})")
-
-
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
 
@@ -196,28 +195,6 @@ def _unquoted(text: str) -> str:
     return found["said"] if found else text
 
 
-def _root_of(module: str, files: list[str]) -> str | None:
-    """The folder of the project whose own package the missing module is: one of its files ran by its path."""
-    top = module.partition(".")[0]
-    if len(top) < 4:
-        return None
-    for file in files:
-        parts = re.split(r"[/\\]+", file)
-        if top in parts[1:-1] and "site-packages" not in parts and "dist-packages" not in parts:
-            place = parts.index(top, 1)
-            place -= parts[place - 1] == "src"
-            root = "\\".join(parts[:place]) if "\\" in file else "/".join(parts[:place])
-            return root if re.fullmatch(r"[\w.:/\\~-]{2,200}", root) else "."
-    return None
-
-
-def _path_of_program(text: str) -> str | None:
-    """The file of an end user's program that the line names."""
-    found = _PATH.search(text)
-    path = (found["file"] or found["bare"]) if found else ""
-    return path if path and names_a_program(path) else None
-
-
 def _is_heading(text: str, number: int) -> bool:
     """Is it a heading, or a first line in a person's own words, rather than a form's own?"""
     return (number == 0 or text.startswith("#")) and len(text.split()) > 2 and not _TEMPLATE.match(text)
@@ -229,14 +206,15 @@ def read(page: Page, draft: Draft) -> None:
     joined = ""
     raised = ""
     kernel_of, since = "", 0
+    beside = Beside(page)
     stopped = False
     mentions: list[str] = []
     trouble = ""
     shown = listing = -2
     told_of = ""
     operators: list[str] = []
-    program = framed = heading = ""
-    files: list[str] = []
+    heading = ""
+    files = ProgramFiles()
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
@@ -255,15 +233,7 @@ def read(page: Page, draft: Draft) -> None:
         if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
             heading = text
         raised = _raised_in(text, raised)
-        if ("/" in text or "\\" in text) and (path := _path_of_program(text)):
-            program, framed = path, path if text.startswith("File ") else framed
-        if framed_line := _FRAMED.search(text):
-            files = [*files[-40:], framed_line["file"]]
-        if lacking := _LACKING.search(text):
-            if program:
-                draft.remark(f"program that lacks {lacking[1]}", program)
-            if root := _root_of(lacking[1], files):
-                draft.remark(f"project of {lacking[1]}", root)
+        files.see(text, draft)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):
             kernel_of, since = used["name"] or used["own"], number
@@ -287,6 +257,7 @@ def read(page: Page, draft: Draft) -> None:
             and "?" not in text
         ):
             trouble = trouble or text
+        text = beside.complete(number, text)
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
             told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
             text = f"{text} [raised in {told_of}]"
@@ -327,8 +298,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
-    if framed:
-        draft.remark("program", framed)
+    if files.framed:
+        draft.remark("program", files.framed)
     if operators:
         draft.remark("attention operators", "; ".join(operators))
     if mentions:
@@ -343,6 +314,7 @@ def read(page: Page, draft: Draft) -> None:
         draft.message("Traceback (most recent call last): its last line is not in the report")
     for message in tuple(draft.messages):
         _facts(message, draft)
+    shown_modules.read(page, draft)
     _built_for(page, draft)
 
 

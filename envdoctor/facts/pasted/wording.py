@@ -129,7 +129,8 @@ _ROWS = (
     ),
     _row(
         r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
-        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the) |为|返回|是){0,4}"
+        r"(?:(?:is|are|was|returns?|returned|returning|gives?|to|always|be|still|the|should be true but)"
+        r" |为|返回|是){0,4}"
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
@@ -145,13 +146,17 @@ _ROWS = (
         r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
+    _row(
+        r"no wheels? .{0,40}(?:for|on) this Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
+        r"|needs (?:at least )?Python",
+        "Package requires a different Python: another version is needed",
+    ),
 )
 
 
 _ALONE = (
     _row(
-        r"no wheels? .{0,40}(?:for|on) (?:this )?Python|Python 3\.\d+(?: or (?:later|newer))? is (?:needed|required)"
-        r"|needs (?:at least )?Python",
+        r"no wheels? .{0,40}(?:for|on) (?:the )?Python",
         "Package requires a different Python: another version is needed",
     ),
     _row(
@@ -188,8 +193,9 @@ _ALONE = (
         "CUDA error: no kernel image is available for execution on the device",
     ),
     _row(
-        r"\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)"
-        r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)(?:(?!after an? ).){0,60}\bOOM\b"
+        r"(?<!slurm )\bOOM\b.{0,60}(?:\d ?GB|gpu|batch|\b[345]0[5-9]0\b|train|cuda)"
+        r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)"
+        r"(?:(?!after an? |slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
         r"|(?:out of|not enough|insufficient) vram",
         "CUDA out of memory",

@@ -5,7 +5,11 @@ from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findin
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
-    Pattern(r"oom-?kill|out of memory: killed process|oomkilled", IGNORECASE),
+    Pattern(
+        r"oom[-_]?kill|out of memory: killed process|\bsrun: error: .{1,80}: tasks? [\d,-]{1,20}: Out Of Memory"
+        r"|\bslurm out[- ]of[- ]memory|\bslurm OOM\b",
+        IGNORECASE,
+    ),
     Pattern(r"killed by signal:? (?:9|killed)", IGNORECASE),
     Pattern(r"(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b", IGNORECASE),
     Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
@@ -27,7 +31,14 @@ def memory(facts: Facts) -> Findings:
     host, gpus = known(facts.host), known(facts.gpus)
     said = messages.in_report(facts, *_SAYS)
     if said is not None and not messages.is_log_line(said.string):
-        yield _finding(said.string, "more memory", f"The process was killed for lack of memory: {said.string}.", ERROR)
+        if _SAYS[-1].search(said.string):
+            why = "refused memory"
+        elif _SAYS[0].search(said.string):
+            why = "killed for lack of memory"
+        else:
+            why = "killed from outside, as the kernel does for lack of memory"
+        told = WARNING if messages.is_told(said.string) else ERROR
+        yield _finding(said.string, "more memory", f"The process was {why}: {said.string}.", told)
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
     if host is None or not limits:
@@ -50,6 +61,7 @@ def _finding(actual: str, expected: str, message: str, severity: Severity | None
     return finding(
         actual=actual, expected=expected, severity=severity,
         message=message,
-        fix="End what else runs, ask for more memory, or load less at once (low_cpu_mem_usage, fewer workers).",
+        fix="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
+        "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
         run=("free -h", "docker run --memory=64g IMAGE"),
     )  # fmt: skip

@@ -9,6 +9,12 @@ _SAYS = (
     Pattern(r"can'?t find Python\.h", IGNORECASE),
 )
 
+_BUILDS = Pattern(
+    r"[/\\](?:torch[/\\](?:lib[/\\])?include|csrc|pybind11)[/\\]|Building wheel|building '|pip install"
+    r"|setup\.py|(?:Failed|failed) (?:building|to build)"
+)
+"""Where a package is built from source, the same header is missed: packages/known-errors tells of it."""
+
 _WINDOWS = (
     "winget install Microsoft.VisualStudio.2022.BuildTools",
     "python -m pip install --upgrade triton-windows",  # which brings a small C compiler from 3.2 on
@@ -28,6 +34,8 @@ def compile_tools(facts: Facts) -> Findings:
     """
     interpreter, host = known(facts.interpreter), known(facts.host)
     said = messages.in_report(facts, *_SAYS)
+    if said is not None and "Python.h" in said[0] and messages.in_report(facts, _BUILDS):
+        said = None
     lacking = ["a C compiler"] if host and host.compiler == "" else []
     lacking += ["Python.h"] if interpreter and interpreter.headers == "" else []
     if said is None and not lacking:

@@ -1,11 +1,19 @@
+from dataclasses import replace
+
 from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = (
     Pattern(r"partially initialized module '(?!torchvision\b)([\w.]+)'"),
     Pattern(r"since it has the same name as the standard library module named '([\w.]+)'"),
     Pattern(r"since it has the same name as the library you intended to import"),
 )
+
+
+_FILE = Pattern(r"\((?P<file>[^()]{0,200}[/\\][^()]{0,200})\)")
+"""Where Python found the module, as an ImportError has it."""
+_INSTALLED = Pattern(r"(?:site|dist)-packages[/\\]|[/\\](?:lib|Lib)[/\\]python[\d.]{0,5}[/\\]")
 
 
 @rule(ERROR, kind="interpreter", expected="no file of this name")
@@ -27,8 +35,7 @@ def shadowed_modules(facts: Facts) -> Findings:
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".py")
         yield _finding(name, path, f"{path} hides the module {name}.")
     if said is not None and not (interpreter and interpreter.shadowed):
-        name = said[1] if said.re.groups and said[1] else "a module"
-        yield _finding(name, said.string, f"A file hides {name}: {said.string}.")
+        yield _said(facts, said.string, said[1] if said.re.groups and said[1] else "a module")
 
 
 def _finding(name: str, path: str, message: str) -> Finding:
@@ -38,3 +45,35 @@ def _finding(name: str, path: str, message: str) -> Finding:
         fix="Rename the file, or start from another directory (python -P leaves the directory out).",
         explains=("torch/", "packages/import-mismatch"),
     )  # fmt: skip
+
+
+def _said(facts: Facts, line: str, name: str) -> Finding:
+    """Python itself takes a loop of imports for the likeliest; which file it found tells whether one hides another."""
+    said = CALLER.sub("", line)
+    found = _FILE.search(line)
+    if "same name" in line or (found is not None and _INSTALLED.search(found["file"]) is None):
+        return _finding(name, line, f"A file hides {name}: {said}.")
+    top = name.partition(".")[0]
+    installed = facts.remarks.get(f"module {top}") == "installed"  # a path of the report leads through it
+    loop = "." in name or found is not None or installed or _raised_by_itself(line, top)
+    if not loop:
+        one = _finding(name, line, f"Most often a file or folder of that name hides {name}: {said}.")
+        return replace(one, severity=WARNING)
+    text = (
+        f"{name} is imported again before its first import has ended: a part of it failed to load earlier (the first "
+        f"error of the traceback tells which), its files are of two releases, or the code imports in a circle: {said}."
+    )
+    return finding(
+        subject=top, actual=line, severity=WARNING, certain=False,
+        message=text,
+        fix=f"Start Python anew (in a notebook: restart the runtime) and import {top} alone; if that fails, install it "
+        "again. A circle in code of your own is broken by an import within the function that needs it.",
+        run=(f"python -c 'import {top}'", remedies.again(top, "--no-deps --no-cache-dir")),
+        explains=("packages/import-mismatch",),
+    )  # fmt: skip
+
+
+def _raised_by_itself(line: str, top: str) -> bool:
+    """Does the traceback end in the module itself, or is what it lacks its own affair?"""
+    by = CALLER.search(line)
+    return (by is not None and by["name"] == top) or Pattern(r"has no attribute '_").search(line) is not None

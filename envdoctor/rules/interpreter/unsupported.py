@@ -92,6 +92,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         known_by_error = False
     if said is not None and (known_by_error or re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE)):
         python = _python_of(said.string)
+        if missing is not None and (missing["wanted"] or "").startswith("=="):
+            python = _python_for(missing["name"].lower(), missing["wanted"])
         yield _finding(
             target, interpreter, said.string, "a Python that these packages support", proven=True, python=python
         )
@@ -207,11 +209,14 @@ def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
 _OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
 
 
-def _whose(interpreter: Interpreter, text: str) -> str:
+def _sentence(interpreter: Interpreter, text: str) -> str:
+    """Of a Python that nobody named no more is said than the text proves."""
     if interpreter.version != "of unknown version":
-        return f"Python {interpreter.version}"
+        return f"Python {interpreter.version}: {text}."
+    if text.startswith("no wheel"):
+        return f"N{text[1:]}."
     gone = any(pattern.search(text) for pattern, wrong in _SINCE if wrong in _TELLING)
-    return "The code asks for what Python 3.12 dropped" if gone else "This Python is not one that is supported here"
+    return f"{'The code asks for what Python 3.12 dropped' if gone else 'Something here wants another Python'}: {text}."
 
 
 def _finding(
@@ -231,14 +236,14 @@ def _finding(
         )
         return finding(
             actual=f"{interpreter.implementation} {interpreter.version}", expected=expected, certain=proven,
-            message=f"{_whose(interpreter, text)}: {text}.",
+            message=_sentence(interpreter, text),
             fix=fix, run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
             explains=("packages/import-mismatch", "packages/missing"),
         )  # fmt: skip
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
-        message=f"{_whose(interpreter, text)}: {text}.",
+        message=_sentence(interpreter, text),
         fix=fix,
         run=(
             f"uv venv --python {python} .venv",

@@ -14,6 +14,7 @@ _SAYS = (
 )
 _NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
 _LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", IGNORECASE)
+_BEFORE_11 = Pattern(r"libbitsandbytes_cuda(?:[89]\d|10[0-2])\b")
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 
 
@@ -32,8 +33,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     extension = next((e for e in known(facts.extensions) or () if e.name == _NAME), None)
     listed = packages is not None and packages.version(_NAME) is not None
     installed = extension is not None or listed or any(_NAME in value for value in facts.remarks.values())
-    if messages.in_report(facts, _NO_DRIVER):
-        return  # it never came to look for a binary of its own: packages/known-errors
+    if messages.in_report(facts, _NO_DRIVER, _BEFORE_11):
+        return  # it never came to look for a binary of its own, or no release has it: packages/known-errors
     said = messages.in_report(facts, *_SAYS) or (messages.in_report(facts, _LOADER) if installed else None)
     if not installed and said is None:
         if packages is None or not packages.complete:

@@ -1,10 +1,11 @@
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from envdoctor.knowledge.names import Name
-from envdoctor.knowledge.questions import names, normal, versions
-from envdoctor.rules.finding import Finding
+from envdoctor.knowledge.questions import names, newest_python, normal, versions
+from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
-from envdoctor.rules.rule import ERROR, Facts, Findings, Packages, Pattern, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
 _LINES = (
@@ -19,7 +20,7 @@ _LINES = (
     Pattern(r"ImportError: (?P<module>[A-Za-z_][\w.]*)(?: \([^)]*\))? has no name '?(?P<what>\w+)"),
     Pattern(r"module '(?P<module>[A-Za-z_][\w.]*)' has no attribute '(?P<what>\w+)'"),
     Pattern(r"type object '(?P<module>[A-Za-z_]\w*\.[\w.]*)' has no attribute '(?P<what>\w+)'"),
-    Pattern(r"No module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
+    Pattern(r"[Nn]o module named ['\"]?(?P<module>[A-Za-z_]\w*)\.(?P<what>[\w.]+)"),
     Pattern(r"\b(?P<module>[A-Za-z_]\w{0,80})\S{0,80} got an unexpected (?:keyword )?argument '?(?P<what>\w+)"),
 )
 _NAMES = {
@@ -38,6 +39,13 @@ _ELSEWHERE = frozenset(
 )
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
 """Packages whose every release was searched for names that went: what is not in the table did not go."""
+_FIRST_WITHOUT_3_8 = {
+    "transformers": "4.47",
+    "trl": "0.13",
+    "accelerate": "1.2",
+    "peft": "0.14",
+    "huggingface-hub": "1.0",
+}
 _NEW = Pattern(
     r"No module named ['\"]?(?:transformers|diffusers)\.\w+\.|cannot import name ['\"]?(?!DataCollator)[A-Z]\w*"
     r"(?:For[A-Z]\w+|Config|Trainer|Model|Processor|Tokenizer|Pipeline|Transformer\w*|Cache|Scheduler|Interface)\b"
@@ -49,6 +57,10 @@ _HIDDEN = Pattern(
     r"|is not a package|partially initialized|circular import"
 )
 """No release lacks these: another file or folder of that name is imported."""
+_PRIVATE = Pattern(r"_(?!_|core$)\w")
+_PYTHONS_OWN = frozenset(
+    "warnings os sys math json re time copy pickle functools itertools subprocess shutil glob logging threading".split()
+)
 _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 
@@ -64,7 +76,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
     """
     packages = known(facts.packages)
     told: set[tuple[str, str]] = set()
-    for line in sorted(facts.messages, key=lambda text: _EXCEPTION.search(text) is None):
+    for line in sorted(facts.messages, key=lambda text: (_EXCEPTION.search(text) is None, caller_of(text) is None)):
         if _HIDDEN.search(line):
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
@@ -79,18 +91,51 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if (name, what) in told:
             continue
         told.add((name, what))
-        row = _row(line, module, what, version)
+        rows = tuple(_rows(line, module, what))
+        row = next((row for row in rows if row.fits(version)), None)
         if name in _ELSEWHERE or (row is not None and row.package in _ELSEWHERE):
             continue
         own = caller_of(line) == name and "has no attribute" not in line
         if own and (row is None or "cannot import name" in line):  # a release asks itself for nothing that it lacks
             yield _incomplete_package(target, packages, name, version, what, line)
+        elif version is None and _is_inner_affair(line, what, row):
+            yield replace(_incomplete_package(target, packages, name, version, what, line), severity=WARNING)
         elif row is not None:
             yield _known_side(facts, target, row, line, version)
+        elif rows and version:
+            yield _another_copy(target, packages, name, version, rows[0], line)
+        elif "has no attribute" in line and what in _PYTHONS_OWN:
+            yield _of_python(name, version, what, line)
         elif home := _home(name, what):
             yield _elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
-            yield _unknown_side(facts, target, name, version, what, line)
+            public = "cannot import name" in line and not what.startswith("_")
+            read = names.neither_came_nor_went(module) if public else ()
+            within = version is None or (versions.at_least(version, read[0]) if read else False)
+            if read and within and not (version and versions.below(read[-1], version)):
+                yield _not_of_any_time(name, version, what, read, line)
+            else:
+                yield _unknown_side(facts, target, name, version, what, line)
+
+
+def _is_inner_affair(line: str, what: str, row: Name | None) -> bool:
+    """Does a package miss a private part of its own, of which no row knows more than that it came or went?"""
+    known_well = row is not None and not row.source.startswith("sources of")
+    return "has no attribute" in line and _PRIVATE.match(what) is not None and not known_well
+
+
+def _not_of_any_time(name: str, version: str | None, what: str, read: tuple[str, ...], line: str) -> Finding:
+    """A name that every release has, or none."""
+    top = name.replace("-", "_")
+    return finding(
+        subject=name, actual=f"{version or 'of unknown version'}, without {what}",
+        expected=f"what the code that imports {what} was written for", severity=WARNING, certain=False,
+        message=f"No release of {name} from {read[0]} to {read[-1]} is known to bring or drop {what}: most often it is "
+        f"of a changed copy of {name} that the project brings, came later, or what is imported is not the package "
+        f"(a file or folder of that name, an installation that is not whole): {CALLER.sub('', line)}.",
+        fix=f"See what is imported; install the copy of {name} that the project's instructions name, or {name} anew.",
+        run=(f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",),
+    )  # fmt: skip
 
 
 def _home(name: str, what: str) -> str | None:
@@ -126,15 +171,46 @@ def _incomplete_package(
     )  # fmt: skip
 
 
+def _of_python(name: str, version: str | None, what: str, line: str) -> Finding:
+    """A module of Python's own that a package happened to import."""
+    return finding(
+        subject=name, actual=f"{version or 'of unknown version'}, without {what}", expected=f"import {what}",
+        message=f"{what} is a module of Python's own, which was seen through {name} as long as it imported it: "
+        f"{CALLER.sub('', line)}",
+        fix=f"Import it itself where the line is: import {what}, and {what}. in place of what stands before it.",
+    )  # fmt: skip
+
+
 def _own_mistake(line: str, module: str) -> bool:
     """Does somebody's own code import from the top of a package what was never there?"""
     return "cannot import name" in line and "." not in module and not caller_of(line) and not _NEW.search(line)
 
 
-def _row(line: str, module: str, what: str, version: str | None) -> Name | None:
-    """What the table says, where it does not contradict the installed release."""
-    rows = names.of_module(f"{module}.{what}") if "No module named" in line else names.of_name(module, what)
-    return next((row for row in rows if row.fits(version)), None)
+def _rows(line: str, module: str, what: str) -> Iterator[Name]:
+    """What the table says of the name."""
+    return names.of_module(f"{module}.{what}") if "o module named" in line else names.of_name(module, what)
+
+
+def _another_copy(target: Target, packages: Packages | None, name: str, version: str, row: Name, line: str) -> Finding:
+    """The release that is listed has the name: it is not what runs."""
+    has = f"{row.package} has {row.name or row.module} " + (
+        f"from {row.release} on" if row.direction == "added" else f"before {row.release}"
+    )
+    top = row.module.partition(".")[0]
+    locked = remedies.locked_pins(target, packages, name)
+    return finding(
+        subject=name, actual=f"{version} is listed", expected="the release that is listed", kind="package-damaged",
+        severity=WARNING, certain=False,
+        message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "
+        f"own site-packages), files of two releases are mixed, or Python was not started anew: {CALLER.sub('', line)}",
+        fix="See which file is imported and of which release, start Python anew (in a notebook: restart the runtime), "
+        "and install it again with the pip of that very Python.",
+        run=(
+            f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",
+            remedies.again(f"{name}=={versions.public(version)}", "--no-deps --no-cache-dir"),
+        ),
+        repair=locked, source=row.source,
+    )  # fmt: skip
 
 
 def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
@@ -146,11 +222,17 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     what = row.name or row.module
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
+    first = ""
     if row.direction == "added":
         use = f"{row.package}>={row.release}"
         text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
+        if _needs_a_newer_python(facts, row):
+            first = "uv venv --python 3.12 .venv"
+            fix = f"Install {use}, in a newer Python: its latest releases are for 3.10 and later."
     else:
         text = f"{row.package} dropped {what} in {row.release}, and {asking} still asks for it"
+        if row.since and (version is None or versions.below(version, row.since)):
+            text = f"{row.package} has {what} from {row.since} on and before {row.release}, and {asking} needs it"
         cure = row.cure(caller.name) if caller else None
         use = cure or row.pin
         moved = f"{row.moved_to} does its work now" if row.moved_to and not row.moved_to.startswith("none") else ""
@@ -162,12 +244,36 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
             cures = f", or what does without it: {', '.join(row.cured_in)}." if row.cured_in else ""
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
+    if row.direction == "removed" and (python := _too_new_a_python(facts, row)):
+        fix += (
+            f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change the "
+        )
+        fix += f"code, or make an environment with Python {python}."
     return finding(
         subject=row.package, actual=version or "of unknown version", expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, _installing(row, use) if use else ""), repair=locked,
-        explains=(f"packages/known-symptoms {row.package}",), source=row.source,
+        fix=remedies.choose(target, locked, fix, *filter(None, (first, _installing(row, use) if use else ""))),
+        repair=locked, explains=(f"packages/known-symptoms {row.package}",), source=row.source,
     )  # fmt: skip
+
+
+def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
+    """Is what has the name no longer made for a Python as old as this one?"""
+    interpreter, floor = known(facts.interpreter), _FIRST_WITHOUT_3_8.get(row.package)
+    if interpreter is None or floor is None or versions.below(row.release, floor):
+        return False
+    return versions.below(interpreter.version, "3.9")
+
+
+def _too_new_a_python(facts: Facts, row: Name) -> str:
+    """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
+    release, interpreter = versions.release(row.release), known(facts.interpreter)
+    if release is None or interpreter is None:
+        return ""
+    last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
+    newest = newest_python(row.package, last)
+    here = ".".join(interpreter.version.split(".")[:2])
+    return newest if newest and versions.below(newest, here) else ""
 
 
 def _installing(row: Name, use: str) -> str:

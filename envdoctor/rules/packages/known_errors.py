@@ -1,13 +1,13 @@
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import cast
 
-from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.errors import KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ERRORS, is_log_line, newest_python, normal, platform_of, torch_cuda, versions
+from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, normal, platform_of, torch_cuda, versions
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
@@ -34,6 +34,9 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     at_once = "\n".join(facts.messages)
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
     heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
+    heard.sort(key=lambda pair: pair[0].guess or pair[0].severity == "warning")  # what is sure speaks for its subject
+    if any(_MENDED.search(line) for line in everything):
+        heard = _without_mended(heard, facts.messages)
     for row, found in heard:
         if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
             continue
@@ -68,10 +71,26 @@ def _ends_a_run(row: KnownError) -> bool:
     return not row.last and row.severity == "error"
 
 
+_MENDED = Pattern(r"\b(?:fixed|solved|resolved|got past) (?:that|it|this|them) (?:by|with|via)\b", re.IGNORECASE)
+"""A person tells of errors one after the other, each of which was mended: the last one stands."""
+
+
+def _without_mended(
+    heard: list[tuple[KnownError, re.Match[str]]], lines: Sequence[str]
+) -> list[tuple[KnownError, re.Match[str]]]:
+    """Of packages that were missing, the one that is told of last."""
+    missing = [lines.index(found.string) for row, found in heard if row.kind == "package-missing"]
+    last = max(missing, default=-1)
+    return [(row, found) for row, found in heard if row.kind != "package-missing" or lines.index(found.string) == last]
+
+
 def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> re.Match[str] | None:
-    found = next((match for line in lines if (match := row.pattern.search(line))), None)
+    matches = (match for line in lines if (match := row.pattern.search(line)))
+    found = next(matches, None)
     if found is None:
         return None
+    if row.kind == "package-missing" and any(_MENDED.search(line) for line in everything):
+        found = [found, *matches][-1]
     beside, unless = row.besides
     if beside is not None and not any(beside.search(line) for line in everything):
         return None
@@ -94,10 +113,12 @@ def _cuda(facts: Facts) -> str:
     return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
 
 
-def _older_python(facts: Facts) -> str:
-    """A Python for which releases have wheels that have none for this one."""
-    interpreter = known(facts.interpreter)
-    return "3.11" if interpreter is None or not versions.below(interpreter.version, "3.12") else "3.10"
+def _other_python(facts: Facts) -> str:
+    """A Python for which more releases have wheels than for the one that is here."""
+    own = known(facts.interpreter)
+    if own is None or not versions.below(own.version, "3.12"):
+        return "3.11"
+    return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
 
 
 def _project(facts: Facts, module: str) -> Program | None:
@@ -130,8 +151,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
-    words["older"] = _older_python(facts)
-    words["python"] = (newest_python(plain, names["version"]) if "version" in names else None) or "3.11"
+    words["older"] = _other_python(facts)
+    words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 

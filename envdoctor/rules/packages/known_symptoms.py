@@ -3,7 +3,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, versions
 from envdoctor.knowledge.symptoms import SYMPTOMS, callees
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
@@ -16,6 +16,7 @@ _ATTRIBUTE = Pattern(
 )
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
+_GUESSED = "Most often of another time than its caller: "
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -61,7 +62,8 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             told.add(name)
             locked = remedies.locked_pins(target, packages, name)
             yield finding(
-                subject=name, actual=present.get(name, "of unknown version"), expected=use, certain=False,
+                subject=name, actual=present.get(name, "of unknown version"), expected=use,
+                severity=WARNING if meaning.startswith(_GUESSED) else None, certain=False,
                 message=f"{meaning}: {line}",
                 fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)), repair=locked,
                 explains=("packages/import-mismatch",), source=source,
@@ -115,7 +117,7 @@ def _meanings(
         if name and (name in present or name == "accelerate") and match["what"] not in _OWN_REASONS:
             yield (
                 name,
-                f"{owner} of {name} has no {match['what']}",
+                f"{_GUESSED}{owner} of {name} has no {match['what']}, or not yet",
                 _upper_bound(name, present) or f"releases of {name} and its caller of the same time",
                 "",
             )
@@ -141,9 +143,9 @@ def _is_met(line: str, package: str, version: str) -> bool:
 def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> tuple[str, str, str, str] | None:
     """Who dropped or brought an argument, and when."""
     rows = tuple(names.of_argument(callee, what))
-    if callee == "__init__":
-        rows = tuple(row for row in names.of_unnamed_callable(what, said) if row.fits(present.get(row.package)))
-        rows = rows if len({row.direction for row in rows}) == 1 else ()  # brought once and dropped again: either
+    if callee == "__init__":  # Python before 3.10 names no class: then only the installed release tells what changed
+        unnamed = names.of_unnamed_callable(what, said)
+        rows = tuple(row for row in unnamed if (has := present.get(row.package)) is not None and row.fits(has))
     for row in rows:
         if not row.fits(present.get(row.package)):
             continue
@@ -151,6 +153,8 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
             use = f"{row.package}>={row.release}"
             return row.package, f"{row.name} of {row.package} knows {what} from {row.release} on", use, row.source
         moved = f"{row.moved_to} in its place, or " if row.moved_to else ""
+        if not row.module:  # out of the wheels, which do not say what does its work now
+            moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
     passed = names.overridden_method(callee, what)
     if passed is None or "." not in callee or passed.fits(present.get(passed.package) or "9999"):

@@ -1,3 +1,5 @@
+from packaging.version import Version
+
 from envdoctor.knowledge.questions import messages, normal, release_of, versions
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, Facts, Findings, Interpreter, Pattern, Skip, finding, known, remedies, rule
@@ -67,7 +69,10 @@ def no_such_release(facts: Facts) -> Findings:
             f"{where[0].upper()}{where[1:]} offer {name} {near}, and no {asked} between them: it does not exist, was "
             "withdrawn, or has no file for this Python and system"
         )
-        fix, take = f"Ask for one of those that are listed ({near} are nearest).", str(newer[0])
+        fix, take = (
+            f"Ask for one of those that are listed ({near} are nearest).",
+            str(_nearest(older[-1], newer[0], asked)),
+        )
     yield finding(
         subject=name, actual=found["wanted"], expected=take,
         kind="package-conflict" if kin or (older and newer) else "python-unsupported",
@@ -75,6 +80,10 @@ def no_such_release(facts: Facts) -> Findings:
         fix=fix, run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
         explains=(f"packages/known-errors {name}", "packages/known-errors torch", "interpreter/unsupported"),
     )  # fmt: skip
+
+
+def _nearest(older: Version, newer: Version, asked: Version) -> Version:
+    return older if older.release == asked.release else newer
 
 
 def _too_old(interpreter: Interpreter | None, name: str, wanted: str) -> bool:

@@ -7,7 +7,10 @@ _SAYS = (
     Pattern(r"operator torchvision::\w+ does not exist"),
     Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", IGNORECASE),
     Pattern(r"compiled with different CUDA major versions"),
-    Pattern(r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"),
+    Pattern(
+        r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"
+        r"(?!:? (?![Ta]?_*(?:Z|THP|aoti))\w)"
+    ),
     Pattern(r"Failed to load image Python extension"),
     Pattern(r"register a meta kernel directly to the operator '(?:torchvision|torchaudio)::"),
     Pattern(

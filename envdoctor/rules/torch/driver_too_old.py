@@ -1,8 +1,11 @@
+from dataclasses import replace
+
+from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers, torch_cuda, torch_version
 from envdoctor.knowledge.renting import for_cuda
-from envdoctor.rules.finding import Finding, Findings, finding
+from envdoctor.rules.finding import WARNING, Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
@@ -42,7 +45,9 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
         runs = driver_runs(cuda, driver=driver, driver_cuda=offered, windows=_windows(facts))
         if works or runs is not False:
             return
-    yield _finding(facts, target, said, cuda or None, driver, offered)
+    one = _finding(facts, target, said, cuda or None, driver, offered)
+    told = said is None and driver is None and line_is_guessed(facts)
+    yield replace(one, severity=WARNING, certain=False) if told else one  # "CUDA 10.1" may be the toolkit's as well
 
 
 def _windows(facts: Facts) -> bool:

@@ -1,8 +1,8 @@
 from envdoctor.knowledge.numbers import line
 from envdoctor.knowledge.questions import anywhere, messages, numbers, torch_cuda
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, rule
+from envdoctor.rules.finding import Remedy
+from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 from envdoctor.values import shell
-from envdoctor.values.pattern import Pattern
 
 _SAYS = Pattern(
     r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"

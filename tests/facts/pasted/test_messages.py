@@ -14,7 +14,7 @@ def test_errors_are_messages_and_the_rest_with_a_key_is_a_remark() -> None:
     )
     facts = read(text)
     assert facts.messages == ("ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105Error",)
-    assert facts.remarks == {"training_file": "examples/sft.yaml"}
+    assert facts.remarks == {"training_file": "examples/sft.yaml", "module flash_attn": "imported"}
 
 
 def test_a_message_that_goes_on_in_the_next_line() -> None:
@@ -48,11 +48,15 @@ def test_numbers_that_errors_carry() -> None:
         ("with cuda_is_available returns False here", "is_available() is False"),
         ("the system RAM grows to 500 GB, then it is out of memory", "can't allocate memory"),
         ("fine-tuning on 16 GB V100: out of memory", "CUDA out of memory"),
-        ("no wheel of torch for this Python", "requires a different Python"),
     ],
 )
 def test_retold_errors_get_their_tools_words(line: str, words: str) -> None:
     assert any(words in said for said in in_the_tools_words(line, alone=False))
+
+
+def test_a_wheel_that_somebody_misses_is_told_where_no_program_speaks() -> None:
+    words = in_the_tools_words("no wheel of torch for this Python", alone=True)
+    assert any("requires a different Python" in said for said in words)
 
 
 @pytest.mark.parametrize(

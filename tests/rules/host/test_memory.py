@@ -19,7 +19,17 @@ TWO_H100 = Gpus(devices=tuple(Gpu(index=n, name="NVIDIA H100", memory=80 * GIB) 
         (
             Facts(messages=("worker (pid 3) is killed by signal: Killed.",)),
             Severity.ERROR,
-            "killed by signal",
+            "killed from outside",
+        ),
+        (
+            Facts(messages=("srun: error: gpu-3: task 0: Out Of Memory",)),
+            Severity.ERROR,
+            "killed for lack of memory",
+        ),
+        (
+            Facts(messages=("slurmstepd: error: Detected 1 oom_kill event in StepId=7.batch.",)),
+            Severity.ERROR,
+            "killed for lack of memory",
         ),
     ],
 )

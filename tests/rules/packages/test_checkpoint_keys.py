@@ -117,6 +117,7 @@ def test_the_lists_are_read(text: str, said: str, helps: str) -> None:
         listed("Missing", "encoder.0.weight", "encoder.0.bias")
         + listed("Unexpected", "stem.conv.weight", "stem.bn.bias"),
         size("blocks.0.mlp.fc.weight", "3072, 768", "2048, 768"),
+        size("layers.0.self_attn.q_proj.lora_A.weight", "8, 4096", "4096, 8"),
         size("layer1.0.conv1.weight", "64, 64, 3, 3", "32, 64, 3, 3") + size("fc.weight", "10, 512", "5, 512"),
     ],
 )

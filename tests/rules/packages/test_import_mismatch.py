@@ -11,8 +11,8 @@ from tests.rules.judging import findings, installed, silent
     [
         ("ImportError: cannot import name 'is_npu' from 'transformers.utils' (/x.py)", "transformers", "is_npu"),
         ("AttributeError: module 'torch' has no attribute 'float8_e4m3fn'", "torch", "float8_e4m3fn"),
-        ("ModuleNotFoundError: No module named 'huggingface_hub.errors'", "huggingface-hub", "errors"),
-        ("ImportError: trl (/opt/env/trl/__init__.py) has no name GRPOConfig", "trl", "GRPOConfig"),
+        ("ModuleNotFoundError: No module named 'huggingface_hub.wonders'", "huggingface-hub", "wonders"),
+        ("ImportError: trl (/opt/env/trl/__init__.py) has no name GRPOWonder", "trl", "GRPOWonder"),
         ("AttributeError: module 'sklearn.utils' has no attribute 'x'", "scikit-learn", "x"),
     ],
 )

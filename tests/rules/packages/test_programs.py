@@ -48,7 +48,7 @@ ERROR = "ModuleNotFoundError: No module named 'quux_helper'"
     [
         (
             r"D:\ui\ComfyUI_windows_portable\ComfyUI\custom_nodes\some-node\nodes.py",
-            r"python -m pip install -r ComfyUI\custom_nodes\some-node\requirements.txt",
+            "python -m pip install -r ComfyUI/custom_nodes/some-node/requirements.txt",
         ),
         (
             "/home/a/ComfyUI/custom_nodes/some-node/nodes.py",
@@ -165,3 +165,23 @@ def test_what_cuda_says_of_an_instruction_is_not_the_processors() -> None:
 def test_a_gpu_that_somebody_speaks_of_is_not_the_only_one() -> None:
     text = "We have two NVIDIA A100 GPUs.\nexport CUDA_VISIBLE_DEVICES=1,5\nValueError: quux failed\n"
     assert "CUDA_VISIBLE_DEVICES" not in {one.subject for one in judged(text).findings}
+
+
+def test_the_python_for_an_old_torch_is_one_that_it_has_a_wheel_for() -> None:
+    found = judged("ERROR: No matching distribution found for torch==1.12.1").findings
+    assert any("uv venv --python 3.10 .venv" in one.remedy.commands for one in found)
+
+
+def test_what_diffusers_says_of_a_torch_without_a_gpu() -> None:
+    said = 'The error was: "torch.cuda.is_available() should be True but is False. xformers is only for GPUs"'
+    root = judged(said).root_cause
+    assert root is not None
+    assert root.kind in {"torch-cpu-only", "gpu-not-visible"}
+
+
+def test_a_program_is_known_behind_the_prefix_of_a_log() -> None:
+    line = r'[Warning] [ComfyUI-0/STDERR]   File "E:\ui\ComfyUI\custom_nodes\some-node\a.py", line 1, in <module>'
+    text = f"{line}\n[Warning] [ComfyUI-0/STDERR] ModuleNotFoundError: No module named 'quux_helper'\n"
+    root = judged(text).root_cause
+    assert root is not None
+    assert any("some-node" in command for command in root.remedy.commands)

@@ -6,7 +6,9 @@ from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
-_HEADING = Pattern(r"CMake Error (?:\(dev\) )?at \S.{0,300}?(?::\d{1,6})? ?(?:\((?P<command>\w{1,60})\))?:")
+_HEADING = Pattern(
+    r"(?:.{1,200} )?CMake Error (?:\(dev\) )?at \S.{0,300}?(?::\d{1,6})? ?(?:\((?P<command>\w{1,60})\))?:"
+)
 _ENDS = Pattern(r"Call Stack \(most recent|-- |CMake (?:Error|Warning)|Traceback \(most|See also \"")
 _LINES = 12
 """CMake's own sentences are shorter; what follows is the output of a compiler that it tried."""

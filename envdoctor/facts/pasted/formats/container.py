@@ -23,6 +23,11 @@ _WSL = Pattern(
     r"\b(?:on|in|inside|under|using|running|with|through|within) (?:an? |the |my )?[\w. ]{0,24}?\bWSL ?2\b",
     re.IGNORECASE,
 )
+_FROM = Pattern(
+    r"(?:\d{1,4} ?\|? {0,3}(?:>>> )?)?FROM (?:--platform=\S{1,40} )?(?P<image>[\w.-]+(?:[/:@][\w.-]+)+)"
+    r"(?: AS \w{1,40})?",
+    re.IGNORECASE,
+)
 _NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
 
 
@@ -33,6 +38,9 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim("host.container", _NAMES.get(name, name), LISTED)
             if len(text) < 60:
                 page.take(number)
+        elif base := _FROM.fullmatch(text):
+            draft.remark("base image", f"FROM {base['image']}")
+            _image(draft, base["image"])
         elif command := _COMMAND.search(text):
             name = command[1] or command[2]
             draft.claim("host.container", _NAMES.get(name, name), INFERRED)

@@ -37,13 +37,45 @@ _STOPPED = Pattern(
 )
 
 
+_BUILT_IN = Pattern(
+    r"\bbuild[\\/](?:lib|temp)\.(?P<system>linux|win|macosx)(?:-[\d.]{1,8})?-?(?P<machine>32|amd64|arm64|x86_64|aarch64"
+    r"|i[36]86|armv7l|universal2)-(?:cpython-(?P<tag>3\d{1,2})|(?P<version>3\.\d{1,2}))(?:[\\/](?P<name>[\w.-]{1,60}))?"
+)
+"""The folder that setuptools builds in tells for which system and Python."""
+_BITS_32 = frozenset({"32", "i386", "i686", "armv7l"})
+
 _COLLECTING = Pattern(rf"Collecting ({_NAME})(?:[=<>!~\[; @(].*)?")
 """The one whose metadata is prepared next, in the same line of work."""
 
 
+_BROKEN = Pattern(
+    r".{0,80}?(?P<said>(?:Cannot install \S(?!.* because ).*"
+    r"|Could not find a version that satisfies the requirement (?!.*\(from versions).*))"
+)
+"""The first line of a sentence of pip that a launcher's log broke into several."""
+_ENDS = Pattern(r"dependencies\W{0,3}$|\(from versions?: [^)]*\)")
+_ANOTHER = Pattern(r"(?:ERROR|WARNING|Traceback|No matching|Collecting)\b.*")
+
+
+def _join_broken(page: Page, draft: Draft) -> None:
+    for number, text in page.left():
+        if (first := _BROKEN.fullmatch(text)) is None:
+            continue
+        parts = [first["said"]]
+        for _, line in page.after(number):
+            if not line or len(parts) > 12 or _ANOTHER.fullmatch(line):
+                break
+            parts.append(line)
+            if _ENDS.search(line):
+                draft.message(" ".join(parts))
+                break
+
+
 def read(page: Page, draft: Draft) -> None:
+    _join_broken(page, draft)
     wanted: dict[str, str] = {}
     sources = ""
+    nested = False
     for number, text in page.left():
         if collecting := _COLLECTING.fullmatch(text):
             sources = collecting[1]
@@ -56,6 +88,14 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(f"Failed building wheel for {sources}")
         if _LOG.match(text):
             draft.format(FORMAT)
+        nested = nested or "to install build dependencies did not run" in text
+        if "wheel_stub" in text:
+            draft.message("wheel_stub/wheel.py stopped")  # its frames are all that a cut report shows of it
+        if folder := _BUILT_IN.search(text):
+            tag = folder["tag"]
+            draft.claim("interpreter.version", folder["version"] or f"3.{tag[1:]}", INFERRED)
+            if folder["machine"] in _BITS_32:
+                draft.message(f"Python of 32 bits builds {folder['name'] or 'a package'}")
         for found in _WANTED.finditer(text) if "==" in text or "direct dependency" in text else ():
             wanted[found[1].lower()] = found[2]
         if done := _DONE.match(text):
@@ -80,3 +120,5 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim(
                 "host.system", "Windows" if tag[:3] == "win" else "Darwin" if tag[:3] == "mac" else "Linux", INFERRED
             )
+    if nested and "[sources of" in sources:
+        draft.message(f"Failed building wheel for {sources}")

@@ -35,7 +35,7 @@ _PACKAGE = Pattern(
     r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl|[\w.-]*\.(?:tar|zip)|[\d.]*[/\\])",
     re.IGNORECASE,
 )
-_HAS = Pattern(r"PyTorch \d\S{0,40} with .{1,30}\(you have (\d[\w.+]{2,40})\)")
+_HAS = Pattern(r"(?:PyTorch |\b)\d\.\d\S{0,40} with (?:CUDA|HIP) .{1,30}\(you have (\d[\w.+]{2,40})\)")
 """xformers: what it was built for, and what is there."""
 _BAD = Pattern(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
 _COMPARED = Pattern(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)

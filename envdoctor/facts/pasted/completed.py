@@ -1,0 +1,103 @@
+"""What an error leaves out and the code beside it shows: the class that was called, the module that had no such name.
+
+Before Python 3.10 a TypeError names no class ("__init__() got an unexpected keyword argument"), before 3.7 an
+ImportError no module; and who writes a heading from memory leaves out both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts.pasted.page import Page
+from envdoctor.values.pattern import Pattern
+
+_ARGUMENT = Pattern(r"\bunexpected keyword argument [`'\"]?(?P<what>[A-Za-z_]\w{1,60})")
+_NAMED = Pattern(r"(?<!__init__)(?<!__new__)\(\) got an unexpected|\w\.__(?:init|new)__\(\) got an unexpected")
+_OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))")
+_IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")
+_CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
+_BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
+_ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
+"""The line of code at which a notebook says that it stopped."""
+_NEAR = 12
+_FAR = 1_500
+"""How many characters of arguments may stand between a call's name and one of them."""
+
+
+class Beside:
+    """The line of code that stands before a message: the one that a notebook points at, else the line before."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._before = self._pointed_at = ""
+        self._pointed = -_NEAR
+
+    def complete(self, number: int, text: str) -> str:
+        """The message of this line with what it leaves out; lines come in their order."""
+        if _ARROW.match(text):
+            self._pointed_at, self._pointed = text, number
+        near = self._pointed_at if number - self._pointed < _NEAR else self._before
+        self._before = text
+        return completed(text, self._page, near)
+
+
+def completed(text: str, page: Page, near: str) -> str:
+    """The message with what it leaves out, where code shows it; ``near``: the line of code that stands before it."""
+    if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], page)):
+        return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
+    bare = _OF_A_CLASS.search(text)
+    argument = _ARGUMENT.search(text)
+    if argument is not None and _NAMED.search(text) is None and (bare or "() got" not in text):
+        callee = _called_with(argument["what"], page) or (_called_on(near) if bare else None)
+        return (
+            f"TypeError: {callee}.__init__() got an unexpected keyword argument '{argument['what']}'"
+            if callee
+            else text
+        )
+    if bare is not None and argument is None and (callee := _called_on(near)):
+        return f"{text[: bare.end()]}{callee}.{text[bare.end() :]}"
+    return text
+
+
+def _module_of(name: str, page: Page) -> str | None:
+    """The module that a line of the report imports the name from, where it is one."""
+    pattern = rf"\bfrom ([A-Za-z_][\w.]{{0,120}}) import (?:\([^()]{{0,2000}}?\b{name}\b|[^\n(]{{0,500}}?\b{name}\b)"
+    modules = set(re.findall(pattern, _text(page)))
+    return modules.pop() if len(modules) == 1 else None
+
+
+def _called_with(argument: str, page: Page) -> str | None:
+    """The class to which code of the report passes this argument, where it is one."""
+    text = _text(page)
+    places = [found.start() for found in re.finditer(rf"\b{argument} ?=(?!=)", text)][:20]
+    callees = {callee for place in places if (callee := _callee_before(text[max(0, place - _FAR) : place]))}
+    return callees.pop() if len(callees) == 1 else None
+
+
+def _callee_before(text: str) -> str | None:
+    """What stands before the parenthesis that is open at the end."""
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(text[place], 0)
+        if depth < 0:
+            found = _BEFORE.search(text[:place])
+            name = found["name"].rpartition(".")[2] if found else ""
+            return name if name[:1].isupper() else None
+    return None
+
+
+def _called_on(line: str) -> str | None:
+    """The one class that a line of code calls."""
+    names = {found["name"].rpartition(".")[2] for found in _CALL.finditer(line)}
+    return names.pop() if len(names) == 1 else None
+
+
+def _text(page: Page) -> str:
+    return "\n".join(_code(page))[:200_000]
+
+
+def _code(page: Page) -> Iterator[str]:
+    """The lines without the marks that a notebook puts before them."""
+    for line in page.lines:
+        yield re.sub(r"^\s*(?:-{2,4}> ?)?\d{1,5} ", "", line) if re.match(r"\s*(?:-{2,4}> ?)?\d", line) else line

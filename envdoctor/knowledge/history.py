@@ -1,0 +1,171 @@
+"""When a library's names came and went, release by release: modules, what they define, members of classes, arguments.
+
+Read from the sources of each minor release, one file of lines for each library:
+
+    = NAME RELEASES   the distribution, and the releases that were read
+    m A..B MODULES    there from A on and gone from B on; "" for always and for still
+    n MODULE          of this module, in the lines below it, which start with a blank: `` A..B NAMES``, each with
+                      ``>MODULE`` where it went to
+    c CLASS BASES     of this class its members
+    a CALLABLE        of this function, method or class its arguments
+
+What never changed is not in it, nor what the sources do not tell for certain.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from envdoctor.knowledge import versions
+from envdoctor.knowledge.table import FOLDER
+from envdoctor.values.document import read_text
+from envdoctor.values.frozen import frozen
+
+_FOLDER = FOLDER / "history"
+_TOPS = {  # module -> the file that has it, where they are not named alike
+    "huggingface_hub": "huggingface-hub",
+    "lightning": "pytorch-lightning",
+    "open_clip": "open-clip-torch",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools",
+    "pytorch_lightning": "pytorch-lightning",
+    "sentence_transformers": "sentence-transformers",
+    "sklearn": "scikit-learn",
+}
+
+
+@frozen
+class Span:
+    """``name`` is in the releases of ``package`` from ``added`` to before ``removed``, "" for no such bound."""
+
+    package: str
+    name: str
+    added: str
+    removed: str
+    moved_to: str = ""
+    read: tuple[str, ...] = ()
+
+    @property
+    def requirement(self) -> str:
+        """The releases that have it."""
+        bounds = [f">={self.added}"] if self.added else []
+        return self.package + ",".join([*bounds, *([f"<{self.removed}"] if self.removed else [])])
+
+    @property
+    def source(self) -> str:
+        edges = [at for at in (self._before(self.added), self.added, self._before(self.removed), self.removed) if at]
+        return f"sources of {self.package} {', '.join(dict.fromkeys(edges))}"
+
+    def _before(self, release: str) -> str:
+        """The release that was read before this one: where a series was read from a later patch on, it went before."""
+        older = [each for each in self.read if release and versions.below(each, release)]
+        return older[-1] if older else ""
+
+
+def packages() -> tuple[str, ...]:
+    """The libraries that were read."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
+
+
+def reads(module: str) -> tuple[str, ...]:
+    """The releases in which this module's names were read; none where it is not among those that changed."""
+    module = _known_as(module)
+    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    return book.read if book is not None and f"\nn {module}\n" in book.text else ()
+
+
+def of_name(module: str, name: str) -> Span | None:
+    """When ``from module import name`` worked, where it did not always."""
+    module = _known_as(module)
+    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    if book is None:
+        return None
+    found = book.under(f"n {module}", name) or book.module(f"{module}.{name}")
+    whole = book.module(module)
+    if found is not None and whole is not None and not found.removed:
+        return replace(found, removed=whole.removed)  # it left with the module
+    return found
+
+
+def of_module(module: str) -> Span | None:
+    """When the module was there, or the one above it that is missing."""
+    module = _known_as(module)
+    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    parts = module.split(".")
+    above = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
+    found = (book.module(each) for each in above) if book else ()
+    return next((span for span in found if span is not None), None)
+
+
+def of_member(owner: str, member: str) -> Iterator[Span]:
+    """When classes of this name had the member, in every library that has one."""
+    for package in packages():
+        book = _book(package)
+        found = book.of_class(owner, member) if book else None
+        if found is not None:
+            yield found
+
+
+def of_argument(callee: str, argument: str) -> Iterator[Span]:
+    """When callables of this name knew the argument, in every library that has one."""
+    callee = callee.removesuffix(".__init__")
+    for package in packages():
+        book = _book(package)
+        found = book.under(f"a {callee}", argument) if book else None
+        if found is not None:
+            yield found
+
+
+def _known_as(module: str) -> str:
+    """Lightning's own package brings the same modules under another name."""
+    return f"pytorch_lightning{module[17:]}" if f"{module}.".startswith("lightning.pytorch.") else module
+
+
+@frozen
+class _Book:
+    """The lines of one library."""
+
+    package: str
+    read: tuple[str, ...]
+    text: str
+
+    def under(self, heading: str, name: str) -> Span | None:
+        """The line below a heading that names it."""
+        for head in re.finditer(rf"^{re.escape(heading)}(?: .*)?\n(?P<lines>(?: .*\n)+)", self.text, re.MULTILINE):
+            for line in head["lines"].splitlines():
+                bounds, *names = line.split()
+                for each in names:
+                    plain, _, to = each.partition(">")
+                    if plain == name:
+                        return self._span(name, bounds, to)
+        return None
+
+    def module(self, name: str) -> Span | None:
+        found = re.search(rf"^m (\S+)(?: \S+)* {re.escape(name)}(?: |$)", self.text, re.MULTILINE)
+        return self._span(name, found[1]) if found else None
+
+    def of_class(self, owner: str, member: str, seen: tuple[str, ...] = ()) -> Span | None:
+        """Of the class itself, or of one that it builds on."""
+        if (found := self.under(f"c {owner}", member)) is not None:
+            return found
+        head = re.search(rf"^c {re.escape(owner)} (.+)$", self.text, re.MULTILINE)
+        bases = [base for base in head[1].split() if base not in seen] if head else []
+        spans = (self.of_class(base, member, (*seen, owner)) for base in bases)
+        return next((span for span in spans if span is not None), None)
+
+    def _span(self, name: str, bounds: str, to: str = "") -> Span:
+        added, _, removed = bounds.partition("..")
+        return Span(package=self.package, name=name, added=added, removed=removed, moved_to=to, read=self.read)
+
+
+@functools.cache
+def _book(package: str) -> _Book | None:
+    path = _FOLDER / f"{package}.txt"
+    if not re.fullmatch(r"[\w-]+", package) or not path.is_file():
+        return None
+    text = read_text(path)
+    name, *read = text.partition("\n")[0].removeprefix("= ").split()
+    return _Book(package=name, read=tuple(read), text=text)

@@ -1,0 +1,128 @@
+from collections.abc import Iterator
+
+from envdoctor.knowledge.names import Name
+from envdoctor.knowledge.questions import names
+from envdoctor.rules.finding import Finding
+from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+
+_MEMBER = Pattern(
+    r"(?:'(?P<owner>[A-Z]\w{1,80})' object|type object '(?P<type>[A-Z]\w{1,80})') has no attribute '(?P<what>\w{2,80})'"
+)
+_ARGUMENT = Pattern(
+    r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{1,120})\(\) got (?:an unexpected keyword|multiple values "
+    r"for) argument '(?P<what>\w{2,80})'"
+)
+_COMMON = frozenset("__init__ __call__ forward wrapper main run train test predict call step".split())
+_MODULES = {
+    "open-clip-torch": ("open-clip-torch", "open-clip"),
+    "pillow": ("pillow", "pil"),
+    "pytorch-lightning": ("pytorch-lightning", "lightning"),
+    "scikit-learn": ("scikit-learn", "sklearn"),
+}
+"""Under which names a report shows a library, where there are two."""
+
+
+@rule(ERROR, kind="package-conflict")
+def changed_calls(facts: Facts, target: Target) -> Findings:
+    """A library's class lacks a member, or its function an argument, that other releases of it have.
+
+    Why: what is called by another name, moved into another class, or dropped after a deprecation, is missing for code
+    of another time. The error names the class and never the library; in which releases each class had what is read
+    from the libraries' sources.
+    Fix: the releases that have it, or the code of today's.
+    Source: https://docs.python.org/3/library/exceptions.html#AttributeError
+    """
+    if not facts.messages:
+        raise Skip("the report has no error lines")
+    told: set[tuple[str, str]] = set()
+    for line in facts.messages:
+        rows = tuple(_rows(line))
+        seen = [row for row in rows if _is_seen(row.package, facts, line)]
+        concerned = seen or rows
+        if len({row.package for row in concerned}) != 1:
+            continue  # classes of one name in several libraries, of which none is seen
+        row = concerned[0]
+        version = _version(facts, row.package)
+        if (row.name, row.argument) in told:
+            continue
+        if not row.argument and row.direction == "added" and seen and _is_there(row, version, line):
+            told.add((row.name, row.argument))
+            yield _older_object(row, version, line)
+            continue
+        if not row.fits(version):
+            continue
+        told.add((row.name, row.argument))
+        what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
+        doubt = "" if seen else f"Most often {row.package} is meant, which the report does not show: "
+        use = row.pin or f"{row.package}>={row.release}"
+        locked = remedies.locked_pins(target, known(facts.packages), row.package)
+        yield finding(
+            subject=row.package, actual=version or "of unknown version", expected=use,
+            severity=None if seen else WARNING, certain=bool(seen),
+            message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
+            fix=remedies.choose(target, locked, _advice(row, use), remedies.install(use)), repair=locked,
+            explains=(
+                "packages/known-symptoms", "packages/import-mismatch", "packages/known-errors trl",
+                f"packages/known-errors {row.package}",
+            ),
+            source=row.source,
+        )  # fmt: skip
+
+
+def _rows(line: str) -> Iterator[Name]:
+    if (member := _MEMBER.search(line)) is not None:
+        yield from names.of_member(member["owner"] or member["type"], member["what"])
+        return
+    called = _ARGUMENT.search(line)
+    if called is None or called["callee"] in _COMMON or any(names.of_argument(called["callee"], called["what"])):
+        return  # of the last, known-symptoms knows more
+    yield from names.of_call(called["callee"], called["what"])
+
+
+def _is_there(row: Name, version: str | None, line: str) -> bool:
+    """Does the class of the installed release have it: by its version, or as its own code asks for it?"""
+    own = {row.package, *_MODULES.get(row.package, ())}
+    return not row.fits(version) if version else caller_of(line) in own
+
+
+def _older_object(row: Name, version: str | None, line: str) -> Finding:
+    return finding(
+        subject=row.package, actual=f"{version or 'a release'} that has {row.name}",
+        expected="an object of this release", severity=WARNING,
+        message=f"{row.package} has {row.name} from {row.release} on, and what is installed has it: most often the "
+        "object was made by an earlier release and comes from a file (a pickle, a whole model that was saved): "
+        f"{CALLER.sub('', line)}",
+        fix=f"Read the file with the release that wrote it ({row.package}<{row.release}), or make the object anew.",
+        explains=("packages/known-symptoms", "packages/known-errors transformers"), source=row.source,
+    )  # fmt: skip
+
+
+def _meaning(row: Name, what: str, version: str | None) -> str:
+    if row.direction == "added":
+        return f"{row.package} has {what} from {row.release} on"
+    if row.since and not (version and not row.fits(row.since)):
+        return f"{row.package} has {what} from {row.since} on and before {row.release}"
+    return f"{row.package} dropped {what} in {row.release}"
+
+
+def _advice(row: Name, use: str) -> str:
+    code = "leave the argument out" if row.argument else "write it as the library's guide to that release says"
+    if row.direction == "added":
+        return f"Install {use}."
+    return f"In code of your own {code}; for code of others install {use}."
+
+
+def _is_seen(package: str, facts: Facts, line: str) -> bool:
+    """Does the report show that this library is in use: installed, imported, or in the traceback's paths?"""
+    packages = known(facts.packages)
+    present = {d.name for d in packages.distributions} if packages else set()
+    shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
+    modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
+    return any(name in modules for name in _MODULES.get(package, (package,)))
+
+
+def _version(facts: Facts, package: str) -> str | None:
+    packages = known(facts.packages)
+    found = (packages.version(name) for name in (package, *_MODULES.get(package, ()))) if packages else ()
+    return next((version for version in found if version), None)

@@ -1,0 +1,60 @@
+"""What an error leaves out is taken from the code beside it, and from nowhere where that shows two answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.pasted import read
+from envdoctor.facts.pasted.completed import completed
+from envdoctor.facts.pasted.page import Page
+
+CALL = ["builder = RunBuilder(", "    model=model,", "    sizes=(1, len(rows)),", "    pieces=4,", ")"]
+ARGUMENT = "TypeError: __init__() got an unexpected keyword argument 'pieces'"
+NAMED = "TypeError: RunBuilder.__init__() got an unexpected keyword argument 'pieces'"
+
+
+@pytest.mark.parametrize(
+    "text", [ARGUMENT, "unexpected keyword argument pieces", "`unexpected keyword argument 'pieces'`"]
+)
+def test_the_class_that_code_passes_the_argument_to(text: str) -> None:
+    assert completed(text, Page(CALL), "") == NAMED
+
+
+def test_the_class_on_the_line_that_failed() -> None:
+    assert completed(ARGUMENT, Page([]), "self.builder = plans.RunBuilder(") == NAMED
+    missing = "TypeError: __new__() missing 1 required positional argument: 'task'"
+    near = "self.score = scores.Exactness(rows=4)"
+    assert completed(missing, Page([]), near).startswith("TypeError: Exactness.__new__() missing 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "near"),
+    [
+        (ARGUMENT, [], "first = One(two=Two())"),
+        (ARGUMENT, ["One(pieces=1)", "Two(pieces=2)"], ""),
+        (ARGUMENT, ["builder = build(pieces=4)"], ""),
+        ("TypeError: Other.__init__() got an unexpected keyword argument 'pieces'", CALL, ""),
+        ("TypeError: build() got an unexpected keyword argument 'pieces'", CALL, ""),
+        ("ImportError: cannot import name 'Piece' from 'plans'", ["from other import Piece"], ""),
+        ("ImportError: cannot import name 'Piece'", ["from .other import Piece"], ""),
+        ("ImportError: cannot import name 'Piece'", ["from one import Piece", "from two import Piece"], ""),
+    ],
+)
+def test_what_is_said_or_cannot_be_told_stays(text: str, lines: list[str], near: str) -> None:
+    assert completed(text, Page(lines), near) == text
+
+
+def test_the_module_that_a_name_is_imported_from() -> None:
+    lines = ["----> 4 from plans.pieces import (Board,", "      5     Piece, Rule)"]
+    said = completed("ImportError: cannot import name 'Piece'", Page(lines), "")
+    assert said == "ImportError: cannot import name 'Piece' from 'plans.pieces'"
+
+
+def test_within_a_traceback() -> None:
+    report = f'  File "/a/train.py", line 9, in main\n    self.builder = RunBuilder(\n{ARGUMENT}\n'
+    assert NAMED in read(report).messages
+
+
+def test_long_texts_are_read_in_a_moment() -> None:
+    page = Page(["x = Call(" + "a=(" * 3_000 + "pieces=1"] * 30)
+    assert completed(ARGUMENT, page, "") == ARGUMENT

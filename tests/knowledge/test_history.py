@@ -1,0 +1,69 @@
+"""When names came and went: the table itself, and each question asked of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from envdoctor.knowledge import history, versions
+
+BOOKS = history.packages()
+_BOUNDS = re.compile(r"(?P<added>[\d.]*)\.\.(?P<removed>[\d.]*)")
+
+
+@pytest.mark.parametrize("package", BOOKS)
+def test_every_line_of_a_library(package: str) -> None:
+    head, *lines = (history._FOLDER / f"{package}.txt").read_text("utf-8").splitlines()
+    mark, name, *read = head.split()
+    assert (mark, name) == ("=", package)
+    assert read == sorted(read, key=lambda each: versions.parse(each) or versions.Version("0"))
+    for line in lines:
+        if line.startswith(("n ", "c ", "a ")):
+            assert re.fullmatch(r"[nca] [\w.]+(?: \w+)*", line), line
+            continue
+        bounds = line[1:].split()[0] if line.startswith(" ") else line.split()[1]
+        assert line.startswith((" ", "m ")), line
+        found = _BOUNDS.fullmatch(bounds)
+        assert found is not None, line
+        assert found["added"] or found["removed"], line
+        assert found["added"] in {"", *read}, line
+        assert found["removed"] in {"", *read, *(f"{each.rpartition('.')[0]}.0" for each in read)}, line
+        if found["added"] and found["removed"]:
+            assert versions.below(found["added"], found["removed"]), line
+
+
+def test_a_name_that_went_with_what_went_before() -> None:
+    span = history.of_name("pytorch_lightning.utilities.seed", "seed_everything")
+    assert span is not None
+    assert (span.package, span.added, span.removed) == ("pytorch-lightning", "", "2.0.0")
+    assert span.requirement == "pytorch-lightning<2.0.0"
+    assert span.source == "sources of pytorch-lightning 1.9.0, 2.0.0"
+
+
+def test_a_module_of_which_a_name_is_asked() -> None:
+    for asked in (
+        history.of_module("pytorch_lightning.metrics.functional"),
+        history.of_name("pytorch_lightning", "metrics"),
+    ):
+        assert asked is not None
+        assert (asked.added, asked.removed) == ("0.8.0", "1.5.0")
+        assert asked.requirement == "pytorch-lightning>=0.8.0,<1.5.0"
+
+
+def test_the_other_name_of_a_library() -> None:
+    assert history.of_module("lightning.pytorch.cli") == history.of_module("pytorch_lightning.cli")
+
+
+def test_members_and_arguments() -> None:
+    (member,) = [span for span in history.of_member("Trainer", "num_devices") if span.package == "pytorch-lightning"]
+    assert (member.added, member.removed) == ("1.6.0", "")
+    spans = history.of_argument("Trainer.__init__", "gpus")
+    assert [span.removed for span in spans if span.package == "pytorch-lightning"] == ["2.0.0"]
+
+
+def test_what_never_changed_or_is_not_known() -> None:
+    assert history.of_name("pytorch_lightning", "Trainer") is None
+    assert history.of_name("no_such_library.part", "Thing") is None
+    assert history.of_name("../../etc", "passwd") is None
+    assert list(history.of_member("NoSuchClass", "thing")) == []

@@ -1,0 +1,64 @@
+import pytest
+
+from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import diagnose
+from envdoctor.rules.packages.changed_calls import changed_calls
+from envdoctor.rules.rule import Severity
+from tests.rules.judging import findings, installed, silent, skipped
+
+GONE = "AttributeError: type object 'Trainer' has no attribute 'from_argparse_args'"
+LATER = "AttributeError: 'Trainer' object has no attribute 'num_devices'"
+ARGUMENT = "TypeError: Trainer.__init__() got an unexpected keyword argument 'tpu_cores'"
+
+
+@pytest.mark.parametrize(
+    ("line", "version", "wanted"),
+    [
+        (GONE, "2.4.0", "pytorch-lightning<2.0.0"),
+        (LATER, "1.5.10", "pytorch-lightning>=1.6.0"),
+        (ARGUMENT, "2.1.0", "pytorch-lightning<2.0.0"),
+    ],
+)
+def test_the_installed_release_lacks_it(line: str, version: str, wanted: str) -> None:
+    (found,) = findings(changed_calls, Facts(messages=(line,), packages=installed(pytorch_lightning=version)))
+    assert (found.kind, found.subject, found.actual, found.expected) == (
+        "package-conflict",
+        "pytorch-lightning",
+        version,
+        wanted,
+    )
+    assert found.severity is Severity.ERROR
+    assert found.remedy.commands == (f"python -m pip install '{wanted}'",)
+
+
+def test_the_installed_release_has_it() -> None:
+    assert silent(changed_calls, Facts(messages=(GONE,), packages=installed(pytorch_lightning="1.9.5")))
+
+
+def test_a_library_that_the_report_does_not_show_is_a_guess() -> None:
+    (found,) = findings(changed_calls, Facts(messages=(LATER,)))
+    assert found.severity is Severity.WARNING
+    assert "most often" in found.message.lower()
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "import pytorch_lightning as pl",
+        "----> 3 from lightning.pytorch import Trainer",
+        '  File "/v/lib/python3.8/site-packages/pytorch_lightning/cli.py", line 4, in main',
+    ],
+)
+def test_a_library_that_the_report_shows(shown: str) -> None:
+    root = diagnose(read(f"{shown}\n{GONE}\n"), no_target(), load_rules()).root_cause
+    assert root is not None
+    assert (root.rule, root.subject, root.severity) == ("packages/changed-calls", "pytorch-lightning", Severity.ERROR)
+
+
+def test_classes_of_nobody() -> None:
+    assert silent(changed_calls, Facts(messages=("AttributeError: 'Gearbox' object has no attribute 'ratio'",)))
+    assert silent(changed_calls, Facts(messages=("TypeError: forward() got an unexpected keyword argument 'scale'",)))
+    assert skipped(changed_calls, Facts())
