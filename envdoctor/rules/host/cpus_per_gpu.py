@@ -15,15 +15,14 @@ def cpus_per_gpu(facts: Facts, target: Target) -> Findings:
     """
     host, gpus = need(facts.host), known(facts.gpus)
     cpus = allowed_cpus(host)
-    count = (gpus.count or len(gpus.devices)) if gpus else 0
+    count = gpus.number if gpus else 0
     if not count and trains_on_gpu(facts, target) is False:
         return
     if cpus is None or not count:
         raise Skip("the number of CPUs or of GPUs is not known")
     if cpus < count * _ENOUGH:
         yield finding(
-            actual=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}",
-            expected=f"{count * _ENOUGH:g} or more",
+            actual=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}", expected=f"{count * _ENOUGH:g} or more",
             message=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}: launching and loading take turns.",
             fix="Tokenise beforehand, and use no loader workers; or take a machine with more CPUs.",
-        )
+        )  # fmt: skip

@@ -99,17 +99,11 @@ def at(
         instead = _in_devcontainer(instead)
     place = f"{file.path}:{line}"
     return finding(
-        subject=f"{place} {about}".rstrip(),
-        actual=text_at(file, line),
-        expected=instead,
-        kind=kind,
-        severity=severity,
-        certain=certain,
-        who=who,
+        subject=f"{place} {about}".rstrip(), actual=text_at(file, line), expected=instead, kind=kind, severity=severity,
+        certain=certain, who=who,
         message=f"{place}: {message}",
-        fix=fix,
-        source=source,
-    )
+        fix=fix, source=source,
+    )  # fmt: skip
 
 
 def _in_devcontainer(text: str) -> str:

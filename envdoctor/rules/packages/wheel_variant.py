@@ -31,9 +31,7 @@ def wheel_variant(facts: Facts, target: Target) -> Findings:
             continue
         locked = remedies.locked_pins(target, packages, row.name)
         yield finding(
-            subject=row.name,
-            actual=reason[0],
-            expected="the variant for this machine",
+            subject=row.name, actual=reason[0], expected="the variant for this machine",
             message=f"{row.name} {row.version} is the variant {reason[1]}.",
             fix=remedies.choose(
                 target,
@@ -43,9 +41,8 @@ def wheel_variant(facts: Facts, target: Target) -> Findings:
                     f"{row.name}=={versions.public(row.version)}", options="--force-reinstall --no-deps --no-cache-dir"
                 ),
             ),
-            repair=locked,
-            explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
-        )
+            repair=locked, explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
+        )  # fmt: skip
 
 
 def _features(properties: Sequence[str]) -> Mapping[tuple[str, str], list[str]]:

@@ -1,4 +1,5 @@
 from envdoctor.rules.finding import Findings, SetFlag, finding
+from envdoctor.rules.precision._launcher import launched_in
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, known, likely_capabilities, need, remedies, rule
 
 _FLAG = "float32-matmul-precision"
@@ -41,10 +42,7 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
     useless = _no_effect(facts, target)
     half = useless is None and not target.is_cpu and _trains_in_half(facts, target)
     yield finding(
-        subject=_FLAG,
-        actual=flag.value,
-        expected=wanted,
-        kind="no-effect" if useless else "flag-differs",
+        subject=_FLAG, actual=flag.value, expected=wanted, kind="no-effect" if useless else "flag-differs",
         severity=NOTE if useless or half else None,
         message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}"
         + (
@@ -54,7 +52,7 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
         ),
         fix=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
         repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
-    )
+    )  # fmt: skip
 
 
 def _no_effect(facts: Facts, target: Target) -> str | None:
@@ -65,7 +63,7 @@ def _no_effect(facts: Facts, target: Target) -> str | None:
     found = likely_capabilities(facts, target)
     if found and max(found) < (8, 0):
         return "no GPU here has TF32 (compute capability 8.0 and later)"
-    precision = _launched_in(facts)
+    precision = launched_in(facts)
     if precision in ("bf16", "fp16"):
         return f"the launcher trains in {precision}, whose products do not use it"
     return None
@@ -73,9 +71,4 @@ def _no_effect(facts: Facts, target: Target) -> str | None:
 
 def _trains_in_half(facts: Facts, target: Target) -> bool:
     """Does the target compute in 16 bits, and no launcher in float32?"""
-    return _launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")
-
-
-def _launched_in(facts: Facts) -> str | None:
-    launcher = known(facts.launcher)
-    return launcher.settings.get("mixed_precision") if launcher else None
+    return launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")

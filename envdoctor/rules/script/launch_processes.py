@@ -12,7 +12,7 @@ def launch_processes(facts: Facts) -> Findings:
     https://docs.pytorch.org/docs/stable/elastic/run.html
     """
     gpus = known(facts.gpus)
-    count = (gpus.count or len(gpus.devices)) if gpus else 0
+    count = gpus.number if gpus else 0
     for _, found in settings(facts):
         named = {setting.name: setting for setting in found}
         visible = named.get("CUDA_VISIBLE_DEVICES")
@@ -43,11 +43,8 @@ def _per_machine(named: dict[str, Setting]) -> tuple[Setting, int] | None:
 
 def _finding(setting: Setting, processes: int, available: int, severity: Severity, effect: str) -> Finding:
     return finding(
-        subject=setting.place,
-        actual=f"{processes} processes",
-        expected=f"{available} processes, one per GPU",
+        subject=setting.place, actual=f"{processes} processes", expected=f"{available} processes, one per GPU",
         severity=severity,
         message=f"{setting.place} starts {processes} processes for {available} GPUs: {effect}.",
-        fix=f"Start {available} processes.",
-        run=f"{setting.name}: {available}",
-    )
+        fix=f"Start {available} processes.", run=f"{setting.name}: {available}",
+    )  # fmt: skip

@@ -80,8 +80,7 @@ def _finding(
             else f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
         )
         fix = (
-            f"See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a "
-            f"driver: "
+            "See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a driver: "
             f"get {update}, or a build for an earlier CUDA. Without an NVIDIA GPU no CUDA build can run: train on the "
             f"CPU.{renting}"
         )
@@ -98,18 +97,12 @@ def _finding(
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
         who="you" if locked else owner,
         message=message,
-        fix=remedies.choose(target, locked, fix, command),
-        repair=locked,
+        fix=remedies.choose(target, locked, fix, command), repair=locked,
         explains=(
-            "torch/cuda-unavailable",
-            "torch/cuda-error",
-            "torch/import-fails",
-            "driver/cuda-init",
-            "driver/nvidia-smi",
-            "driver/nothing-found",
-            "packages/",
+            "torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "driver/cuda-init", "driver/nvidia-smi",
+            "driver/nothing-found", "packages/",
         ),
-    )
+    )  # fmt: skip
 
 
 def _next_major(offered: str | None) -> str | None:

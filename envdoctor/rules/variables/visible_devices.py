@@ -21,7 +21,8 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
         return
     if target.is_cpu and target.name != "none":
         return
-    present = None if facts.origin.kind == "pasted" and _only_named(gpus) else _count(gpus)
+    unsure = facts.origin.kind == "pasted" and _only_named(gpus)
+    present = None if gpus is None or unsure else gpus.number or None
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
@@ -45,10 +46,6 @@ def _only_named(gpus: Gpus | None) -> bool:
     return gpu.memory is None and gpu.identity is None and gpu.utilization is None
 
 
-def _count(gpus: Gpus | None) -> int | None:
-    return None if gpus is None else gpus.count or len(gpus.devices) or None
-
-
 def _read(value: str, present: int | None) -> tuple[int, str | None]:
     """How many GPUs CUDA takes from the list, and the entry at which it stops."""
     seen = 0
@@ -64,12 +61,8 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
 
 def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
     return finding(
-        subject=_NAME,
-        actual=value or "empty",
-        kind=kind,
-        severity=severity,
+        subject=_NAME, actual=value or "empty", kind=kind, severity=severity,
         message=f"{_NAME}={value!r}: {text}.",
-        fix="Unset it, or name GPUs that exist.",
-        run=(f"unset {_NAME}", "nvidia-smi -L"),
+        fix="Unset it, or name GPUs that exist.", run=(f"unset {_NAME}", "nvidia-smi -L"),
         explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
-    )
+    )  # fmt: skip
