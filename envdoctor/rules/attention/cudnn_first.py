@@ -105,15 +105,18 @@ def _may_be_wrong(facts: Facts, target: Target, actual: str, cudnn: str, explici
         actual=actual if explicit else f"cudnn first, by torch's own choice ({actual} until the first attention)",
         message=f"cuDNN {cudnn} computes attention first on this GPU; with a mask its backward can give NaN gradients "
         "(mended in cuDNN 9.26).",
-        fix=remedies.setting(target, "Let flash come first, or install cuDNN 9.26 or later.", by_hand), repair=repair,
-    )  # fmt: skip
+        fix=remedies.setting(target, "Let flash come first, or install cuDNN 9.26 or later.", by_hand),
+        repair=repair,
+    )
 
 
 def _may_garble(actual: str) -> Finding:
     return finding(
-        actual=actual, severity=NOTE, certain=False,
+        actual=actual,
+        severity=NOTE,
+        certain=False,
         message="cuDNN computes attention first on this GPU; one open report saw it garble what models with fewer than "
         "8 key-value heads generate (training was not in question).",
         fix="Where this process generates text, as rejection sampling does: let flash come first.",
         run=f"export {_VARIABLE}=1",
-    )  # fmt: skip
+    )

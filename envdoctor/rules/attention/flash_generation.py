@@ -42,9 +42,11 @@ def _text(found: frozenset[Capability]) -> str:
 
 def _finding(name: str, version: str, gpus: str, text: str, severity: Severity) -> Finding:
     return finding(
-        subject=name, actual=f"{name} {version} on compute capability {gpus}",
-        kind="no-effect" if severity is NOTE else "extension-binary-missing", severity=severity,
+        subject=name,
+        actual=f"{name} {version} on compute capability {gpus}",
+        kind="no-effect" if severity is NOTE else "extension-binary-missing",
+        severity=severity,
         message=f"{name} {version} {text}; this GPU has compute capability {gpus}.",
         fix='Use attn_implementation="sdpa", or the generation made for this GPU.',
         run=remedies.uninstall(name) if severity is WARNING else (),
-    )  # fmt: skip
+    )

@@ -48,11 +48,13 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
 
 def _finding(actual: str, message: str, severity: Severity | None) -> Finding:
     return finding(
-        actual=actual, kind="flag-differs" if severity is not ERROR else "extension-binary-missing", severity=severity,
+        actual=actual,
+        kind="flag-differs" if severity is not ERROR else "extension-binary-missing",
+        severity=severity,
         certain=False,
         message=message,
         fix='Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has; in a '
         "program that calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps "
         "aside.",
         run="grep -rn 'attn_implementation' --include='*.py' .",
-    )  # fmt: skip
+    )

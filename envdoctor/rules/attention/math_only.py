@@ -27,10 +27,12 @@ def math_only(facts: Facts, target: Target) -> Findings:
     else:
         return
     yield finding(
-        actual=flag.value or "none", expected=_ALL, severity=severity,
+        actual=flag.value or "none",
+        expected=_ALL,
+        severity=severity,
         message=f"{text[0].upper()}{text[1:]}.",
         fix="Call torch.backends.cuda.enable_flash_sdp(True), enable_mem_efficient_sdp(True) and "
         "enable_math_sdp(True), or remove the lines that switched them off.",
         run="grep -rnE 'enable_(flash|mem_efficient|math|cudnn)_sdp' --include='*.py' .",
         repair=(SetFlag(name="sdp", value=_ALL),) if severity > NOTE else (),
-    )  # fmt: skip
+    )

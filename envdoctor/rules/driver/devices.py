@@ -70,16 +70,20 @@ def devices(facts: Facts, target: Target) -> Findings:
 
 def _devices_hidden(setting: str, how: str) -> Finding:
     return finding(
-        subject="CUDA_VISIBLE_DEVICES", actual=setting,
+        subject="CUDA_VISIBLE_DEVICES",
+        actual=setting,
         expected="indices or UUIDs of the GPUs to be used, separated by commas",
         message=f"{setting} {how}: CUDA finds no GPU.",
         fix="Name the GPUs by index, separated by commas, or leave the setting out to use all.",
         run="unset CUDA_VISIBLE_DEVICES" if setting.startswith("CUDA") else "accelerate config",
         explains=(
-            "torch/cuda-unavailable", "torch/cuda-error", "torch/device-count", "driver/cuda-init",
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "torch/device-count",
+            "driver/cuda-init",
             "variables/visible-devices",
         ),
-    )  # fmt: skip
+    )
 
 
 def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
@@ -95,7 +99,10 @@ def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
 def _devices_taken(lost: str, *, before: bool) -> Finding:
     lasting = "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker"
     return finding(
-        subject="/dev/nvidia0", actual=lost, expected="the GPU that this container was started with", who="host",
+        subject="/dev/nvidia0",
+        actual=lost,
+        expected="the GPU that this container was started with",
+        who="host",
         message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
         if before
         else f'The driver\'s library is here, and its devices may not be opened ("{lost}"): a container that was not '
@@ -112,24 +119,28 @@ def _devices_taken(lost: str, *, before: bool) -> Finding:
             "docker run --rm --gpus all ubuntu nvidia-smi",
         ),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-    )  # fmt: skip
+    )
 
 
 def _devices_denied(files: tuple[str, ...]) -> Finding:
     return finding(
-        subject=files[0], actual="may not be opened", expected="readable and writable for this user",
+        subject=files[0],
+        actual="may not be opened",
+        expected="readable and writable for this user",
         message=f"The current user may not open {', '.join(files)}.",
         fix="Join the group that owns the device files, then log in again.",
         run=("ls -l /dev/nvidia*", "sudo usermod -aG video,render $USER"),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/"),
-    )  # fmt: skip
+    )
 
 
 def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Finding:
     container = in_container(facts)
     if wsl:
         return finding(
-            subject="the GPU", actual=said[0] if said else "no device", expected="the GPU of Windows",
+            subject="the GPU",
+            actual=said[0] if said else "no device",
+            expected="the GPU of Windows",
             message=f'CUDA finds no GPU in this process ("{said[0] if said else "no device"}"): it found another '
             f"libcuda "
             "than the one of WSL, CUDA_VISIBLE_DEVICES names no GPU, or Windows hands none on.",
@@ -137,11 +148,13 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
             "nvidia-smi must list the GPU.",
             run=("ldconfig -p | grep libcuda.so", "env | grep CUDA_VISIBLE_DEVICES", "/usr/lib/wsl/lib/nvidia-smi"),
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
-        )  # fmt: skip
+        )
     who: Who = "image" if container else "you"
     return finding(
-        subject="/dev/nvidia0", actual="no device file" if said is None else said[0],
-        expected="one device file for each GPU", who=who,
+        subject="/dev/nvidia0",
+        actual="no device file" if said is None else said[0],
+        expected="one device file for each GPU",
+        who=who,
         message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
         + (
             ": the container was started without one."
@@ -156,4 +169,4 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
         "container with access to the GPU.",
         run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
-    )  # fmt: skip
+    )

@@ -30,15 +30,17 @@ def library_mismatch(facts: Facts) -> Findings:
     owner = driver_owner(facts)
     library = pair or "another version"
     yield finding(
-        actual=f"kernel module {module or 'unknown'}, libraries {library}", who=owner,
+        actual=f"kernel module {module or 'unknown'}, libraries {library}",
+        who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: what loads these libraries cannot open the GPU.",
         fix="Reboot"
         + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
         + (" In a container or pod: install no driver there, its libraries are the host's." if owner == "you" else "")
         + " Do not install torch or CUDA again: they are not the cause.",
-        run=() if owner == "host" else "sudo reboot", explains=("driver/", "torch/", "gpu/"),
-    )  # fmt: skip
+        run=() if owner == "host" else "sudo reboot",
+        explains=("driver/", "torch/", "gpu/"),
+    )
 
 
 def _differing_version(driver: Driver) -> str | None:

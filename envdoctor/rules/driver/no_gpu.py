@@ -76,10 +76,13 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     elif reason is not None:
         fix, run = reason.remedy, reason.commands
     yield finding(
-        actual="not loaded" if unloaded else "not found", who=who,
+        actual="not loaded" if unloaded else "not found",
+        who=who,
         message=message,
-        fix=fix, run=run, explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-    )  # fmt: skip
+        fix=fix,
+        run=run,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+    )
 
 
 _FIX = (
@@ -114,7 +117,10 @@ def _library_missing(said: Match[str], *, container: bool, wsl: bool, bound: boo
             "See nvidia-smi. " + _FIX + " Where nvidia-smi works, give the linker the folder of the library (ldconfig)."
         )
     return finding(
-        actual=f"{name} not found", who="host" if container else "you",
+        actual=f"{name} not found",
+        who="host" if container else "you",
         message=f'{name}, the driver\'s own library, is not found: {why} ("{said[0]}").',
-        fix=fix, run=run, explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-    )  # fmt: skip
+        fix=fix,
+        run=run,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+    )

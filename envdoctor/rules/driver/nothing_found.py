@@ -50,7 +50,9 @@ def _probed_machine(facts: Facts, target: Target) -> Findings:
     if target.is_cpu or driver.nvidia_present or nvidia_gpu(facts) is not None:
         return
     yield finding(
-        actual="none here", expected=target.title, severity=NOTE,
+        actual="none here",
+        expected=target.title,
+        severity=NOTE,
         message="There is no NVIDIA GPU here: what depends on it (driver, GPU, CUDA) was not judged.",
         fix="Check again where the GPU is.",
-    )  # fmt: skip
+    )

@@ -29,8 +29,10 @@ def nvidia_smi(facts: Facts) -> Findings:
         return
     first = driver.smi.strip().splitlines()[0]
     yield finding(
-        actual=first, kind="gpu-unhealthy" if lost else "gpu-not-visible",
-        severity=ERROR if lost or empty or blind else None, certain=bool(lost or empty),
+        actual=first,
+        kind="gpu-unhealthy" if lost else "gpu-not-visible",
+        severity=ERROR if lost or empty or blind else None,
+        certain=bool(lost or empty),
         who="host" if lost else driver_owner(facts),
         message=f'nvidia-smi fails: "{first}".',
         fix=f"The GPU must be reset or replaced. {RELIABLE}" if lost else "Look into the kernel log.",
@@ -40,4 +42,4 @@ def nvidia_smi(facts: Facts) -> Findings:
         else ("driver/nothing-found",)
         if blind
         else (),
-    )  # fmt: skip
+    )

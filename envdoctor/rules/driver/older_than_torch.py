@@ -23,7 +23,8 @@ def older_than_torch(facts: Facts) -> Findings:
     if driver_runs(cuda, driver=driver, driver_cuda=offered, windows=windows) is not True:
         return
     yield finding(
-        actual=f"{driver} (CUDA {own})", expected=f"any driver that runs CUDA {cuda.partition('.')[0]}.x",
+        actual=f"{driver} (CUDA {own})",
+        expected=f"any driver that runs CUDA {cuda.partition('.')[0]}.x",
         message=f"Driver {driver} is of CUDA {own}, torch of {cuda}: that works, by minor-version compatibility.",
         fix="Nothing to do.",
-    )  # fmt: skip
+    )

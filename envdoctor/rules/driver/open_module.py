@@ -23,7 +23,8 @@ def open_module(facts: Facts) -> Findings:
     seen = gpus is not None and bool(gpus.devices)
     need_open = blackwell and not driver.open_module
     yield finding(
-        actual="open" if driver.open_module else "closed", expected="open" if need_open else "closed",
+        actual="open" if driver.open_module else "closed",
+        expected="open" if need_open else "closed",
         severity=NOTE if seen else ERROR,
         message="This GPU is served by the open kernel module only, and the closed one is loaded."
         if need_open
@@ -32,4 +33,4 @@ def open_module(facts: Facts) -> Findings:
         explains=()
         if seen
         else ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/cuda-init", "driver/devices"),
-    )  # fmt: skip
+    )

@@ -29,9 +29,12 @@ def supports_gpu(facts: Facts) -> Findings:
         dropped = last is not None and int(version.partition(".")[0]) > last
         need_text = f"branch {last} or older" if dropped else f"{first} or later"
         yield finding(
-            subject=name, actual=version, expected=need_text, kind="gpu-not-visible" if dropped else "driver-too-old",
+            subject=name,
+            actual=version,
+            expected=need_text,
+            kind="gpu-not-visible" if dropped else "driver-too-old",
             who=driver_owner(facts),
             message=f"Driver {version} does not serve {name} ({kind}): it needs {need_text}.",
             fix=f"Install a driver of {need_text}.",
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
-        )  # fmt: skip
+        )

@@ -18,21 +18,26 @@ def wsl(facts: Facts, target: Target) -> Findings:
     if host.container == "wsl1":
         if not target.is_cpu or torch is None or torch.cuda != "":
             yield finding(
-                subject="WSL 1", actual=f"kernel {host.kernel or 'of WSL 1'}", expected="WSL 2", kind="gpu-not-visible",
+                subject="WSL 1",
+                actual=f"kernel {host.kernel or 'of WSL 1'}",
+                expected="WSL 2",
+                kind="gpu-not-visible",
                 message="This is WSL 1, which has no way to a GPU.",
                 fix="Convert the distribution to WSL 2, from Windows.",
                 run=("wsl --set-version <distribution> 2", "wsl --update"),
                 explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/"),
-            )  # fmt: skip
+            )
         return
     path = driver.library_path if driver else None
     if host.container == "wsl2" and path and "/wsl/" not in path:
         broken = driver is not None and driver.cuinit not in (0, None)
         yield finding(
-            subject="libcuda", actual=path, expected="/usr/lib/wsl/lib/libcuda.so.1",
+            subject="libcuda",
+            actual=path,
+            expected="/usr/lib/wsl/lib/libcuda.so.1",
             severity=ERROR if broken else WARNING,
             message=f"In WSL 2 the driver of Windows must be used; here {path} is found first.",
             fix="Remove Linux driver packages from the distribution.",
             run=("sudo apt-get remove --purge '^nvidia-.*' '^libnvidia-.*'", "sudo ldconfig"),
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init"),
-        )  # fmt: skip
+        )

@@ -19,10 +19,13 @@ def compute_mode(facts: Facts) -> Findings:
             continue
         closed = gpu.compute_mode == "prohibited"
         yield finding(
-            subject=subject(gpu), actual=gpu.compute_mode, kind="cuda-init-failed" if closed else "gpu-limited",
+            subject=subject(gpu),
+            actual=gpu.compute_mode,
+            kind="cuda-init-failed" if closed else "gpu-limited",
             severity=None if closed else NOTE,
             message=f"{full(gpu)} is in compute mode {gpu.compute_mode}: "
             + ("no CUDA program may use it." if closed else "only one process at a time may use it."),
-            fix="Set the default mode.", run=f"sudo nvidia-smi -i {gpu.index} -c 0",
+            fix="Set the default mode.",
+            run=f"sudo nvidia-smi -i {gpu.index} -c 0",
             explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error") if closed else (),
-        )  # fmt: skip
+        )

@@ -36,7 +36,9 @@ def count(facts: Facts, target: Target) -> Findings:
     wanted = target.conditions.get("gpus")
     if isinstance(wanted, int) and listed < wanted:
         yield finding(
-            actual=str(listed), expected=str(wanted), severity=NOTE,
+            actual=str(listed),
+            expected=str(wanted),
+            severity=NOTE,
             message=f"The target was recorded on {wanted} GPUs; {listed} {'is' if listed == 1 else 'are'} here.",
             fix="Compare speeds per GPU.",
-        )  # fmt: skip
+        )

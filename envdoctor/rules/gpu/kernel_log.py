@@ -56,10 +56,12 @@ def kernel_log(facts: Facts) -> Findings:
         pasted = gpus is None and number in _SOFTWARE  # somebody shows it as what went wrong
         severity = WARNING if number == 63 or pasted else ERROR if hard else NOTE
         yield finding(
-            subject=f"{name}, Xid {number}", actual=f"Xid {number}",
+            subject=f"{name}, Xid {number}",
+            actual=f"Xid {number}",
             kind="gpu-unhealthy" if hard else "script-wrong" if number in _SOFTWARE else "not-judged",
-            severity=severity, who="host" if hard else "you",
+            severity=severity,
+            who="host" if hard else "you",
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
             fix=f"The GPU must be reset or exchanged. {RELIABLE}" if hard else "Look at the program that ran then.",
             run="dmesg | grep -i xid",
-        )  # fmt: skip
+        )

@@ -21,7 +21,9 @@ def memory(facts: Facts, target: Target) -> Findings:
         if gpu.memory is None or gpu.memory >= wanted * 1e9 * SHORT:
             continue
         yield finding(
-            subject=subject(gpu), actual=gibibytes(gpu.memory), expected=f"{wanted:g} GB",
+            subject=subject(gpu),
+            actual=gibibytes(gpu.memory),
+            expected=f"{wanted:g} GB",
             message=f"{full(gpu)} has {gibibytes(gpu.memory)}; the target's workloads are made for {wanted:g} GB.",
             fix="Make batches smaller and accumulate gradients; recorded speeds do not apply then.",
-        )  # fmt: skip
+        )

@@ -32,7 +32,11 @@ def memory_errors(facts: Facts) -> Findings:
 
 def _finding(gpu: Gpu, what: str, remedy: str, expected: str, severity: Severity = ERROR) -> Finding:
     return finding(
-        subject=subject(gpu), actual=what, expected=expected, severity=severity,
+        subject=subject(gpu),
+        actual=what,
+        expected=expected,
+        severity=severity,
         message=f"{full(gpu)}: {what}.",
-        fix=f"{remedy} {RELIABLE}", run=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",
-    )  # fmt: skip
+        fix=f"{remedy} {RELIABLE}",
+        run=f"nvidia-smi -i {gpu.index} -q -d ECC,ROW_REMAPPER",
+    )

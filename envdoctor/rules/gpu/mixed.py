@@ -22,5 +22,6 @@ def mixed(facts: Facts) -> Findings:
     yield finding(
         actual=names,
         message=f"Different GPUs in one machine ({names}): together they run at the pace of the slowest.",
-        fix="Train on one kind of them.", run=f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={indices}",
-    )  # fmt: skip
+        fix="Train on one kind of them.",
+        run=f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={indices}",
+    )

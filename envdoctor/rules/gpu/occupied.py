@@ -27,13 +27,15 @@ def occupied(facts: Facts) -> Findings:
         if not memory and not load and not gpu.processes:
             continue
         yield finding(
-            subject=subject(gpu), actual=_use(gpu), severity=None if _more_than_a_desktop(gpu) else NOTE,
+            subject=subject(gpu),
+            actual=_use(gpu),
+            severity=None if _more_than_a_desktop(gpu) else NOTE,
             who="you" if gpu.processes else "host",
             message=f"{full(gpu)} is in use before training starts: {_use(gpu)}.",
             fix="Stop what runs there, or take another GPU with CUDA_VISIBLE_DEVICES. If no process of yours is "
             "listed, it belongs to somebody else on this host.",
             run="nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,name --format=csv",
-        )  # fmt: skip
+        )
 
 
 def _more_than_a_desktop(gpu: Gpu) -> bool:

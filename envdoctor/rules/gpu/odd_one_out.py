@@ -55,7 +55,9 @@ def _differences(gpu: Gpu, group: Sequence[Gpu], *, clocks: bool) -> Iterator[st
 def _finding(gpu: Gpu, odd: list[str], group: Sequence[Gpu]) -> Finding:
     others = ",".join(str(each.index) for each in group if each.index != gpu.index)
     return finding(
-        subject=subject(gpu), actual="; ".join(odd),
+        subject=subject(gpu),
+        actual="; ".join(odd),
         message=f"{full(gpu)} is unlike its siblings: {'; '.join(odd)}. Every step waits for it.",
-        fix=f"Leave it out. {RELIABLE}", run=f"export CUDA_VISIBLE_DEVICES={others}",
-    )  # fmt: skip
+        fix=f"Leave it out. {RELIABLE}",
+        run=f"export CUDA_VISIBLE_DEVICES={others}",
+    )

@@ -21,5 +21,6 @@ def persistence(facts: Facts) -> Findings:
     yield finding(
         actual=f"off on GPU {', '.join(off)}",
         message=f"Persistence mode is off on GPU {', '.join(off)}: each program waits for the driver to start the GPU.",
-        fix="Switch it on.", run="sudo nvidia-smi -pm 1",
-    )  # fmt: skip
+        fix="Switch it on.",
+        run="sudo nvidia-smi -pm 1",
+    )

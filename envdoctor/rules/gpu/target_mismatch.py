@@ -28,11 +28,13 @@ def target_mismatch(facts: Facts, target: Target) -> Findings:
             continue
         older = (capability(number) or (0, 0)) < (capability(target.capability) or (0, 0))
         yield finding(
-            subject=name, actual=f"{name} (compute capability {number})",
-            expected=f"{target.title} (compute capability {target.capability})", severity=NOTE if same else None,
+            subject=name,
+            actual=f"{name} (compute capability {number})",
+            expected=f"{target.title} (compute capability {target.capability})",
+            severity=NOTE if same else None,
             message=f"The target is {target.title}, the GPU here is {name}"
             + (": same architecture, other speed." if same else f" of capability {number}, not {target.capability}."),
             fix="Choose the target of this GPU."
             + (f" {for_capability(target.capability)}" if older and not same else ""),
             run="envdoctor check --target auto",
-        )  # fmt: skip
+        )

@@ -20,7 +20,9 @@ def temperature(facts: Facts) -> Findings:
         if now is None or limit is None or now < limit - MARGIN:
             continue
         yield finding(
-            subject=subject(gpu), actual=f"{now} °C", expected=f"below {limit - MARGIN} °C",
+            subject=subject(gpu),
+            actual=f"{now} °C",
+            expected=f"below {limit - MARGIN} °C",
             message=f"{full(gpu)} is at {now} °C, and slows down at {limit} °C.",
             fix="Cooling is the host's; rent another machine if it stays so.",
-        )  # fmt: skip
+        )

@@ -33,10 +33,13 @@ def throttled(facts: Facts) -> Findings:
             continue
         who: Who = "host"
         yield finding(
-            subject=subject(gpu), actual=", ".join(reasons), who=who,
+            subject=subject(gpu),
+            actual=", ".join(reasons),
+            who=who,
             message=f"{full(gpu)} is held back: {'; '.join(_BAD[reason] for reason in reasons)}{_clock(gpu)}.",
-            fix=f"Cooling and power are the host's. {RELIABLE}", run="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
-        )  # fmt: skip
+            fix=f"Cooling and power are the host's. {RELIABLE}",
+            run="nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER",
+        )
 
 
 def _clock(gpu: Gpu) -> str:

@@ -20,7 +20,8 @@ def virtual(facts: Facts) -> Findings:
             continue
         what = "a share of a card (vGPU), as fast as its neighbours allow" if shared else "handed to a virtual machine"
         yield finding(
-            subject=subject(gpu), actual="vGPU" if shared else "handed through by a hypervisor",
+            subject=subject(gpu),
+            actual="vGPU" if shared else "handed through by a hypervisor",
             message=f"{full(gpu)} is {what}.",
             fix="Compare speeds with this in mind.",
-        )  # fmt: skip
+        )

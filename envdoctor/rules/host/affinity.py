@@ -21,10 +21,11 @@ def affinity(facts: Facts) -> Findings:
     used = torch.threads if torch else None
     too_many = used is not None and used > host.affinity * 1.25
     yield finding(
-        actual=f"{host.cpus} CPUs visible, {host.affinity} allowed", expected=f"{host.affinity} threads",
+        actual=f"{host.cpus} CPUs visible, {host.affinity} allowed",
+        expected=f"{host.affinity} threads",
         severity=None if too_many else NOTE,
         message=f"The process may run on {host.affinity} of {host.cpus} CPUs"
         + (f", and torch starts {used} threads." if too_many else "; os.cpu_count() says otherwise."),
         fix="Set threads and loader workers to the CPUs allowed, or ask the scheduler for more.",
         run=f"export OMP_NUM_THREADS={host.affinity}",
-    )  # fmt: skip
+    )

@@ -26,5 +26,6 @@ def busy(facts: Facts) -> Findings:
     yield finding(
         actual=actual,
         message=f"Other work keeps the CPUs busy ({actual}); a speed measured now is too low.",
-        fix="Wait for it, or look for it.", run="top -b -n 1 -o %CPU | head -20",
-    )  # fmt: skip
+        fix="Wait for it, or look for it.",
+        run="top -b -n 1 -o %CPU | head -20",
+    )

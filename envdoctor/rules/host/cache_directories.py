@@ -58,7 +58,10 @@ def _problem(place: Storage) -> str | None:
 
 def _finding(variable: str, path: str, actual: str, message: str, severity: Severity | None) -> Finding:
     return finding(
-        subject=variable, actual=f"{path} {actual}", severity=severity,
+        subject=variable,
+        actual=f"{path} {actual}",
+        severity=severity,
         message=message,
-        fix="Point it elsewhere.", run=f"export {variable}=$HOME/.cache/{variable.lower()}",
-    )  # fmt: skip
+        fix="Point it elsewhere.",
+        run=f"export {variable}=$HOME/.cache/{variable.lower()}",
+    )

@@ -29,7 +29,11 @@ def cpu_instructions(facts: Facts, target: Target) -> Findings:
 
 def _finding(model: str | None, actual: str, expected: str, effect: str, severity: Severity | None) -> Finding:
     return finding(
-        subject=expected, actual=actual, expected=expected, severity=severity,
+        subject=expected,
+        actual=actual,
+        expected=expected,
+        severity=severity,
         message=f"{model or 'The CPU'} has {actual}: {effect}.",
-        fix="Another machine; nothing can be installed for it.", run="lscpu",
-    )  # fmt: skip
+        fix="Another machine; nothing can be installed for it.",
+        run="lscpu",
+    )

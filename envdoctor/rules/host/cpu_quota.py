@@ -24,12 +24,13 @@ def cpu_quota(facts: Facts) -> Findings:
     too_many = used is not None and used > allowed * 1.25  # one thread more than a fractional quota is rounding
     yield finding(
         actual=f"{visible} CPUs visible, {allowed:g} allowed" + (f", {used} threads" if used else ""),
-        expected=f"{threads} thread{'s' if threads > 1 else ''}", severity=None if too_many else NOTE,
+        expected=f"{threads} thread{'s' if threads > 1 else ''}",
+        severity=None if too_many else NOTE,
         message=f"The container may use {allowed:g} of {visible} visible CPUs"
         + (f", and torch starts {used} threads." if too_many else "; whatever asks for the CPU count is misled."),
         fix=f"Set threads and loader workers to {threads}, or ask for more CPUs.",
         run=f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",
-    )  # fmt: skip
+    )
 
 
 def _visible(host: Host) -> int | None:

@@ -22,9 +22,10 @@ def cpu_throttled(facts: Facts) -> Findings:
     share = 100 * host.cpu_throttled / host.cpu_periods
     quota = f"{host.cpu_quota:g} CPUs" if host.cpu_quota else "its quota"
     yield finding(
-        actual=f"stopped in {share:.0f} % of periods", expected=f"under {100 * _OFTEN:.0f} %",
+        actual=f"stopped in {share:.0f} % of periods",
+        expected=f"under {100 * _OFTEN:.0f} %",
         severity=NOTE if facts.origin.kind == "pasted" else None,
         message=f"The container was stopped in {share:.0f} % of its periods for using more than {quota}.",
         fix="Use fewer threads and loader workers, or ask for more CPUs.",
         run=(f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}", "docker run --cpus=8 IMAGE"),
-    )  # fmt: skip
+    )

@@ -22,7 +22,8 @@ def cpus_per_gpu(facts: Facts, target: Target) -> Findings:
         raise Skip("the number of CPUs or of GPUs is not known")
     if cpus < count * _ENOUGH:
         yield finding(
-            actual=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}", expected=f"{count * _ENOUGH:g} or more",
+            actual=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}",
+            expected=f"{count * _ENOUGH:g} or more",
             message=f"{cpus:g} CPUs for {count} GPU{'s' if count > 1 else ''}: launching and loading take turns.",
             fix="Tokenise beforehand, and use no loader workers; or take a machine with more CPUs.",
-        )  # fmt: skip
+        )

@@ -56,9 +56,12 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
 
 def _finding(subject: str, actual: str, message: str, severity: Severity) -> Finding:
     return finding(
-        subject=subject, actual=actual, expected=f"{mebibytes(_LOW)} or more", severity=severity,
+        subject=subject,
+        actual=actual,
+        expected=f"{mebibytes(_LOW)} or more",
+        severity=severity,
         message=message,
         fix="See which one is full; make room there, or move caches and output to another disk; a container gets a "
         "larger /dev/shm by --shm-size=8g.",
         run=("df -h", "df -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
-    )  # fmt: skip
+    )

@@ -18,5 +18,6 @@ def governor(facts: Facts) -> Findings:
         yield finding(
             actual=word,
             message=f"The CPU governor is {word}; the thread that launches kernels may run at a low clock.",
-            fix="Switch it (root on the host).", run="cpupower frequency-set -g performance",
-        )  # fmt: skip
+            fix="Switch it (root on the host).",
+            run="cpupower frequency-set -g performance",
+        )

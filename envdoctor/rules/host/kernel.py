@@ -21,5 +21,6 @@ def kernel(facts: Facts) -> Findings:
         yield finding(
             actual=host.kernel or "",
             message=f"Linux {host.kernel} is older than 5.5; accelerate warns that launched processes may hang.",
-            fix="If a launch hangs, take a host with a newer kernel.", run="uname -r",
-        )  # fmt: skip
+            fix="If a launch hangs, take a host with a newer kernel.",
+            run="uname -r",
+        )

@@ -29,5 +29,6 @@ def locked_memory(facts: Facts) -> Findings:
         message=f"InfiniBand could not lock its memory: {said.string}."
         if said
         else f"Only {mebibytes(limit or 0)} may be locked; InfiniBand needs more, and NCCL may fall back to sockets.",
-        fix="Start the container without it.", run="docker run --ulimit memlock=-1 IMAGE",
-    )  # fmt: skip
+        fix="Start the container without it.",
+        run="docker run --ulimit memlock=-1 IMAGE",
+    )

@@ -59,9 +59,11 @@ def memory(facts: Facts) -> Findings:
 
 def _finding(actual: str, expected: str, message: str, severity: Severity | None) -> Finding:
     return finding(
-        actual=actual, expected=expected, severity=severity,
+        actual=actual,
+        expected=expected,
+        severity=severity,
         message=message,
         fix="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
         "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
         run=("free -h", "docker run --memory=64g IMAGE"),
-    )  # fmt: skip
+    )

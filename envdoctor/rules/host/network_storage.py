@@ -24,11 +24,13 @@ def network_storage(facts: Facts) -> Findings:
         named = ", ".join(f"{place.purpose} {place.path}" for place in places[:4])
         slow = (filesystem or "").startswith(_SLOW)
         yield finding(
-            subject=filesystem or "", actual=named, severity=WARNING if slow else None,
+            subject=filesystem or "",
+            actual=named,
+            severity=WARNING if slow else None,
             message=f"On {filesystem}, which is reached over a network: {named}.",
             fix="Copy data and caches to a local disk before training.",
             run="export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",
-        )  # fmt: skip
+        )
 
 
 def _remote(filesystem: str | None) -> bool:

@@ -27,7 +27,8 @@ def open_files(facts: Facts) -> Findings:
     reachable = hard is None or hard < 0 or hard > (soft or 0)
     wanted = ENOUGH * 16 if hard is None or hard < 0 else max(min(hard, ENOUGH * 16), soft or 0)
     yield finding(
-        actual=str(soft) if soft is not None else said or "", expected=f"at least {ENOUGH}",
+        actual=str(soft) if soft is not None else said or "",
+        expected=f"at least {ENOUGH}",
         severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
         who="you" if reachable else "image",
         message=f"A process may open {soft} files; loader workers can use that up."
@@ -42,4 +43,4 @@ def open_files(facts: Facts) -> Findings:
         if reachable
         else "The hard limit is as low: whoever starts the container must raise it.",
         run=f"ulimit -n {wanted}" if reachable else "docker run --ulimit nofile=65536:65536 IMAGE",
-    )  # fmt: skip
+    )

@@ -23,11 +23,12 @@ def process_limit(facts: Facts) -> Findings:
     if said is None and (limit is None or limit < 0 or limit >= _ENOUGH):
         return
     yield finding(
-        actual=str(limit) if limit is not None else said.string if said else "", expected=f"{_ENOUGH} or more",
+        actual=str(limit) if limit is not None else said.string if said else "",
+        expected=f"{_ENOUGH} or more",
         severity=ERROR if said else NOTE,
         message=f"Threads could not be started: {said.string}."
         if said
         else f"Only {limit} processes and threads are allowed.",
         fix="Raise the limit, or use fewer threads.",
         run=("ulimit -u unlimited", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
-    )  # fmt: skip
+    )

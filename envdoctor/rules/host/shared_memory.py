@@ -79,11 +79,13 @@ def shared_memory(facts: Facts) -> Findings:
 def _cut_short(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
     return finding(
-        actual=said, expected="no bus error", severity=WARNING,
+        actual=said,
+        expected="no bus error",
+        severity=WARNING,
         message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
         "plenty of "
         f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
         fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and watch "
         "df -h /dev/shm while it runs.",
         run=("dmesg -T | tail", "df -h /dev/shm"),
-    )  # fmt: skip
+    )

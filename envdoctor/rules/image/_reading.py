@@ -99,11 +99,17 @@ def at(
         instead = _in_devcontainer(instead)
     place = f"{file.path}:{line}"
     return finding(
-        subject=f"{place} {about}".rstrip(), actual=text_at(file, line), expected=instead, kind=kind, severity=severity,
-        certain=certain, who=who,
+        subject=f"{place} {about}".rstrip(),
+        actual=text_at(file, line),
+        expected=instead,
+        kind=kind,
+        severity=severity,
+        certain=certain,
+        who=who,
         message=f"{place}: {message}",
-        fix=fix, source=source,
-    )  # fmt: skip
+        fix=fix,
+        source=source,
+    )
 
 
 def _in_devcontainer(text: str) -> str:

@@ -27,20 +27,27 @@ def base_image(facts: Facts) -> Findings:
             if stage.parent is None and (made := base(stage.base.text)) is not None and (found := _wrong(made)):
                 severity, message = found
                 yield at(
-                    file, stage.base.line, kind="config-mismatch" if severity is ERROR else "", severity=severity,
+                    file,
+                    stage.base.line,
+                    kind="config-mismatch" if severity is ERROR else "",
+                    severity=severity,
                     message=message,
                     fix="Name the full tag of an image that there is.",
                     instead=f"FROM {made.image}:{_tag(made)}" + (f" AS {stage.name}" if stage.name else ""),
-                )  # fmt: skip
+                )
     for file, service in all_services(facts):
         if service.image is not None and (made := base(service.image.text)) is not None and (found := _wrong(made)):
             severity, message = found
             key = "image" if file.kind == "compose" else '"image"'
             yield at(
-                file, service.image.line, kind="config-mismatch" if severity is ERROR else "", severity=severity,
+                file,
+                service.image.line,
+                kind="config-mismatch" if severity is ERROR else "",
+                severity=severity,
                 message=message,
-                fix="Name the full tag of an image that there is.", instead=f"{key}: {made.image}:{_tag(made)}",
-            )  # fmt: skip
+                fix="Name the full tag of an image that there is.",
+                instead=f"{key}: {made.image}:{_tag(made)}",
+            )
 
 
 def _wrong(made: Base) -> tuple[type(WARNING), str] | None:  # type: ignore[valid-type]

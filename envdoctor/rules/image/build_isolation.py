@@ -26,11 +26,13 @@ def _of(file: ImageFile, held: Contents) -> Findings:
         text = "." if wanted.source else version
         if is_isolated(install, wanted.name):
             yield at(
-                file, wanted.line, about=wanted.name,
+                file,
+                wanted.line,
+                about=wanted.name,
                 message=f"{wanted.name} is built in an environment without torch, which its build imports.",
                 fix="Add --no-build-isolation, after torch is installed.",
                 instead=f"pip install --no-build-isolation {text}",
-            )  # fmt: skip
+            )
         elif torch is False:
             later = next((one for one in held.torches if held.comes_later(one, install)), None)
             where = f" (it comes in line {later.line})" if later else ""
@@ -39,7 +41,10 @@ def _of(file: ImageFile, held: Contents) -> Findings:
             ):
                 where = f" (all of {beside} runs at the same time)"
             yield at(
-                file, wanted.line, about=wanted.name,
+                file,
+                wanted.line,
+                about=wanted.name,
                 message=f"{wanted.name} is built before torch is there{where}: its build imports torch.",
-                fix="Install torch first.", instead=f"this line behind the one that installs torch{where}",
-            )  # fmt: skip
+                fix="Install torch first.",
+                instead=f"this line behind the one that installs torch{where}",
+            )

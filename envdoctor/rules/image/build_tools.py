@@ -32,16 +32,20 @@ def build_tools(facts: Facts) -> Findings:
                     made = held.base.image if held.base is not None else "the base image"
                     line = cuda or "12.8"
                     yield at(
-                        file, wanted.line, about=wanted.name,
+                        file,
+                        wanted.line,
+                        about=wanted.name,
                         message=f"{wanted.name} is compiled here, and {made} has no nvcc.",
                         fix="Build it in a -devel image, and copy the wheel or the environment from there.",
                         instead=f"FROM nvidia/cuda:{line}.N-devel-ubuntu22.04 AS build",
-                    )  # fmt: skip
+                    )
                 elif cuda and cuda.partition(".")[0] != nvcc.partition(".")[0]:
                     yield at(
-                        file, wanted.line, about=wanted.name,
+                        file,
+                        wanted.line,
+                        about=wanted.name,
                         message=f"{wanted.name} is compiled by the nvcc of CUDA {nvcc}, "
                         f"and torch is a build for CUDA {cuda}: the build refuses that.",
                         fix="Take the -devel image of torch's own CUDA line.",
                         instead=f"FROM nvidia/cuda:{cuda}.N-devel-ubuntu22.04",
-                    )  # fmt: skip
+                    )

@@ -38,7 +38,12 @@ def _of(file: ImageFile, environment: Mapping[str, Word], idle: bool) -> Finding
         for row in chain.from_iterable(rows.among((name,)) for rows in _TABLES):
             if row.active(word.text):
                 yield at(
-                    file, word.line, about=name, severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
+                    file,
+                    word.line,
+                    about=name,
+                    severity=NOTE if idle and row.cuda else Severity[row.severity.upper()],
                     message=f"{name}={word.text} is set for every run: {row.effect}.",
-                    fix=f"Remove {name}.", instead=f"the same without {name}", source=row.source,
-                )  # fmt: skip
+                    fix=f"Remove {name}.",
+                    instead=f"the same without {name}",
+                    source=row.source,
+                )

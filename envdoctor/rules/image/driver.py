@@ -72,8 +72,11 @@ def _finding(file: ImageFile, line: int, here: Machine, cuda: str, instead: str,
     may = carried and numbers(here.driver)[:1] >= (_CARRIED_FROM,)
     maybe = " Its compatibility libraries carry that on data-center GPUs only." if may else ""
     return at(
-        file, line, severity=WARNING if may else ERROR, certain=not may,
+        file,
+        line,
+        severity=WARNING if may else ERROR,
+        certain=not may,
         message=f"this brings CUDA {cuda}, which needs driver {needed} or later; there is {have}.{maybe}",
         fix=f"Take an image or a torch of an older CUDA line, or have driver {needed} or later installed on the host.",
         instead=instead,
-    )  # fmt: skip
+    )

@@ -33,10 +33,14 @@ def driver_capabilities(facts: Facts, target: Target) -> Findings:
             if held.torch is None and not any(one.name in HEAVY for each in held.installs for one in each.wanted):
                 continue
             yield at(
-                file, parsed.last.base.line, kind="config-mismatch", severity=NOTE,
+                file,
+                parsed.last.base.line,
+                kind="config-mismatch",
+                severity=NOTE,
                 message=f"{made.image} asks for no GPUs: a runtime that goes by the image's variables gives none.",
-                fix=f"Add: {_SETTING}", instead=_SETTING,
-            )  # fmt: skip
+                fix=f"Add: {_SETTING}",
+                instead=_SETTING,
+            )
     for file, service in all_services(facts):
         word = service.environment.get(_NAME)
         if word is not None and (found := _finding(file, word)) is not None:
@@ -48,7 +52,9 @@ def _finding(file: ImageFile, word: Word) -> Finding | None:
     if "$" in word.text or not word.text or given & {"all", "compute"}:
         return None
     return at(
-        file, word.line,
+        file,
+        word.line,
         message=f"{_NAME}={word.text} leaves compute out: the container has no libcuda.",
-        fix="Add compute.", instead=f"{_NAME}=compute,utility",
-    )  # fmt: skip
+        fix="Add compute.",
+        instead=f"{_NAME}=compute,utility",
+    )

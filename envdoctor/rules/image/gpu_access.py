@@ -25,32 +25,42 @@ def gpu_access(facts: Facts, target: Target) -> Findings:
         compose = file.kind == "compose"
         if service.nameless is not None:
             yield at(
-                file, service.nameless.line,
+                file,
+                service.nameless.line,
                 message=f"{service.name}: this device reservation has no capabilities, and compose refuses it.",
-                fix="Add the capabilities.", instead="capabilities: [gpu]",
-            )  # fmt: skip
+                fix="Add the capabilities.",
+                instead="capabilities: [gpu]",
+            )
             continue
         runtime = service.runtime
         if runtime is not None and runtime.text == "nvidia" and service.gpu is None and service.image is not None:
             made = base(service.image.text)
             if made is not None and made.sets_devices is False and "NVIDIA_VISIBLE_DEVICES" not in service.environment:
                 yield at(
-                    file, runtime.line,
+                    file,
+                    runtime.line,
                     message=f"{service.name}: this runtime gives the GPUs that NVIDIA_VISIBLE_DEVICES "
                     f"names, and neither {made.image} nor this file sets it.",
-                    fix="Ask for them.", instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
-                )  # fmt: skip
+                    fix="Ask for them.",
+                    instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
+                )
         elif gpu_image(service) and not for_gpus(service):
             assert service.image is not None
             yield at(
-                file, service.line if compose else service.image.line, severity=WARNING,
+                file,
+                service.line if compose else service.image.line,
+                severity=WARNING,
                 message=f"{service.name} is started without GPUs, and {service.image.text} is made for them.",
-                fix="Ask for them.", instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
-            )  # fmt: skip
+                fix="Ask for them.",
+                instead="gpus: all" if compose else '"runArgs": ["--gpus", "all"]',
+            )
         elif not for_gpus(service) and (cuda := next((one for one in service.features if one.name == _CUDA), None)):
             yield at(
-                file, cuda.line, severity=NOTE,
+                file,
+                cuda.line,
+                severity=NOTE,
                 message=f"{service.name}: this brings CUDA, and asks for no GPU: Codespaces gives one unasked, Docker "
                 "does not.",
-                fix="Ask for them where Docker starts it.", instead='"hostRequirements": { "gpu": "optional" }',
-            )  # fmt: skip
+                fix="Ask for them where Docker starts it.",
+                instead='"hostRequirements": { "gpu": "optional" }',
+            )

@@ -32,7 +32,9 @@ def gpu_kernels(facts: Facts, target: Target) -> Findings:
             index = f" --index-url https://download.pytorch.org/whl/{build.label}" if build else ""
             instead = f"pip install 'torch=={build.torch}.*'{index}" if build and torch.install else wanted
             yield at(
-                file, torch.line,
+                file,
+                torch.line,
                 message=f"torch {torch.full} has nothing for {target.title or 'it'}: {obstacle.message}.",
-                fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.", instead=instead,
-            )  # fmt: skip
+                fix=f"Take a build that covers it: {wanted}." if wanted else "Take another GPU.",
+                instead=instead,
+            )

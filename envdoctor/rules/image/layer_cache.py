@@ -33,19 +33,27 @@ def _of(file: ImageFile, parsed: Dockerfile) -> Findings:
             if install.tool == "apt":
                 told.add(key)
                 yield at(
-                    file, install.line, about="apt", severity=NOTE,
+                    file,
+                    install.line,
+                    about="apt",
+                    severity=NOTE,
                     message="the lists that apt fetched stay in this layer.",
-                    fix="Delete them in the same RUN.", instead="... && rm -rf /var/lib/apt/lists/*",
-                )  # fmt: skip
+                    fix="Delete them in the same RUN.",
+                    instead="... && rm -rf /var/lib/apt/lists/*",
+                )
             elif install.tool in ("pip", "uv", "conda"):
                 heavy = any(one.name in HEAVY for one in install.wanted)
                 told.add(key)
                 yield at(
-                    file, install.line, about=install.tool, severity=None if heavy else NOTE,
+                    file,
+                    install.line,
+                    about=install.tool,
+                    severity=None if heavy else NOTE,
                     message=f"what {install.tool} downloads stays in this layer"
                     + (": gigabytes, with torch." if heavy else "."),
-                    fix="Keep the cache outside of the image.", instead=_instead(install),
-                )  # fmt: skip
+                    fix="Keep the cache outside of the image.",
+                    instead=_instead(install),
+                )
 
 
 def _instead(install: Install) -> str:

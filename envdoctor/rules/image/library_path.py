@@ -29,12 +29,14 @@ def library_path(facts: Facts) -> Findings:
                 for wanted in install.wanted if install.tool == "apt" else ():
                     if wanted.name.startswith("cuda-compat"):
                         yield at(
-                            file, wanted.line, severity=WARNING,
+                            file,
+                            wanted.line,
+                            severity=WARNING,
                             message=f"{wanted.name} brings a driver library of its own, which serves older data-center "
                             "drivers only.",
                             fix="Leave it out, unless the host's driver cannot be updated.",
                             instead="the same line without it",
-                        )  # fmt: skip
+                        )
     for file, service in all_services(facts):
         word = service.environment.get("LD_LIBRARY_PATH")
         if word is not None and (found := _finding(file, word)) is not None:
@@ -47,15 +49,20 @@ def _finding(file: ImageFile, word: Word) -> Finding | None:
     others = [folder for folder in folders if is_foreign(folder, None)]
     if compat:
         return at(
-            file, word.line, kind="cuda-init-failed",
+            file,
+            word.line,
+            kind="cuda-init-failed",
             message=f"LD_LIBRARY_PATH names {compat[0]}: with a newer driver, or on a GeForce, CUDA does not start.",
             fix="Remove it; the container toolkit finds these libraries where they are needed.",
             instead="no LD_LIBRARY_PATH",
-        )  # fmt: skip
+        )
     if others:
         return at(
-            file, word.line, severity=WARNING,
+            file,
+            word.line,
+            severity=WARNING,
             message=f"LD_LIBRARY_PATH names {', '.join(others)}: libraries there come before torch's own.",
-            fix="Remove it; torch finds its own libraries.", instead="no LD_LIBRARY_PATH",
-        )  # fmt: skip
+            fix="Remove it; torch finds its own libraries.",
+            instead="no LD_LIBRARY_PATH",
+        )
     return None

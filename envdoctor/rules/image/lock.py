@@ -30,8 +30,10 @@ def lock(facts: Facts, target: Target) -> Findings:
                 shown = older or rows
                 named = ", ".join(f"{name} {here} ({there})" for name, here, there, _ in shown)
                 yield at(
-                    file, line, severity=None if older else NOTE,
+                    file,
+                    line,
+                    severity=None if older else NOTE,
                     message=f"{'not as' if older else 'newer than'} {choice.stack} locks it: {named}.",
                     fix="Take the locked versions." if older else "Nothing needs to be done.",
                     instead=" ".join(f"{name}=={there}" for name, _, there, _ in shown),
-                )  # fmt: skip
+                )

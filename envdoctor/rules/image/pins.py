@@ -57,11 +57,15 @@ def _twice(file: ImageFile, held: Contents) -> Findings:
                 continue
             if first is not None and not versions.same(first.version, wanted.version):
                 yield at(
-                    file, wanted.line, about=wanted.name, kind="version-drift", severity=WARNING,
+                    file,
+                    wanted.line,
+                    about=wanted.name,
+                    kind="version-drift",
+                    severity=WARNING,
                     message=f"{wanted.name} {wanted.version} replaces the {first.version} of line {first.line}.",
                     fix="Name each version once, in one command, so that the resolver sees both demands.",
                     instead=f"{wanted.name}=={first.version}, or line {first.line} with {wanted.version}",
-                )  # fmt: skip
+                )
             before[wanted.name] = wanted
 
 
@@ -72,8 +76,11 @@ def _wheels(file: ImageFile, held: Contents, seen: Facts, told: set[int]) -> Fin
         built = read_label(versions.label(wanted.version) or "")
         if torch is not None and wanted.line not in told and (reason := difference(built, torch)):
             yield at(
-                file, wanted.line, about=wanted.name, kind="extension-abi-mismatch",
+                file,
+                wanted.line,
+                about=wanted.name,
+                kind="extension-abi-mismatch",
                 message=f"this wheel of {wanted.name} does not fit the image's torch: {reason}.",
                 fix="Take the wheel whose name has this torch, CUDA, Python and C++ ABI.",
                 instead=f"a wheel for {torch.text()}",
-            )  # fmt: skip
+            )

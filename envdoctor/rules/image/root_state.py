@@ -40,10 +40,12 @@ def root_state(facts: Facts) -> Findings:
             continue
         for one in (one for stage in parsed.shipped for one in stage.instructions if one.name == "VOLUME"):
             yield at(
-                file, one.line,
+                file,
+                one.line,
                 message="what is written to this volume belongs to root.",
-                fix="Run as a user of its own.", instead="USER 1000 at the end, and the folder given to it (chown)",
-            )  # fmt: skip
+                fix="Run as a user of its own.",
+                instead="USER 1000 at the end, and the folder given to it (chown)",
+            )
     for file, service in all_services(facts):
         if not for_gpus(service) or not _as_root(service):
             continue
@@ -51,10 +53,12 @@ def root_state(facts: Facts) -> Findings:
             if not mount.read_only and _outlives_container(mount):
                 setting = 'user: "1000:1000"' if file.kind == "compose" else '"remoteUser": "vscode"'
                 yield at(
-                    file, mount.line,
+                    file,
+                    mount.line,
                     message=f"{service.name} writes into {mount.source} of the host as root.",
-                    fix="Run it as the user to whom the folder belongs.", instead=setting,
-                )  # fmt: skip
+                    fix="Run it as the user to whom the folder belongs.",
+                    instead=setting,
+                )
 
 
 def _as_root(service: Service) -> bool:

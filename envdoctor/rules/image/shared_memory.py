@@ -35,18 +35,25 @@ def shared_memory(facts: Facts) -> Findings:
             if service.shm is not None and service.ipc is not None and service.ipc.text == "host":
                 told.add((file.path, line))
                 yield at(
-                    file, line, kind="no-effect", severity=NOTE,
+                    file,
+                    line,
+                    kind="no-effect",
+                    severity=NOTE,
                     message="shm_size has no effect with ipc: host.",
-                    fix="Nothing needs to be done.", instead="ipc: host alone",
-                )  # fmt: skip
+                    fix="Nothing needs to be done.",
+                    instead="ipc: host alone",
+                )
         elif service.shm is None or (size is not None and size < _ENOUGH):
             told.add((file.path, line))
             have = service.shm.text if service.shm is not None else "Docker's 64 MB"
             yield at(
-                file, line, about=service.name,
+                file,
+                line,
+                about=service.name,
                 message=f"{service.name} has {have} of shared memory: DataLoader workers and NCCL need more.",
-                fix="Give it more, or the host's.", instead="shm_size: 16gb" if compose else '"--shm-size=16g"',
-            )  # fmt: skip
+                fix="Give it more, or the host's.",
+                instead="shm_size: 16gb" if compose else '"--shm-size=16g"',
+            )
 
 
 def _bytes(text: str) -> int | None:

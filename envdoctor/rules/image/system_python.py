@@ -30,10 +30,12 @@ def system_python(facts: Facts) -> Findings:
             for install in held.installs:
                 if _is_refused(install):
                     yield at(
-                        file, install.line,
+                        file,
+                        install.line,
                         message="python3 here is apt's own, and pip refuses to install into it: this step fails.",
-                        fix="Install into a virtual environment.", instead=_PREFIXES[file.kind == "devcontainer"],
-                    )  # fmt: skip
+                        fix="Install into a virtual environment.",
+                        instead=_PREFIXES[file.kind == "devcontainer"],
+                    )
                     break  # the build ends there
 
 

@@ -31,10 +31,13 @@ def torch_build(facts: Facts, target: Target) -> Findings:
 def _without_glibc(held: Contents, image: str, torch: ImageTorch, file: ImageFile) -> Finding:
     name = image if image.rpartition("/")[2] == "python" else "python"
     return at(
-        file, torch.line, kind="python-unsupported",
+        file,
+        torch.line,
+        kind="python-unsupported",
         message="wheels of torch are made for glibc, and this image has musl: this line finds no wheel.",
-        fix="Start from an image with glibc (Debian, Ubuntu).", instead=f"FROM {name}:{held.python or 3}-slim",
-    )  # fmt: skip
+        fix="Start from an image with glibc (Debian, Ubuntu).",
+        instead=f"FROM {name}:{held.python or 3}-slim",
+    )
 
 
 def _with_python(held: Contents, version: str | None) -> str:
@@ -52,46 +55,57 @@ def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, fi
     for obstacle in fit.obstacles if fit is not None else ():
         if obstacle.what == "python":
             return at(
-                file, torch.line, kind="python-unsupported",
+                file,
+                torch.line,
+                kind="python-unsupported",
                 message=f"{obstacle.message}: this line finds no wheel.",
                 fix=f"Take Python {obstacle.needs}, or a torch that has wheels for {held.python}.",
                 instead=_with_python(held, obstacle.needs),
-            )  # fmt: skip
+            )
     elsewhere = install.torch_line is not None or bool(install.indexes)
     label = torch.label or ""
     if torch.wanted is not None and "+" in torch.wanted.version and not elsewhere:
         return at(
-            file, torch.line, kind="package-missing",
+            file,
+            torch.line,
+            kind="package-missing",
             message=f"torch {torch.full} is not on the default index: "
             f"a build with a label comes from an index of torch's own.",
-            fix="Name the index of that CUDA line.", instead=f"pip install torch=={torch.version} {_INDEX}{label}",
-        )  # fmt: skip
+            fix="Name the index of that CUDA line.",
+            instead=f"pip install torch=={torch.version} {_INDEX}{label}",
+        )
     release = release_of(torch.version) if torch.version else None
     line = torch.cuda
     if release is not None and line and install.torch_line == label and line not in release.lines:
         return at(
-            file, torch.line, kind="package-missing",
+            file,
+            torch.line,
+            kind="package-missing",
             message=f"torch {torch.version} was never built for CUDA {line}: there are builds for "
             f"{', '.join(release.lines)}.",
             fix="Name the index of a line that it was built for.",
             instead=f"pip install torch=={torch.version} {_INDEX}cu{release.lines[-1].replace('.', '')}",
-        )  # fmt: skip
+        )
     if line and not torch.version and install.torch_line == label and (near := never_built_for(line)):
         return at(
-            file, torch.line, kind="package-missing",
+            file,
+            torch.line,
+            kind="package-missing",
             message=f"no torch was ever built for CUDA {line}: this index has none.",
             fix="Name the index of a line that there are builds for.",
             instead=f"pip install torch {_INDEX}cu{near.replace('.', '')}",
-        )  # fmt: skip
+        )
     made_for = held.file.gpus or (held.base is not None and held.base.gpu)
     gpu = not on_cpu(target) and (target.capability is not None or made_for)
     if label == "cpu" and gpu:
         asked = "the container is started with GPUs" if held.file.gpus else "its base image is made for GPUs"
         named = f"the image is for the {target.title}" if target.capability else asked
         return at(
-            file, torch.line, severity=None if target.capability else WARNING,
+            file,
+            torch.line,
+            severity=None if target.capability else WARNING,
             message=f"this brings a torch without CUDA, although {named}.",
             fix="Take a CUDA build: another index, or conda without cpuonly.",
             instead=f"pip install torch{'==' + torch.version if torch.version else ''}",
-        )  # fmt: skip
+        )
     return None

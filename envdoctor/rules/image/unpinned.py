@@ -23,7 +23,9 @@ def unpinned(facts: Facts, target: Target) -> Findings:
                     continue
                 example = pins.get("torch") or "2.14.1"
                 yield at(
-                    file, torch.line,
+                    file,
+                    torch.line,
                     message="torch has no version here: every build takes the newest of its day.",
-                    fix="Name the version.", instead=f"pip install torch=={example}",
-                )  # fmt: skip
+                    fix="Name the version.",
+                    instead=f"pip install torch=={example}",
+                )

@@ -33,17 +33,25 @@ def _findings(file: ImageFile, environment: Mapping[str, Word]) -> Findings:
             yield _hidden_devices(file, cuda, "CUDA_VISIBLE_DEVICES")
         elif cuda.text != "all":
             yield at(
-                file, cuda.line, about="CUDA_VISIBLE_DEVICES", kind="config-mismatch", severity=WARNING,
+                file,
+                cuda.line,
+                about="CUDA_VISIBLE_DEVICES",
+                kind="config-mismatch",
+                severity=WARNING,
                 message=f"CUDA_VISIBLE_DEVICES={cuda.text} is right for one machine only.",
-                fix="Choose the devices where the container is started.", instead="no CUDA_VISIBLE_DEVICES",
-            )  # fmt: skip
+                fix="Choose the devices where the container is started.",
+                instead="no CUDA_VISIBLE_DEVICES",
+            )
     if nvidia is not None and nvidia.text in ("none", "void"):
         yield _hidden_devices(file, nvidia, "NVIDIA_VISIBLE_DEVICES")
 
 
 def _hidden_devices(file: ImageFile, word: Word, name: str) -> Finding:
     return at(
-        file, word.line, about=name,
+        file,
+        word.line,
+        about=name,
         message=f"{name}={word.text!r} hides every GPU.",
-        fix="Remove it.", instead="NVIDIA_VISIBLE_DEVICES=all" if name.startswith("NVIDIA") else f"no {name}",
-    )  # fmt: skip
+        fix="Remove it.",
+        instead="NVIDIA_VISIBLE_DEVICES=all" if name.startswith("NVIDIA") else f"no {name}",
+    )

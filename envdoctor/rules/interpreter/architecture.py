@@ -30,5 +30,6 @@ def architecture(facts: Facts) -> Findings:
             expected="a 64-bit Python for this machine, on glibc",
             message=f"This is {reason}.",
             fix="Use a Python made for this machine (python:3.12-slim instead of python:3.12-alpine).",
-            run="uv venv --python 3.12 .venv", explains=("packages/missing", "torch/"),
-        )  # fmt: skip
+            run="uv venv --python 3.12 .venv",
+            explains=("packages/missing", "torch/"),
+        )

@@ -48,9 +48,10 @@ def compile_tools(facts: Facts) -> Findings:
     windows = platform_of(facts).startswith("win")
     yield finding(
         actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
-        kind="triton-mismatch" if said else "", severity=ERROR if said else None,
+        kind="triton-mismatch" if said else "",
+        severity=ERROR if said else None,
         who="you" if host and host.uid == 0 else "image",
         message=f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
         fix="Install them (in the image, if you may not).",
         run=_WINDOWS if windows else f"apt-get install -y build-essential {python}",
-    )  # fmt: skip
+    )

@@ -15,5 +15,6 @@ def debug_build(facts: Facts) -> Findings:
         yield finding(
             actual="debug build",
             message=f"Python {interpreter.version} is a debug build: all Python code is slower.",
-            fix="Use an ordinary Python.", run="uv venv --python 3.12 .venv",
-        )  # fmt: skip
+            fix="Use an ordinary Python.",
+            run="uv venv --python 3.12 .venv",
+        )

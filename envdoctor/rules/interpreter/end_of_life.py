@@ -34,8 +34,9 @@ def end_of_life(facts: Facts) -> Findings:
     yield finding(
         actual=version,
         message=f"Python {release[0]}.{release[1]} had its last security fix on {day}.",
-        fix="Use a newer Python for the next environment.", run="uv venv --python 3.12 .venv",
-    )  # fmt: skip
+        fix="Use a newer Python for the next environment.",
+        run="uv venv --python 3.12 .venv",
+    )
 
 
 def _today(facts: Facts) -> date:

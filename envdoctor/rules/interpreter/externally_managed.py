@@ -15,5 +15,6 @@ def externally_managed(facts: Facts) -> Findings:
         yield finding(
             actual=interpreter.executable or "the system's Python",
             message="This Python is managed by the operating system; pip refuses to change it.",
-            fix="Work in a virtual environment.", run=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
-        )  # fmt: skip
+            fix="Work in a virtual environment.",
+            run=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
+        )

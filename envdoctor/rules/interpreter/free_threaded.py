@@ -19,8 +19,10 @@ def free_threaded(facts: Facts) -> Findings:
     release = versions.release(interpreter.version)
     early = release is not None and release[:2] == (3, 13)
     yield finding(
-        actual=f"free-threaded {interpreter.version}", severity=WARNING if early else None,
+        actual=f"free-threaded {interpreter.version}",
+        severity=WARNING if early else None,
         message=f"Python {interpreter.version} is the free-threaded build"
         + (": single-threaded code is about 40 % slower." if early else "; single-threaded code is somewhat slower."),
-        fix="Use the ordinary build.", run="uv venv --python 3.12 .venv",
-    )  # fmt: skip
+        fix="Use the ordinary build.",
+        run="uv venv --python 3.12 .venv",
+    )

@@ -15,10 +15,12 @@ def not_active(facts: Facts) -> Findings:
     if not active or not examined or _same(active, examined):
         return
     yield finding(
-        actual=active, expected=examined,
+        actual=active,
+        expected=examined,
         message=f"{examined} was examined, but {active} is active in this shell.",
-        fix="Activate the environment.", run=f"source {shell.word(f'{examined}/bin/activate')}",
-    )  # fmt: skip
+        fix="Activate the environment.",
+        run=f"source {shell.word(f'{examined}/bin/activate')}",
+    )
 
 
 def _same(one: str, other: str) -> bool:

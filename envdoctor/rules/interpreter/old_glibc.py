@@ -23,8 +23,10 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
         return
     blocked = target.name != "none"
     yield finding(
-        actual=libc, expected=f"glibc {_NEEDED} or later", severity=None if blocked else NOTE,
+        actual=libc,
+        expected=f"glibc {_NEEDED} or later",
+        severity=None if blocked else NOTE,
         message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
         fix="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later).",
         explains=("packages/missing",) if blocked else (),
-    )  # fmt: skip
+    )

@@ -40,11 +40,12 @@ def shadowed_modules(facts: Facts) -> Findings:
 
 def _finding(name: str, path: str, message: str) -> Finding:
     return finding(
-        subject=name, actual=path,
+        subject=name,
+        actual=path,
         message=message,
         fix="Rename the file, or start from another directory (python -P leaves the directory out).",
         explains=("torch/", "packages/import-mismatch"),
-    )  # fmt: skip
+    )
 
 
 def _said(facts: Facts, line: str, name: str) -> Finding:
@@ -64,13 +65,16 @@ def _said(facts: Facts, line: str, name: str) -> Finding:
         f"error of the traceback tells which), its files are of two releases, or the code imports in a circle: {said}."
     )
     return finding(
-        subject=top, actual=line, severity=WARNING, certain=False,
+        subject=top,
+        actual=line,
+        severity=WARNING,
+        certain=False,
         message=text,
         fix=f"Start Python anew (in a notebook: restart the runtime) and import {top} alone; if that fails, install it "
         "again. A circle in code of your own is broken by an import within the function that needs it.",
         run=(f"python -c 'import {top}'", remedies.again(top, "--no-deps --no-cache-dir")),
         explains=("packages/import-mismatch",),
-    )  # fmt: skip
+    )
 
 
 def _raised_by_itself(line: str, top: str) -> bool:

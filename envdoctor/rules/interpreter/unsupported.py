@@ -235,11 +235,14 @@ def _finding(
             "is a package's build that says this, take a later release of that package, or Python 3.11."
         )
         return finding(
-            actual=f"{interpreter.implementation} {interpreter.version}", expected=expected, certain=proven,
+            actual=f"{interpreter.implementation} {interpreter.version}",
+            expected=expected,
+            certain=proven,
             message=_sentence(interpreter, text),
-            fix=fix, run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
+            fix=fix,
+            run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
             explains=("packages/import-mismatch", "packages/missing"),
-        )  # fmt: skip
+        )
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,

@@ -18,7 +18,10 @@ def infiniband_down(facts: Facts) -> Findings:
     if not down:
         return
     yield finding(
-        subject=", ".join(down), actual="not active", severity=None if machines > 1 else NOTE,
+        subject=", ".join(down),
+        actual="not active",
+        severity=None if machines > 1 else NOTE,
         message=f"InfiniBand: {', '.join(down)} of {len(ports)} port{'s are' if len(ports) > 1 else ' is'} not active.",
-        fix="Have the link brought up, or leave the port out.", run=("ibstat", "ibv_devinfo"),
-    )  # fmt: skip
+        fix="Have the link brought up, or leave the port out.",
+        run=("ibstat", "ibv_devinfo"),
+    )

@@ -17,11 +17,12 @@ def infiniband_unused(facts: Facts) -> Findings:
     if machines < 2 or not active or not (network.transport or "").lower().startswith("socket"):
         return
     yield finding(
-        subject=", ".join(active), actual="NCCL uses sockets",
+        subject=", ".join(active),
+        actual="NCCL uses sockets",
         message=f"{', '.join(active)} is active, but NCCL sends between the machines through sockets.",
         fix="Give the container the adapter and let it lock memory; see why NCCL refuses it in its log.",
         run=(
             "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1 IMAGE",
             "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun ...",
         ),
-    )  # fmt: skip
+    )

@@ -43,11 +43,13 @@ def _from_list(facts: Facts, text: str | None) -> Findings:
     processes = _joined.ranks_here(facts)
     if len(numbers) < len(entries) and not all(re.fullmatch(r"(?:GPU|MIG)-[\w/-]+", entry) for entry in entries):
         yield finding(
-            actual=text, expected=",".join(re.findall(r"\d+", plain)) or "all", kind="gpu-not-visible",
+            actual=text,
+            expected=",".join(re.findall(r"\d+", plain)) or "all",
+            kind="gpu-not-visible",
             message=f"gpu_ids: {text} is handed over as CUDA_VISIBLE_DEVICES, where it names no valid device.",
             fix="Give bare numbers with commas.",
             run=f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",
-        )  # fmt: skip
+        )
     elif count is not None and numbers and max(numbers) >= count:
         yield _mismatch(
             text, f"GPUs 0 to {count - 1}", f"gpu_ids: {text} names GPUs beyond the {count} of this machine."
@@ -58,7 +60,9 @@ def _from_list(facts: Facts, text: str | None) -> Findings:
 
 def _mismatch(text: str, expected: str, message: str) -> Finding:
     return finding(
-        actual=text, expected=expected,
+        actual=text,
+        expected=expected,
         message=message,
-        fix="List as many existing GPUs as there are processes.", run="accelerate config",
-    )  # fmt: skip
+        fix="List as many existing GPUs as there are processes.",
+        run="accelerate config",
+    )

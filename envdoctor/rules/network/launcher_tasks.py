@@ -26,7 +26,8 @@ def launcher_tasks(facts: Facts) -> Findings:
     if int(tasks) < 2 or said is None or not (launched or "address" in said[0].lower() or "EADDR" in said[0]):
         return
     yield finding(
-        actual=f"{tasks} tasks on each node", severity=ERROR if launched else WARNING,
+        actual=f"{tasks} tasks on each node",
+        severity=ERROR if launched else WARNING,
         message=f"Slurm starts {tasks} tasks on each node, and each of them "
         + (f"is a launcher of its own ({launched})" if launched else "may be a launcher of its own")
         + f", which want one port and the same GPUs: {said.string}",
@@ -34,4 +35,4 @@ def launcher_tasks(facts: Facts) -> Findings:
         "each GPU. Another port does not help.",
         run=("#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8"),
         explains=("packages/known-errors the meeting of the ranks", "packages/known-errors port", "network/ranks"),
-    )  # fmt: skip
+    )

@@ -25,8 +25,10 @@ def mig_ranks(facts: Facts) -> Findings:
     else:
         return
     yield finding(
-        actual=actual, who="you" if started else "host",
+        actual=actual,
+        who="you" if started else "host",
         message=f"The GPU is divided into slices (MIG), and there are {actual}: each process sees one slice only, "
         "and NCCL does not work between them.",
-        fix="Train with one process on one slice, or have the GPU put together again.", run="sudo nvidia-smi -mig 0",
-    )  # fmt: skip
+        fix="Train with one process on one slice, or have the GPU put together again.",
+        run="sudo nvidia-smi -mig 0",
+    )

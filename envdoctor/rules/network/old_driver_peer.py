@@ -26,8 +26,10 @@ def old_driver_peer(facts: Facts) -> Findings:
     worked_around = _joined.variables(facts).get("NCCL_P2P_DISABLE") == "1"
     meant = _joined.ranks_here(facts)
     yield finding(
-        actual=driver.kernel_module or "", severity=None if meant and meant[0] > 1 and not worked_around else NOTE,
+        actual=driver.kernel_module or "",
+        severity=None if meant and meant[0] > 1 and not worked_around else NOTE,
         message=f"Driver {driver.kernel_module} offers {cards[0]} peer access that does not work: NCCL hangs"
         + (" (NCCL_P2P_DISABLE=1 avoids it)." if worked_around else "."),
-        fix="Update the driver. Until then switch peer access off.", run="export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1",
-    )  # fmt: skip
+        fix="Update the driver. Until then switch peer access off.",
+        run="export NCCL_P2P_DISABLE=1 NCCL_IB_DISABLE=1",
+    )

@@ -31,8 +31,10 @@ def one_thread(facts: Facts) -> Findings:
         name.endswith("offload_optimizer_device") and value == "cpu" for name, value in _joined.settings(facts).items()
     )
     yield finding(
-        actual="1", expected=str(share) if share else "CPUs allowed / processes", severity=WARNING if offload else None,
+        actual="1",
+        expected=str(share) if share else "CPUs allowed / processes",
+        severity=WARNING if offload else None,
         message="Each process computes with one CPU thread" + (f", and {share} are free for it." if share else "."),
         fix="Choose the number before the launcher does.",
         run=f"export OMP_NUM_THREADS={share}" if share else "export OMP_NUM_THREADS=$(($(nproc) / PROCESSES))",
-    )  # fmt: skip
+    )

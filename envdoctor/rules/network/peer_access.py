@@ -47,7 +47,8 @@ def peer_access(facts: Facts) -> Findings:
     consumer = any(_CONSUMER.search(gpu.name) for gpu in gpus.devices)
     rented = all(gpu.virtual and not gpu.nvlinks and "SXM" not in gpu.name for gpu in gpus.devices)
     yield finding(
-        actual=f"{len(closed)} of {pairs} pairs closed", severity=NOTE if consumer or rented else None,
+        actual=f"{len(closed)} of {pairs} pairs closed",
+        severity=NOTE if consumer or rented else None,
         who="you" if consumer else "host",
         message=f"{len(closed)} of {pairs} pairs of GPUs cannot reach each other directly"
         + (": the driver does not offer it for these cards." if consumer else "."),
@@ -55,7 +56,7 @@ def peer_access(facts: Facts) -> Findings:
         if consumer
         else "Have the host check ACS, IOMMU and the virtual machine's settings.",
         run="nvidia-smi topo -p2p r",
-    )  # fmt: skip
+    )
 
 
 def _pairs(facts: Facts) -> Iterator[str]:
@@ -72,7 +73,9 @@ _STOPS = Pattern(
 def _from_report(said: str) -> Finding:
     stops = _STOPS.search(said) is not None
     return finding(
-        actual=said, severity=ERROR if stops else None, who="you" if stops else "host",
+        actual=said,
+        severity=ERROR if stops else None,
+        who="you" if stops else "host",
         message=f"The GPUs cannot reach each other directly: {said}.",
         fix="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
         "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings."
@@ -82,4 +85,4 @@ def _from_report(said: str) -> Finding:
         if stops
         else ("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
         explains=("variables/nccl",) if stops else (),
-    )  # fmt: skip
+    )

@@ -17,7 +17,9 @@ def peer_memory(facts: Facts) -> Findings:
         return
     machines = _joined.nodes(facts) or 1
     yield finding(
-        actual="not loaded", severity=None if machines > 1 else NOTE,
+        actual="not loaded",
+        severity=None if machines > 1 else NOTE,
         message="Network adapters cannot reach GPU memory: transfers between machines go through host memory.",
-        fix="Load the module on the host.", run="sudo modprobe nvidia_peermem",
-    )  # fmt: skip
+        fix="Load the module on the host.",
+        run="sudo modprobe nvidia_peermem",
+    )

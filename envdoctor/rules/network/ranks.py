@@ -44,7 +44,8 @@ def ranks(facts: Facts) -> Findings:
 
 def _from_report(said: str) -> Finding:
     return finding(
-        actual=said, expected="one process per GPU",
+        actual=said,
+        expected="one process per GPU",
         message="Two processes took one GPU, or one that is not there: more are started than the machine has GPUs, or "
         f"each does not take that of its local rank: {said}.",
         fix="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank "
@@ -54,4 +55,4 @@ def _from_report(said: str) -> Finding:
         "--gpus-per-node instead, or let each task take cuda:0.",
         run=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
         explains=("driver/cuda-init", "torch/cuda-error"),
-    )  # fmt: skip
+    )

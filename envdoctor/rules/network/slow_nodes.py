@@ -43,7 +43,8 @@ def slow_nodes(facts: Facts) -> Findings:
     )
     sharding = _joined.why_sharded(facts)
     yield finding(
-        actual=link, expected="RDMA (InfiniBand, RoCE), or little traffic between machines",
+        actual=link,
+        expected="RDMA (InfiniBand, RoCE), or little traffic between machines",
         message=f"{machines} machines are joined by {link}, and "
         + (
             f"{sharding} gathers all parameters over it in every step."
@@ -53,4 +54,4 @@ def slow_nodes(facts: Facts) -> Findings:
         fix="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the "
         "host's network, or use machines with an RDMA link.",
         run=("docker run --network=host IMAGE", "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket"),
-    )  # fmt: skip
+    )

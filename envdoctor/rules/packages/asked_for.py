@@ -47,17 +47,20 @@ def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: st
     locked = remedies.locked_pins(target, known(facts.packages), ask.package) if ask.package else ()
     how = f"install {name}" if ask.package else f"install {name} as its project says (no index has it)"
     return finding(
-        subject=name, actual=f"{version or ''} not imported".strip(),
+        subject=name,
+        actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
         message=f"{ask.module} is used and was not imported: it is not installed or does not load, which its caller "
         f"passed over, or the code lacks the import: {CALLER.sub('', line)}",
         fix=remedies.choose(
-            target, locked,
+            target,
+            locked,
             f"Import {ask.module} by itself, which says what is wrong with it; then {how}, for the torch that is here.",
-            f"python -c 'import {ask.module}'", remedies.install(ask.package) if ask.package and not version else "",
+            f"python -c 'import {ask.module}'",
+            remedies.install(ask.package) if ask.package and not version else "",
         ),
         repair=locked,
-    )  # fmt: skip
+    )
 
 
 def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | None) -> Finding:
@@ -79,9 +82,12 @@ def _finding(facts: Facts, target: Target, ask: Ask, line: str, version: str | N
         command = remedies.install(wanted) if ask.specifier or ask.extras else remedies.upgrade(ask.package)
     said = CALLER.sub("", line)
     return finding(
-        subject=name, actual=version or ("another release" if ask.newer else "not found"),
-        expected=wanted if ask.specifier else "", kind="package-conflict" if ask.newer else "package-missing",
+        subject=name,
+        actual=version or ("another release" if ask.newer else "not found"),
+        expected=wanted if ask.specifier else "",
+        kind="package-conflict" if ask.newer else "package-missing",
         message=f"Another release of {name} is asked for: {said}" if ask.newer else f"{name} is asked for: {said}",
-        fix=remedies.choose(target, locked, fix, command), repair=locked,
+        fix=remedies.choose(target, locked, fix, command),
+        repair=locked,
         explains=(f"packages/known-symptoms {ask.package}", "packages/import-mismatch"),
-    )  # fmt: skip
+    )

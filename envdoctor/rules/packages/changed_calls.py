@@ -57,16 +57,22 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         use = row.pin or f"{row.package}>={row.release}"
         locked = remedies.locked_pins(target, known(facts.packages), row.package)
         yield finding(
-            subject=row.package, actual=version or "of unknown version", expected=use,
-            severity=None if seen else WARNING, certain=bool(seen),
+            subject=row.package,
+            actual=version or "of unknown version",
+            expected=use,
+            severity=None if seen else WARNING,
+            certain=bool(seen),
             message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
-            fix=remedies.choose(target, locked, _advice(row, use), remedies.install(use)), repair=locked,
+            fix=remedies.choose(target, locked, _advice(row, use), remedies.install(use)),
+            repair=locked,
             explains=(
-                "packages/known-symptoms", "packages/import-mismatch", "packages/known-errors trl",
+                "packages/known-symptoms",
+                "packages/import-mismatch",
+                "packages/known-errors trl",
                 f"packages/known-errors {row.package}",
             ),
             source=row.source,
-        )  # fmt: skip
+        )
 
 
 def _rows(line: str) -> Iterator[names.Name]:
@@ -87,14 +93,17 @@ def _is_there(row: names.Name, version: str | None, line: str) -> bool:
 
 def _older_object(row: names.Name, version: str | None, line: str) -> Finding:
     return finding(
-        subject=row.package, actual=f"{version or 'a release'} that has {row.name}",
-        expected="an object of this release", severity=WARNING,
+        subject=row.package,
+        actual=f"{version or 'a release'} that has {row.name}",
+        expected="an object of this release",
+        severity=WARNING,
         message=f"{row.package} has {row.name} from {row.release} on, and what is installed has it: most often the "
         "object was made by an earlier release and comes from a file (a pickle, a whole model that was saved): "
         f"{CALLER.sub('', line)}",
         fix=f"Read the file with the release that wrote it ({row.package}<{row.release}), or make the object anew.",
-        explains=("packages/known-symptoms", "packages/known-errors transformers"), source=row.source,
-    )  # fmt: skip
+        explains=("packages/known-symptoms", "packages/known-errors transformers"),
+        source=row.source,
+    )
 
 
 def _meaning(row: names.Name, what: str, version: str | None) -> str:

@@ -19,7 +19,9 @@ def checkpoint_keys(facts: Facts) -> Findings:
         return
     first = (*misfit.unexpected, *misfit.missing, *(size.name for size in misfit.sizes))[0]
     yield finding(
-        actual=first, severity=None if reading.certain else WARNING, certain=reading.certain,
+        actual=first,
+        severity=None if reading.certain else WARNING,
+        certain=reading.certain,
         message=f"{reading.meaning}.",
         fix=reading.remedy,
-    )  # fmt: skip
+    )

@@ -52,10 +52,14 @@ def conda_lacks(facts: Facts) -> Findings:
 
 def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool = True) -> Finding:
     return finding(
-        subject=subject, actual="not found", severity=None if proven else WARNING, certain=proven,
+        subject=subject,
+        actual="not found",
+        severity=None if proven else WARNING,
+        certain=proven,
         message=f"{message}: {said[:400]}",
-        fix=remedy, explains=("packages/known-errors conda", "packages/known-errors requirements"),
-    )  # fmt: skip
+        fix=remedy,
+        explains=("packages/known-errors conda", "packages/known-errors requirements"),
+    )
 
 
 def _of_machine(name: str, version: str, said: str) -> Finding:

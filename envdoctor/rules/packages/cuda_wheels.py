@@ -39,11 +39,12 @@ def cuda_wheels(facts: Facts) -> Findings:
     stray = [name for major in others or sorted(wheels)[:-1] for name in sorted(wheels[major])]
     found = ", ".join(f"{len(wheels[major])} for CUDA {major}" for major in sorted(wheels))
     yield finding(
-        actual=found, expected=f"wheels for CUDA {own} only" if own else "wheels of one CUDA line",
+        actual=found,
+        expected=f"wheels for CUDA {own} only" if own else "wheels of one CUDA line",
         severity=NOTE if not clash else WARNING if works else None,
         message=f"NVIDIA wheels are mixed: {found}"
         + (f"; {', '.join(clash)} overwrite each other." if clash else f", and torch is built for CUDA {own}."),
         fix="Remove the wheels of the other line, and install torch again.",
         run=tuple(filter(None, (remedies.uninstall(*stray), remedies.again(f"torch=={version}", "")))),
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if clash else (),
-    )  # fmt: skip
+    )

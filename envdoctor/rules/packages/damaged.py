@@ -51,11 +51,14 @@ def damaged(facts: Facts, target: Target) -> Findings:
         by_hand = remedies.install(exact, options="--force-reinstall --no-deps")
         repair = (Pin(name=name, version=pin.version),) if pin else ()
         yield finding(
-            subject=name, actual=_summary(pieces), severity=None if serious else NOTE,
+            subject=name,
+            actual=_summary(pieces),
+            severity=None if serious else NOTE,
             message=f"{name}{' ' + version if version else ''} is damaged: {_summary(pieces)}.",
-            fix=remedies.choose(target, repair, text, by_hand), repair=repair,
+            fix=remedies.choose(target, repair, text, by_hand),
+            repair=repair,
             explains=_consequences(name) if serious else (),
-        )  # fmt: skip
+        )
 
 
 def _serious(piece: DamagedFile) -> bool:

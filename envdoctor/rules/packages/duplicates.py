@@ -36,11 +36,13 @@ def duplicates(facts: Facts, target: Target) -> Findings:
             remedies.install(f"{name}=={pin.version if pin else places[0][0]}"),
         )
         yield finding(
-            subject=name, actual=versions, severity=NOTE if apart else None,
+            subject=name,
+            actual=versions,
+            severity=NOTE if apart else None,
             message=f"{name} is recorded {len(places)} times: {versions}.",
             fix=remedies.repair(target, text, *by_hand)
             if pin and not apart
             else Remedy(text=text, commands=tuple(filter(None, by_hand))),
             repair=(Pin(name=name, version=pin.version),) if pin and not apart else (),
             explains=() if apart else (f"packages/pinned-versions {name}", f"packages/damaged {name}"),
-        )  # fmt: skip
+        )

@@ -129,8 +129,10 @@ def _finding(
     locked = remedies.locked_pins(target, packages, "torch", name)
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
-        subject=name, actual=f"{version or 'unknown version'}{_for(built.get(name))}",
-        expected=f"built for {torch.text()}" if torch else "built for this torch", severity=WARNING if weak else None,
+        subject=name,
+        actual=f"{version or 'unknown version'}{_for(built.get(name))}",
+        expected=f"built for {torch.text()}" if torch else "built for this torch",
+        severity=WARNING if weak else None,
         certain=proven or weak,
         message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {CALLER.sub('', reason)}.",
         fix=remedies.choose(
@@ -140,10 +142,13 @@ def _finding(
         ),
         repair=locked,
         explains=(
-            "packages/import-mismatch", "packages/known-errors a compiled package", f"packages/conflicts {name} torch",
-            "attention/flash-unavailable", "attention/operators-refused",
+            "packages/import-mismatch",
+            "packages/known-errors a compiled package",
+            f"packages/conflicts {name} torch",
+            "attention/flash-unavailable",
+            "attention/operators-refused",
         ),
-    )  # fmt: skip
+    )
 
 
 def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]:

@@ -51,8 +51,10 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     near = [text for text in carried if line and text[:2] == line[:2]]
     locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(
-        subject=_NAME, actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
-        expected=f"a binary for {wanted}", severity=None if said else WARNING,
+        subject=_NAME,
+        actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
+        expected=f"a binary for {wanted}",
+        severity=None if said else WARNING,
         message=f"bitsandbytes cannot load its library: {said.string}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
@@ -64,7 +66,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             "python -m pip install --upgrade bitsandbytes",
         ),
         repair=locked,
-    )  # fmt: skip
+    )
 
 
 def _bundled_cuda(extension: Extension | None) -> list[str]:

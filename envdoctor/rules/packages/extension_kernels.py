@@ -44,7 +44,8 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
         return
     subject = name or " or ".join(present) or "a compiled extension"
     yield finding(
-        subject=subject, actual=f"no code for capability {numbers[0]}",
+        subject=subject,
+        actual=f"no code for capability {numbers[0]}",
         expected=f"code for capability {numbers[0]}, as torch itself has",
         message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {subject}: {said.string}",
         fix=remedies.choose(
@@ -57,4 +58,4 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
                 name or "",
             ),
         ),
-    )  # fmt: skip
+    )

@@ -127,14 +127,17 @@ def _not_of_any_time(name: str, version: str | None, what: str, read: tuple[str,
     """A name that every release has, or none."""
     top = name.replace("-", "_")
     return finding(
-        subject=name, actual=f"{version or 'of unknown version'}, without {what}",
-        expected=f"what the code that imports {what} was written for", severity=WARNING, certain=False,
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected=f"what the code that imports {what} was written for",
+        severity=WARNING,
+        certain=False,
         message=f"No release of {name} from {read[0]} to {read[-1]} is known to bring or drop {what}: most often it is "
         f"of a changed copy of {name} that the project brings, came later, or what is imported is not the package "
         f"(a file or folder of that name, an installation that is not whole): {CALLER.sub('', line)}.",
         fix=f"See what is imported; install the copy of {name} that the project's instructions name, or {name} anew.",
         run=(f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",),
-    )  # fmt: skip
+    )
 
 
 def _home(name: str, what: str) -> str | None:
@@ -145,11 +148,14 @@ def _home(name: str, what: str) -> str | None:
 
 def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) -> Finding:
     return finding(
-        subject=what, actual=f"imported from {name}", expected=f"from {home.replace('-', '_')} import {what}",
+        subject=what,
+        actual=f"imported from {name}",
+        expected=f"from {home.replace('-', '_')} import {what}",
         message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
         + f": {CALLER.sub('', line)}.",
-        fix=f"Change the import: from {home.replace('-', '_')} import {what}.", run=(remedies.upgrade(home),),
-    )  # fmt: skip
+        fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
+        run=(remedies.upgrade(home),),
+    )
 
 
 def _incomplete_package(
@@ -159,25 +165,31 @@ def _incomplete_package(
     locked = remedies.locked_pins(target, packages, name)
     exact = f"{name}=={versions.public(version)}" if version and versions.public(version) else name
     return finding(
-        subject=name, actual=f"{version or 'of unknown version'}, without {what}", expected="the files of one release",
-        kind="package-damaged", certain=False,
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected="the files of one release",
+        kind="package-damaged",
+        certain=False,
         message=f"{name} {version or ''}".rstrip()
         + f" lacks a part of its own, {what}: files of two releases are mixed,"
         f" or an upgrade went on under a running Python: {CALLER.sub('', line)}.",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
         "folder in site-packages, and install it again.",
-        run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")), repair=locked,
-    )  # fmt: skip
+        run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
+        repair=locked,
+    )
 
 
 def _of_python(name: str, version: str | None, what: str, line: str) -> Finding:
     """A module of Python's own that a package happened to import."""
     return finding(
-        subject=name, actual=f"{version or 'of unknown version'}, without {what}", expected=f"import {what}",
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected=f"import {what}",
         message=f"{what} is a module of Python's own, which was seen through {name} as long as it imported it: "
         f"{CALLER.sub('', line)}",
         fix=f"Import it itself where the line is: import {what}, and {what}. in place of what stands before it.",
-    )  # fmt: skip
+    )
 
 
 def _own_mistake(line: str, module: str) -> bool:
@@ -200,8 +212,12 @@ def _another_copy(
     top = row.module.partition(".")[0]
     locked = remedies.locked_pins(target, packages, name)
     return finding(
-        subject=name, actual=f"{version} is listed", expected="the release that is listed", kind="package-damaged",
-        severity=WARNING, certain=False,
+        subject=name,
+        actual=f"{version} is listed",
+        expected="the release that is listed",
+        kind="package-damaged",
+        severity=WARNING,
+        certain=False,
         message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "
         f"own site-packages), files of two releases are mixed, or Python was not started anew: {CALLER.sub('', line)}",
         fix="See which file is imported and of which release, start Python anew (in a notebook: restart the runtime), "
@@ -210,8 +226,9 @@ def _another_copy(
             f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",
             remedies.again(f"{name}=={versions.public(version)}", "--no-deps --no-cache-dir"),
         ),
-        repair=locked, source=row.source,
-    )  # fmt: skip
+        repair=locked,
+        source=row.source,
+    )
 
 
 def _known_side(facts: Facts, target: Target, row: names.Name, line: str, version: str | None) -> Finding:
@@ -251,11 +268,15 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
         )
         fix += f"code, or make an environment with Python {python}."
     return finding(
-        subject=row.package, actual=version or "of unknown version", expected=use or f"a release that has {what}",
+        subject=row.package,
+        actual=version or "of unknown version",
+        expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
         fix=remedies.choose(target, locked, fix, *filter(None, (first, _installing(row, use) if use else ""))),
-        repair=locked, explains=(f"packages/known-symptoms {row.package}",), source=row.source,
-    )  # fmt: skip
+        repair=locked,
+        explains=(f"packages/known-symptoms {row.package}",),
+        source=row.source,
+    )
 
 
 def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:

@@ -41,20 +41,27 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
 def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: str, proven: bool) -> Finding:
     locked = remedies.locked_pins(target, known(facts.packages), row.package, row.beside[0].name)
     return finding(
-        subject=f"{row.package} {row.beside[0].name}", actual=f"{one} with {other}", expected=row.instead,
-        severity=Severity[row.severity.upper()], certain=proven,
+        subject=f"{row.package} {row.beside[0].name}",
+        actual=f"{one} with {other}",
+        expected=row.instead,
+        severity=Severity[row.severity.upper()],
+        certain=proven,
         message=f"{one} and {other} do not work together: {row.what}.",
-        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)), repair=locked,
-        explains=("packages/import-mismatch",), source=row.source,
-    )  # fmt: skip
+        fix=remedies.choose(target, locked, row.advice, remedies.install(row.instead)),
+        repair=locked,
+        explains=("packages/import-mismatch",),
+        source=row.source,
+    )
 
 
 def _script(version: str | None, line: str) -> Finding:
     return finding(
-        subject="datasets", actual=f"datasets {version or '4 or later'}",
+        subject="datasets",
+        actual=f"datasets {version or '4 or later'}",
         expected="datasets<4, or the data set as Parquet",
         message=f"The data set comes as a Python script, which datasets dropped in 4.0: {line}.",
         fix="Use the Parquet copy that the hub keeps of most data sets "
         '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
-        run=remedies.install("datasets<4"), explains=("packages/import-mismatch",),
-    )  # fmt: skip
+        run=remedies.install("datasets<4"),
+        explains=("packages/import-mismatch",),
+    )

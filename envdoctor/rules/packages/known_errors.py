@@ -164,16 +164,19 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     return finding(
-        subject=filled(row.subject), actual=version or CALLER.sub("", found.string)[:300], expected="",
+        subject=filled(row.subject),
+        actual=version or CALLER.sub("", found.string)[:300],
+        expected="",
         kind=cast(Kind, row.kind),
         severity=min(
             Severity[row.severity.upper()],
             Severity.WARNING if row.alone or _is_guess(row) or is_log_line(found.string) else Severity.ERROR,
         ),
-        certain=not row.weak, who=row.who,
+        certain=not row.weak,
+        who=row.who,
         message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
         fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         source=row.source,
-    )  # fmt: skip
+    )

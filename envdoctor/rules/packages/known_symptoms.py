@@ -62,12 +62,17 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             told.add(name)
             locked = remedies.locked_pins(target, packages, name)
             yield finding(
-                subject=name, actual=present.get(name, "of unknown version"), expected=use,
-                severity=WARNING if meaning.startswith(_GUESSED) else None, certain=False,
+                subject=name,
+                actual=present.get(name, "of unknown version"),
+                expected=use,
+                severity=WARNING if meaning.startswith(_GUESSED) else None,
+                certain=False,
                 message=f"{meaning}: {line}",
-                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)), repair=locked,
-                explains=("packages/import-mismatch",), source=source,
-            )  # fmt: skip
+                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
+                repair=locked,
+                explains=("packages/import-mismatch",),
+                source=source,
+            )
 
 
 def _command(name: str, use: str) -> str:

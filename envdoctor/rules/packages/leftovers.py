@@ -30,11 +30,12 @@ def leftovers(facts: Facts) -> Findings:
             continue
         removable = kind in ("leftover", "partial-file")
         yield finding(
-            subject=words, actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
+            subject=words,
+            actual=", ".join(paths[:5]) + (f", and {len(paths) - 5} more" if len(paths) > 5 else ""),
             message=f"{words[0].upper()}{words[1:]}: {', '.join(paths[:5])}.",
             fix="Look at it, then remove it.",
             run=tuple(f"rm -r -- {_quote(folder, path)}" for path in paths[:5]) if removable else (),
-        )  # fmt: skip
+        )
 
 
 def _quote(folder: str, path: str) -> str:

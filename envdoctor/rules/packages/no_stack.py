@@ -22,8 +22,9 @@ def no_stack(facts: Facts, target: Target) -> Findings:
         raise Skip(facts.interpreter.reason)
     for reason in target.refused or (f"{target.name}: {target.no_choice or 'it lists no stacks'}",):
         yield finding(
-            subject=re.split(r"[: ]", reason, maxsplit=1)[0], actual="does not fit",
+            subject=re.split(r"[: ]", reason, maxsplit=1)[0],
+            actual="does not fit",
             expected=f"a stack of {target.name} for Python {facts.interpreter.version}",
             message=f"Nothing was compared with {target.name}, which was asked for: {reason}.",
             fix="Use a Python that a stack of the target is locked for, or lock one for this Python.",
-        )  # fmt: skip
+        )

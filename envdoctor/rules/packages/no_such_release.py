@@ -74,12 +74,15 @@ def no_such_release(facts: Facts) -> Findings:
             str(_nearest(older[-1], newer[0], asked)),
         )
     yield finding(
-        subject=name, actual=found["wanted"], expected=take,
+        subject=name,
+        actual=found["wanted"],
+        expected=take,
         kind="package-conflict" if kin or (older and newer) else "python-unsupported",
         message=f"{why}: {CALLER.sub('', found.string)[:500]}",
-        fix=fix, run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
+        fix=fix,
+        run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
         explains=(f"packages/known-errors {name}", "packages/known-errors torch", "interpreter/unsupported"),
-    )  # fmt: skip
+    )
 
 
 def _nearest(older: Version, newer: Version, asked: Version) -> Version:

@@ -59,8 +59,10 @@ def _finding(target: Target, packages: Packages | None, text: str, old: tuple[st
     advice = "Install newer builds of these packages, or an older NumPy."
     command = remedies.install("numpy<2")
     return finding(
-        actual=f"numpy {numpy or 'of unknown version'}", certain=proven,
+        actual=f"numpy {numpy or 'of unknown version'}",
+        certain=proven,
         message=f"{text}.",
-        fix=remedies.choose(target, locked, advice, command), repair=locked,
+        fix=remedies.choose(target, locked, advice, command),
+        repair=locked,
         explains=("packages/import-mismatch numpy", "packages/known-errors numpy"),
-    )  # fmt: skip
+    )

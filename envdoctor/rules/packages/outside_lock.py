@@ -23,7 +23,8 @@ def outside_lock(facts: Facts, target: Target) -> Findings:
     more = len(extra) - len(named)
     said = ", ".join(named) + (f"{' and ' if named else ''}{more} other{'s' if more != 1 else ''}" if more else "")
     yield finding(
-        actual=said, expected=f"the {len(locked)} packages of {choice.stack}",
+        actual=said,
+        expected=f"the {len(locked)} packages of {choice.stack}",
         message=f"Installed, and not locked by {choice.stack}: {said}. They are kept.",
         fix="Nothing to do; a baseline speaks of the locked packages only.",
-    )  # fmt: skip
+    )

@@ -39,11 +39,14 @@ def pinned_versions(facts: Facts, target: Target) -> Findings:
         yield _finding(plumbing, "older than" if _all(plumbing, "older") else "not as", target, "no part of training")
     if choice.preferred is not None:
         yield finding(
-            subject="stack", actual=choice.stack, expected=choice.preferred, severity=NOTE,
+            subject="stack",
+            actual=choice.stack,
+            expected=choice.preferred,
+            severity=NOTE,
             message=f"What {choice.stack} locks is installed; {choice.preferred} is newer, and would run here too.",
             fix=f"Nothing needs to be done. To move on: take the stack {choice.preferred}.",
             run=f"envdoctor fix --target {target.name} --stack {choice.preferred}",
-        )  # fmt: skip
+        )
 
 
 def _all(found: Sequence[Difference], relation: str) -> bool:
@@ -69,11 +72,15 @@ def _finding(found: Sequence[Difference], how: str, target: Target, remark: str 
         by_hand = "" if remark else remedies.install(*(f"{each.name}=={each.locked}" for each in found))
         actual = "not as locked" if how == "not as" else actual
     return finding(
-        subject=subject, actual=actual, expected=expected, severity=NOTE if remark else None,
+        subject=subject,
+        actual=actual,
+        expected=expected,
+        severity=NOTE if remark else None,
         message=message,
-        fix=remedies.repair(target, _advice(found, remark), by_hand), repair=pins,
+        fix=remedies.repair(target, _advice(found, remark), by_hand),
+        repair=pins,
         rows=tuple(Row(subject=each.name, actual=each.installed or "", expected=each.locked) for each in found),
-    )  # fmt: skip
+    )
 
 
 def _advice(found: Sequence[Difference], remark: str | None) -> str:

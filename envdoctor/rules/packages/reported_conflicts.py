@@ -49,7 +49,9 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
         yield finding(
-            subject=f"{one} {wanted.name}", actual=version or "another version", expected=requirement,
+            subject=f"{one} {wanted.name}",
+            actual=version or "another version",
+            expected=requirement,
             kind="torch-pair-mismatch" if mates else "",
             message=f"{line.rstrip('.')}.",
             fix=remedies.choose(
@@ -61,8 +63,9 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                 remedies.install(*by_hand) if by_hand else "",
                 remedies.install(requirement),
             ),
-            repair=locked, explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
-        )  # fmt: skip
+            repair=locked,
+            explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
+        )
 
 
 def _asked_in_vain(facts: Facts) -> Findings:
@@ -85,14 +88,17 @@ def _asked_in_vain(facts: Facts) -> Findings:
         asked_for = f"{pin.name}{pin.specifier}"
         use = together or (asked_for, name)
         yield finding(
-            subject=f"{name} {wanted.name}", actual=f"{name} {found['version']} with {asked_for}",
-            expected=f"{wanted.name}{wanted.specifier}", kind="torch-pair-mismatch" if mates else "",
+            subject=f"{name} {wanted.name}",
+            actual=f"{name} {found['version']} with {asked_for}",
+            expected=f"{wanted.name}{wanted.specifier}",
+            kind="torch-pair-mismatch" if mates else "",
             message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
             "they cannot be installed together.",
             fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer, or change one of "
             "the two pins.",
-            run=(remedies.install(*use),), explains=("packages/known-errors",),
-        )  # fmt: skip
+            run=(remedies.install(*use),),
+            explains=("packages/known-errors",),
+        )
 
 
 def _exact(specifier: str) -> str | None:

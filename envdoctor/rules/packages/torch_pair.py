@@ -109,14 +109,18 @@ def _finding(
     requirement = f"{name}=={want[0]}.{want[1]}.*" if want else name
     by_hand = _by_hand(torch, requirement)
     return finding(
-        subject=name, actual=f"{version or 'unknown'} beside torch {torch or 'unknown'}",
-        expected=requirement.replace("==", " "), severity=None if serious else NOTE, certain=proven,
+        subject=name,
+        actual=f"{version or 'unknown'} beside torch {torch or 'unknown'}",
+        expected=requirement.replace("==", " "),
+        severity=None if serious else NOTE,
+        certain=proven,
         message=f"{problem}.",
-        fix=remedies.choose(target, locked, text, by_hand), repair=locked,
+        fix=remedies.choose(target, locked, text, by_hand),
+        repair=locked,
         explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")
         if serious
         else (),
-    )  # fmt: skip
+    )
 
 
 def _by_hand(torch: str, requirement: str) -> str:

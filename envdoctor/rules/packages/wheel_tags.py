@@ -27,15 +27,19 @@ def wheel_tags(facts: Facts, target: Target) -> Findings:
         locked = remedies.locked_pins(target, packages, distribution.name)
         exact = f"{distribution.name}=={versions.public(distribution.version)}"
         yield finding(
-            subject=distribution.name, actual=", ".join(distribution.tags[:3]),
+            subject=distribution.name,
+            actual=", ".join(distribution.tags[:3]),
             expected=f"a wheel for Python {interpreter.version} on {interpreter.platform or 'this machine'}",
             message=f"{distribution.name} {distribution.version} was built for {reasons[0]}.",
             fix=remedies.choose(
-                target, locked, "Install it for this Python.",
+                target,
+                locked,
+                "Install it for this Python.",
                 remedies.install(exact, options="--force-reinstall --no-deps"),
             ),
-            repair=locked, explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
-        )  # fmt: skip
+            repair=locked,
+            explains=("packages/import-mismatch", "torch/") if distribution.name == "torch" else (),
+        )
 
 
 @functools.cache  # most of an environment's wheels carry one of a few tags

@@ -31,7 +31,9 @@ def wheel_variant(facts: Facts, target: Target) -> Findings:
             continue
         locked = remedies.locked_pins(target, packages, row.name)
         yield finding(
-            subject=row.name, actual=reason[0], expected="the variant for this machine",
+            subject=row.name,
+            actual=reason[0],
+            expected="the variant for this machine",
             message=f"{row.name} {row.version} is the variant {reason[1]}.",
             fix=remedies.choose(
                 target,
@@ -41,8 +43,9 @@ def wheel_variant(facts: Facts, target: Target) -> Findings:
                     f"{row.name}=={versions.public(row.version)}", options="--force-reinstall --no-deps --no-cache-dir"
                 ),
             ),
-            repair=locked, explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
-        )  # fmt: skip
+            repair=locked,
+            explains=("torch/", "driver/older-than-torch") if row.name == "torch" else (),
+        )
 
 
 def _features(properties: Sequence[str]) -> Mapping[tuple[str, str], list[str]]:

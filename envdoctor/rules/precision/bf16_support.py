@@ -29,7 +29,9 @@ def bf16_support(facts: Facts, target: Target) -> Findings:
     else:
         return
     yield finding(
-        actual="bf16", expected=instead,
+        actual="bf16",
+        expected=instead,
         message=f"The launcher trains in bf16, which {where} emulates slowly.",
-        fix=f"Choose mixed_precision {instead}.", run=f"accelerate launch --mixed_precision {instead} train.py",
-    )  # fmt: skip
+        fix=f"Choose mixed_precision {instead}.",
+        run=f"accelerate launch --mixed_precision {instead} train.py",
+    )

@@ -57,9 +57,12 @@ def cudnn_flags(facts: Facts, target: Target) -> Findings:
             continue
         call = f"{row.code}({wanted == 'true'})" if "use_" in row.code else f"{row.code} = {wanted == 'true'}"
         yield finding(
-            subject=row.flag, actual=flag.value, expected=wanted,
-            kind="flag-differs" if row.severity is WARNING else "no-effect", severity=row.severity,
+            subject=row.flag,
+            actual=flag.value,
+            expected=wanted,
+            kind="flag-differs" if row.severity is WARNING else "no-effect",
+            severity=row.severity,
             message=f"{row.flag} is {flag.value}, expected {wanted}; {row.effect}.",
             fix=remedies.setting(target, f"Set {call}."),
             repair=(SetFlag(name=row.flag, value=wanted),) if row.flag in target.flags else (),
-        )  # fmt: skip
+        )

@@ -42,7 +42,10 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
     useless = _no_effect(facts, target)
     half = useless is None and not target.is_cpu and _trains_in_half(facts, target)
     yield finding(
-        subject=_FLAG, actual=flag.value, expected=wanted, kind="no-effect" if useless else "flag-differs",
+        subject=_FLAG,
+        actual=flag.value,
+        expected=wanted,
+        kind="no-effect" if useless else "flag-differs",
         severity=NOTE if useless or half else None,
         message=f"float32 matmul precision is {flag.value!r}, the target was timed with {wanted!r}"
         + (
@@ -52,7 +55,7 @@ def float32_matmul(facts: Facts, target: Target) -> Findings:
         ),
         fix=remedies.setting(target, f'Call torch.set_float32_matmul_precision("{wanted}") before training.'),
         repair=() if useless else (SetFlag(name=_FLAG, value=wanted),),
-    )  # fmt: skip
+    )
 
 
 def _no_effect(facts: Facts, target: Target) -> str | None:

@@ -17,8 +17,9 @@ def fp8_support(facts: Facts, target: Target) -> Findings:
     if wanted == "fp8" and found and min(found) < (8, 9):
         least = min(found)
         yield finding(
-            actual="fp8", expected="bf16" if least >= (8, 0) else "fp16",
+            actual="fp8",
+            expected="bf16" if least >= (8, 0) else "fp16",
             message=f"The launcher trains in fp8, which compute capability {least[0]}.{least[1]} does not have.",
             fix="Choose a format that the GPU has.",
             run=f"accelerate launch --mixed_precision {'bf16' if least >= (8, 0) else 'fp16'} train.py",
-        )  # fmt: skip
+        )

@@ -23,5 +23,6 @@ def launcher_precision(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual=wanted,
         message=f"The launcher's mixed_precision is {wanted}: it {text}; this GPU computes bf16.",
-        fix="Choose bf16, unless the script sets its own.", run="accelerate launch --mixed_precision bf16 train.py",
-    )  # fmt: skip
+        fix="Choose bf16, unless the script sets its own.",
+        run="accelerate launch --mixed_precision bf16 train.py",
+    )

@@ -18,7 +18,9 @@ def reduced_reduction(facts: Facts, target: Target) -> Findings:
     if flag is None or flag.value is None or flag.value == wanted or (target.is_cpu and target.name != "none"):
         return
     yield finding(
-        subject=_FLAG, actual=flag.value, expected=wanted,
+        subject=_FLAG,
+        actual=flag.value,
+        expected=wanted,
         message=f"bf16 products may{'' if flag.value == 'true' else ' not'} add partial sums in bf16; "
         f"{'the target was timed' if _FLAG in target.flags else 'the default is'} otherwise.",
         fix=remedies.setting(
@@ -26,4 +28,4 @@ def reduced_reduction(facts: Facts, target: Target) -> Findings:
             "Set torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = " + str(wanted == "true") + ".",
         ),
         repair=(SetFlag(name=_FLAG, value=wanted),) if _FLAG in target.flags else (),
-    )  # fmt: skip
+    )

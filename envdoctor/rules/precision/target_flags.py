@@ -27,8 +27,11 @@ def target_flags(facts: Facts, target: Target) -> Findings:
         if flag is None or flag.value is None or flag.value == value:
             continue
         yield finding(
-            subject=name, actual=flag.value or "not set", expected=value,
+            subject=name,
+            actual=flag.value or "not set",
+            expected=value,
             severity=WARNING if name == "threads" and target.is_cpu else None,
             message=f"{name} is {flag.value or 'not set'}; the target was timed with {value}.",
-            fix=remedies.setting(target, "Let the startup hook set it."), repair=(SetFlag(name=name, value=value),),
-        )  # fmt: skip
+            fix=remedies.setting(target, "Let the startup hook set it."),
+            repair=(SetFlag(name=name, value=value),),
+        )

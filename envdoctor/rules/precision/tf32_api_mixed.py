@@ -29,15 +29,17 @@ def tf32_api_mixed(facts: Facts, target: Target) -> Findings:
         torch = need(torch, "torch's flags were not read")
         return
     yield finding(
-        subject=_FLAG, actual=evidence,
+        subject=_FLAG,
+        actual=evidence,
         message="TF32 was set through the old and the new interface; reading it raises.",
         fix=remedies.setting(
             target,
             f'Use torch.set_float32_matmul_precision("{wanted}") only; remove the lines that set fp32_precision.',
             "grep -rnE 'fp32_precision|allow_tf32' --include='*.py' .",
         ),
-        repair=(SetFlag(name=_FLAG, value=wanted),), explains=("precision/float32-matmul",),
-    )  # fmt: skip
+        repair=(SetFlag(name=_FLAG, value=wanted),),
+        explains=("precision/float32-matmul",),
+    )
 
 
 def _evidence(torch: Torch | None, messages: tuple[str, ...]) -> str | None:

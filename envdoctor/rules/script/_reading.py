@@ -171,8 +171,12 @@ def finding_at(
     """A finding at a line of the script; ``run`` is what should stand there instead."""
     actual = tree.line(node)
     return finding(
-        subject=tree.place(node), actual=actual if len(actual) <= 160 else actual[:157] + "...", expected=expected,
-        kind=kind, severity=severity,
+        subject=tree.place(node),
+        actual=actual if len(actual) <= 160 else actual[:157] + "...",
+        expected=expected,
+        kind=kind,
+        severity=severity,
         message=f"{tree.place(node)}: {message}",
-        fix=fix, run=run or (),
-    )  # fmt: skip
+        fix=fix,
+        run=run or (),
+    )

@@ -23,14 +23,20 @@ def cache_emptied(facts: Facts) -> Findings:
             ):
                 name = tree.dotted(node.func)
                 yield finding_at(
-                    tree, node, expected="not in the step",
+                    tree,
+                    node,
+                    expected="not in the step",
                     message=f"{name}() in every step throws away memory that the next step fetches again.",
                     fix="Remove it from the loop. Against fragmentation use the allocator's expandable segments.",
                     run="export PYTORCH_ALLOC_CONF=expandable_segments:True",
-                )  # fmt: skip
+                )
             elif tree.is_call(node, ".zero_grad") and keyword_literal(node, "set_to_none") is False:
                 yield finding_at(
-                    tree, node, expected="zero_grad()", severity=NOTE,
+                    tree,
+                    node,
+                    expected="zero_grad()",
+                    severity=NOTE,
                     message="set_to_none=False writes zeros over all gradients in every step.",
-                    fix="Leave set_to_none at its default, True.", run="optimizer.zero_grad()",
-                )  # fmt: skip
+                    fix="Leave set_to_none at its default, True.",
+                    run="optimizer.zero_grad()",
+                )

@@ -33,12 +33,14 @@ def checkpointing_small_model(facts: Facts) -> Findings:
         share = size * 1e9 * BYTES / memory if memory else None
         if (share is not None and share < 0.4) or (share is None and size <= 0.6):
             yield finding_at(
-                tree, place, severity=None if share is not None else NOTE,
+                tree,
+                place,
+                severity=None if share is not None else NOTE,
                 message=f"activations of a model of {size:g} billion parameters are recomputed"
                 + (f", though weights and optimizer fill only {share:.0%} of this GPU." if share is not None else "."),
                 fix="Switch gradient checkpointing off; if memory runs out, first lower the batch size.",
                 run="gradient_checkpointing=False",
-            )  # fmt: skip
+            )
 
 
 def _switched_on(tree: Tree) -> ast.AST | None:

@@ -44,11 +44,13 @@ def debug_variables(facts: Facts, target: Target) -> Findings:
 def _finding(script: Script, number: int, row: Variable, value: str, idle: bool) -> Finding:
     place = f"{script.path}:{number}"
     return finding(
-        subject=f"{place} {row.name}", actual=f"{row.name}={value}",
+        subject=f"{place} {row.name}",
+        actual=f"{row.name}={value}",
         severity=NOTE if idle else Severity[row.severity.upper()],
         message=f"{place} sets {row.name}={value}: {row.effect}" + (" (no effect on a CPU)." if idle else "."),
-        fix=f"Remove {row.name} from {place}, or set it only while looking for a fault.", source=row.source,
-    )  # fmt: skip
+        fix=f"Remove {row.name} from {place}, or set it only while looking for a fault.",
+        source=row.source,
+    )
 
 
 def _settings(script: Script) -> Iterator[tuple[int, str, str]]:

@@ -42,7 +42,9 @@ def graph_kept(facts: Facts) -> Findings:
                     continue
             if isinstance(kept, ast.Name) and kept.id in names:
                 yield finding_at(
-                    tree, node, expected=f"{kept.id}.detach()",
+                    tree,
+                    node,
+                    expected=f"{kept.id}.detach()",
                     message=f"{kept.id} is kept with the graph that computed it: memory grows with every step.",
                     fix="Detach the loss before it is collected.",
                     run=tree.line(node).replace(kept.id + ")", kept.id + ".detach())")
@@ -50,4 +52,4 @@ def graph_kept(facts: Facts) -> Findings:
                     else f"{ast.unparse(node.target)} += {kept.id}.detach()"
                     if isinstance(node, ast.AugAssign)
                     else "",
-                )  # fmt: skip
+                )

@@ -18,7 +18,9 @@ def launch_on_cpu(facts: Facts, target: Target) -> Findings:
             hidden = setting.name == "CUDA_VISIBLE_DEVICES" and setting.value in ("", "-1", "NoDevFiles")
             if hidden or (setting.name == "use_cpu" and setting.value.lower() in ("true", "yes", "1")):
                 yield finding(
-                    subject=setting.place, actual=setting.line[:160],
+                    subject=setting.place,
+                    actual=setting.line[:160],
                     message=f"{setting.place} keeps training on the CPU although there is a GPU.",
-                    fix="Let it use the GPU.", run="use_cpu: false",
-                )  # fmt: skip
+                    fix="Let it use the GPU.",
+                    run="use_cpu: false",
+                )

@@ -20,9 +20,11 @@ def launch_precision(facts: Facts, target: Target) -> Findings:
             if setting.name == "mixed_precision" and setting.value.lower() in ("no", "fp16"):
                 full = setting.value.lower() == "no"
                 yield finding(
-                    subject=setting.place, actual=f"mixed_precision: {setting.value}",
+                    subject=setting.place,
+                    actual=f"mixed_precision: {setting.value}",
                     message=f"{setting.place}: "
                     + ("full precision" if full else "float16, which needs loss scaling,")
                     + " on a GPU that computes bfloat16 at full speed.",
-                    fix="Use bf16, unless the script chooses its own types.", run="mixed_precision: bf16",
-                )  # fmt: skip
+                    fix="Use bf16, unless the script chooses its own types.",
+                    run="mixed_precision: bf16",
+                )

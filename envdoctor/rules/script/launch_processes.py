@@ -43,8 +43,11 @@ def _per_machine(named: dict[str, Setting]) -> tuple[Setting, int] | None:
 
 def _finding(setting: Setting, processes: int, available: int, severity: Severity, effect: str) -> Finding:
     return finding(
-        subject=setting.place, actual=f"{processes} processes", expected=f"{available} processes, one per GPU",
+        subject=setting.place,
+        actual=f"{processes} processes",
+        expected=f"{available} processes, one per GPU",
         severity=severity,
         message=f"{setting.place} starts {processes} processes for {available} GPUs: {effect}.",
-        fix=f"Start {available} processes.", run=f"{setting.name}: {available}",
-    )  # fmt: skip
+        fix=f"Start {available} processes.",
+        run=f"{setting.name}: {available}",
+    )

@@ -27,17 +27,22 @@ def pinned_copies(facts: Facts) -> Findings:
         free = [copy for copy in copies if keyword_literal(copy, "non_blocking") is True]
         if pinned and copies and not free:
             yield finding_at(
-                tree, copies[0], expected="non_blocking=True",
+                tree,
+                copies[0],
+                expected="non_blocking=True",
                 message="the loader pins its batches, but this copy blocks all the same.",
                 fix="Copy with non_blocking=True, so that the pinned batch is sent while the GPU computes.",
                 run="batch.to(device, non_blocking=True)",
-            )  # fmt: skip
+            )
         elif free and not pinned and unpinned == calls:
             yield finding_at(
-                tree, free[0], expected="DataLoader(pin_memory=True)",
+                tree,
+                free[0],
+                expected="DataLoader(pin_memory=True)",
                 message="non_blocking=True does nothing here: the loader's batches are not pinned.",
-                fix="Let the loader pin its batches.", run="DataLoader(..., pin_memory=True)",
-            )  # fmt: skip
+                fix="Let the loader pin its batches.",
+                run="DataLoader(..., pin_memory=True)",
+            )
 
 
 def _to_device(call: ast.Call) -> bool:

@@ -25,13 +25,15 @@ def rng_state(facts: Facts) -> Findings:
             if dropout is False:
                 continue
             yield finding_at(
-                tree, place, severity=None if dropout else WARNING,
+                tree,
+                place,
+                severity=None if dropout else WARNING,
                 message="the recomputed forward pass draws other dropout masks: gradients are wrong."
                 if dropout
                 else "if the model has any dropout, recomputation draws other masks and gradients are wrong.",
                 fix="Leave preserve_rng_state at its default, True; or set every dropout of the model to 0.",
                 run="preserve_rng_state=True",
-            )  # fmt: skip
+            )
 
 
 def _not_kept(node: ast.AST) -> ast.AST | None:

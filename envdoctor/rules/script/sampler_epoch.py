@@ -23,7 +23,9 @@ def sampler_epoch(facts: Facts) -> Findings:
         for call in tree.calls(*_SAMPLERS):
             if keyword_literal(call, "shuffle") is not False:
                 yield finding_at(
-                    tree, call,
+                    tree,
+                    call,
                     message="the sampler is never told the epoch: every epoch comes in the same order.",
-                    fix="Call set_epoch at the start of each epoch.", run="sampler.set_epoch(epoch)",
-                )  # fmt: skip
+                    fix="Call set_epoch at the start of each epoch.",
+                    run="sampler.set_epoch(epoch)",
+                )

@@ -26,18 +26,22 @@ def stateful_dataset(facts: Facts) -> Findings:
                 continue
             if (getitem := method(dataset, "__getitem__")) and (change := _change(getitem)):
                 yield finding_at(
-                    tree, change, expected="a dataset that does not change itself",
+                    tree,
+                    change,
+                    expected="a dataset that does not change itself",
                     message=f"__getitem__ changes the dataset, and each of {count} workers changes only its own copy.",
                     fix="Compute what is needed from the index (or a seed and the epoch), or set num_workers=0.",
-                )  # fmt: skip
+                )
             iterator = method(dataset, "__iter__")
             if iterator and not getitem and not _splits(tree, dataset):
                 yield finding_at(
-                    tree, loader, expected="examples divided among the workers",
+                    tree,
+                    loader,
+                    expected="examples divided among the workers",
                     message=f"{dataset.name} does not ask which worker it is: every example comes {count} times.",
                     fix="Divide the examples by torch.utils.data.get_worker_info(), or set num_workers=0.",
                     run="info = torch.utils.data.get_worker_info()    # index % info.num_workers == info.id",
-                )  # fmt: skip
+                )
 
 
 def _change(function: ast.FunctionDef) -> ast.AST | None:

@@ -27,11 +27,13 @@ def sync_per_step(facts: Facts, target: Target) -> Findings:
             if what and number not in lines:
                 lines.add(number)
                 yield finding_at(
-                    tree, node, severity=NOTE if note else None,
+                    tree,
+                    node,
+                    severity=NOTE if note else None,
                     message=f"{what} makes the host wait for the GPU in every step.",
                     fix="Add up on the GPU and read the sum every n-th step.",
                     run="total += loss.detach()    # and total.item() only when logging, every n steps",
-                )  # fmt: skip
+                )
 
 
 def _waits(tree: Tree, node: ast.AST, losses_: frozenset[str]) -> str:

@@ -68,8 +68,10 @@ def _late(tree: Tree, node: ast.AST) -> bool:
 
 def _finding(tree: Tree, node: ast.AST, kind: Kind, message: str) -> Finding:
     return finding_at(
-        tree, node, kind=kind,
+        tree,
+        node,
+        kind=kind,
         message=message,
         fix='Set it once, at the top of the script, by torch.set_float32_matmul_precision("high"), and nowhere else.',
         run='torch.set_float32_matmul_precision("high")',
-    )  # fmt: skip
+    )

@@ -45,17 +45,22 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     name = f"torch {version}" if version else "torch"
     jetson = gpu is not None and re.search(r"Jetson|Orin|Xavier|Tegra", gpu) is not None
     yield finding(
-        actual=f"{name}, built without CUDA", expected=pin.version if pin else "a CUDA build",
+        actual=f"{name}, built without CUDA",
+        expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: training runs on the CPU.",
         fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
         else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
         repair=repair,
         explains=(
-            "torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/", "packages/extension-binary",
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "precision/",
+            "attention/",
+            "packages/extension-binary",
             "packages/known-errors bitsandbytes",
         ),
-    )  # fmt: skip
+    )
 
 
 def _signs_of_gpu(facts: Facts) -> str | None:

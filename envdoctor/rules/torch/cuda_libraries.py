@@ -72,11 +72,12 @@ def _finding(said: Match[str] | None, outside: list[Library], several: dict[str,
     else:
         message = f"torch runs with CUDA libraries from outside its environment: {', '.join(paths[:4])}."
     return finding(
-        actual=actual, severity=ERROR if severe else WARNING,
+        actual=actual,
+        severity=ERROR if severe else WARNING,
         message=message,
         fix="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
         run="env -u LD_LIBRARY_PATH python train.py",
         explains=("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
         if severe
         else (),
-    )  # fmt: skip
+    )

@@ -85,17 +85,20 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
     where = " and ".join(folders) if len(folders) > 1 else ""
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
     return finding(
-        actual=where or (said[0] if said else "two releases"), expected="one cuDNN, the one installed with torch",
+        actual=where or (said[0] if said else "two releases"),
+        expected="one cuDNN, the one installed with torch",
         message=f"Two releases of cuDNN meet in one process: {reason}"
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
-        fix=_remedy(), explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
-    )  # fmt: skip
+        fix=_remedy(),
+        explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )
 
 
 def _not_found(said: Match[str], others: bool) -> Finding:
     major = said["major"]
     return finding(
-        actual=f"{said['file']} not found", expected=f"cuDNN {major}",
+        actual=f"{said['file']} not found",
+        expected=f"cuDNN {major}",
         message=f"cuDNN {major} is looked for and not found"
         + (" by what asks for it, which is not torch" if others else "")
         + f': "{said[0]}". Another major version of it does not serve.',
@@ -105,12 +108,13 @@ def _not_found(said: Match[str], others: bool) -> Finding:
         "the one that asks.",
         run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
         explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
-    )  # fmt: skip
+    )
 
 
 def _eight_missing(said: Match[str]) -> Finding:
     return finding(
-        actual=said[0], expected="cuDNN 8, or what asks for 9",
+        actual=said[0],
+        expected="cuDNN 8, or what asks for 9",
         message="A library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
         f"before 1.18.1, an old torch) does not find it: {said[0]}.",
         fix=Remedy(
@@ -118,8 +122,9 @@ def _eight_missing(said: Match[str]) -> Finding:
             "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH.",
             commands=("python -m pip install --upgrade ctranslate2 faster-whisper",),
         ),
-        explains=("torch/cuda-libraries", "packages/"), source="https://github.com/SYSTRAN/faster-whisper#gpu",
-    )  # fmt: skip
+        explains=("torch/cuda-libraries", "packages/"),
+        source="https://github.com/SYSTRAN/faster-whisper#gpu",
+    )
 
 
 def _nine_missing(said: Match[str], torch: str | None) -> Finding:
@@ -137,22 +142,27 @@ def _nine_missing(said: Match[str], torch: str | None) -> Finding:
         "" if old else "export LD_LIBRARY_PATH=$(python -c 'import nvidia.cudnn; print(nvidia.cudnn.__path__[0])')/lib",
     )
     return finding(
-        actual=said[0], expected="cuDNN 9 where it looks",
+        actual=said[0],
+        expected="cuDNN 9 where it looks",
         message="What was built with cuDNN 9 (faster-whisper's CTranslate2 from 4.5, onnxruntime-gpu from 1.18.1) does "
         f"not find it: {said[0]}.",
-        fix=Remedy(text=after, commands=tuple(filter(None, commands))), explains=("torch/cuda-libraries", "packages/"),
+        fix=Remedy(text=after, commands=tuple(filter(None, commands))),
+        explains=("torch/cuda-libraries", "packages/"),
         source="https://github.com/OpenNMT/CTranslate2/releases/tag/v4.5.0",
-    )  # fmt: skip
+    )
 
 
 def _older(loaded: str, built: str, severity: Severity) -> Finding:
     worse = severity is ERROR
     return finding(
-        actual=loaded, expected=f"{built} or a later {built.partition('.')[0]}.x", severity=severity,
+        actual=loaded,
+        expected=f"{built} or a later {built.partition('.')[0]}.x",
+        severity=severity,
         message=f"cuDNN {loaded} is loaded, torch was built with {built}"
         + (": torch refuses it." if worse else "; that is allowed, but not what was tested."),
-        fix=_remedy(), explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
-    )  # fmt: skip
+        fix=_remedy(),
+        explains=("torch/cuda-error", "torch/cuda-libraries") if worse else (),
+    )
 
 
 def _remedy() -> Remedy:

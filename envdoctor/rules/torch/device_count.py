@@ -25,8 +25,10 @@ def device_count(facts: Facts) -> Findings:
         f" because of CUDA_VISIBLE_DEVICES={value}" if value is not None else " (MIG shows one slice)" if mig else ""
     )
     yield finding(
-        actual=f"{torch.device_count} of {there}", expected=str(there), severity=NOTE if meant or mig else None,
+        actual=f"{torch.device_count} of {there}",
+        expected=str(there),
+        severity=NOTE if meant or mig else None,
         message=f"torch sees {torch.device_count} of {there} GPUs{because}.",
         fix="Name every GPU that is to be used, by index or UUID, without spaces and brackets.",
         run="unset CUDA_VISIBLE_DEVICES",
-    )  # fmt: skip
+    )

@@ -97,12 +97,18 @@ def _finding(
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
         who="you" if locked else owner,
         message=message,
-        fix=remedies.choose(target, locked, fix, command), repair=locked,
+        fix=remedies.choose(target, locked, fix, command),
+        repair=locked,
         explains=(
-            "torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "driver/cuda-init", "driver/nvidia-smi",
-            "driver/nothing-found", "packages/",
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "torch/import-fails",
+            "driver/cuda-init",
+            "driver/nvidia-smi",
+            "driver/nothing-found",
+            "packages/",
         ),
-    )  # fmt: skip
+    )
 
 
 def _next_major(offered: str | None) -> str | None:

@@ -45,13 +45,15 @@ def import_fails(facts: Facts, target: Target) -> Findings:
     cause = next(((text, who) for pattern, text, who in _CAUSES if pattern.search(absent.reason)), None)
     version = packages.version("torch") if packages else None
     yield finding(
-        actual=absent.reason, who=cause[1] if cause else "you",
+        actual=absent.reason,
+        who=cause[1] if cause else "you",
         message=f"`import torch` {how}: {absent.reason}" + (f" ({cause[0]})." if cause else "."),
         fix=remedies.choose(target, repair, "Install torch.")
         if missing and version is None
         else remedies.choose(target, repair, "Install torch again.", *_by_hand(version)),
-        repair=repair, explains=("precision/", "attention/", "torch/cuda-unavailable"),
-    )  # fmt: skip
+        repair=repair,
+        explains=("precision/", "attention/", "torch/cuda-unavailable"),
+    )
 
 
 def _by_hand(version: str | None) -> tuple[str, ...]:

@@ -162,9 +162,10 @@ def _finding(
         message=_message(version, name, wanted, either=either)
         if number is not None and extension is None
         else _unspecific(extension, version),
-        fix=remedies.choose(target, locked, text, *by_hand), repair=locked,
+        fix=remedies.choose(target, locked, text, *by_hand),
+        repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
-    )  # fmt: skip
+    )
 
 
 def _message(version: str | None, name: str, wanted: str, *, either: bool) -> str:

@@ -48,12 +48,14 @@ def nvcc(facts: Facts) -> Findings:
     remedy = _remedy(facts, cuda)
     failed = WARNING if messages.in_report(facts, _FAILED) else NOTE
     yield finding(
-        actual=line(toolkit) or toolkit, expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
+        actual=line(toolkit) or toolkit,
+        expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         severity=ERROR if said else failed,
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
-        fix=remedy, explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
-    )  # fmt: skip
+        fix=remedy,
+        explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
+    )
 
 
 def _remedy(facts: Facts, cuda: str) -> Remedy:

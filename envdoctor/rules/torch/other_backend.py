@@ -25,6 +25,7 @@ def other_backend(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual=f"{torch.version} for {backend}",
         message=f"torch {torch.version} is built for {backend}, the GPU here is NVIDIA's ({gpu}).",
-        fix=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", by_hand), repair=repair,
+        fix=remedies.choose(target, repair, "Install a CUDA build of torch in its place.", by_hand),
+        repair=repair,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "precision/", "attention/"),
-    )  # fmt: skip
+    )

@@ -49,10 +49,11 @@ def thread_pool(facts: Facts) -> Findings:
     host = known(facts.host)
     cpus = whole_cpus(host) if host else None
     yield finding(
-        actual=said[0], expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
+        actual=said[0],
+        expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
         severity=None if refused else WARNING,
         message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
         fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
         run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
         explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),
-    )  # fmt: skip
+    )

@@ -32,10 +32,11 @@ def threads(facts: Facts, target: Target) -> Findings:
     )
     yield finding(
         actual=f"{torch.threads}" + (f" ({name}={variables[name]})" if name else ""),
-        expected=f"{allowed} (CPUs allowed)", severity=None if on_cpu else NOTE,
+        expected=f"{allowed} (CPUs allowed)",
+        severity=None if on_cpu else NOTE,
         message=f"torch computes with {torch.threads} thread{'s' if torch.threads > 1 else ''} where {allowed} CPUs "
         "are allowed.",
         fix=f"Set OMP_NUM_THREADS to {allowed}, divided by the processes on this machine.",
         run=f"export OMP_NUM_THREADS={allowed}",
         repair=(SetVariable(name="OMP_NUM_THREADS", value=str(allowed)),) if on_cpu and name else (),
-    )  # fmt: skip
+    )

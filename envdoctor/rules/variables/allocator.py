@@ -80,7 +80,11 @@ def _problems(value: str) -> Iterator[tuple[str, bool]]:
 
 def _finding(name: str, value: str, problem: str, severity: Severity, command: str = "") -> Finding:
     return finding(
-        subject=name, actual=value, kind="config-mismatch" if severity is ERROR else "no-effect", severity=severity,
+        subject=name,
+        actual=value,
+        kind="config-mismatch" if severity is ERROR else "no-effect",
+        severity=severity,
         message=f"{name}={value}: {problem}.",
-        fix="Correct it.", run=command or f"export {name}=expandable_segments:True",
-    )  # fmt: skip
+        fix="Correct it.",
+        run=command or f"export {name}=expandable_segments:True",
+    )

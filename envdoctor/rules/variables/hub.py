@@ -39,8 +39,12 @@ def hub(facts: Facts) -> Findings:
 
 def _finding(name: str, value: str, text: str, instead: str, severity: Severity | None = None) -> Finding:
     return finding(
-        subject=name, actual=value, expected=instead, kind="no-effect" if severity is None else "config-mismatch",
+        subject=name,
+        actual=value,
+        expected=instead,
+        kind="no-effect" if severity is None else "config-mismatch",
         severity=severity,
         message=f"{name}={value}: {text}.",
-        fix=f"Unset it; use {instead}.", run=f"unset {name}",
-    )  # fmt: skip
+        fix=f"Unset it; use {instead}.",
+        run=f"unset {name}",
+    )

@@ -21,5 +21,6 @@ def launcher_leftovers(facts: Facts) -> Findings:
         yield finding(
             actual=", ".join(f"{name}={variables[name]}" for name in found),
             message=f"{', '.join(found)} are set in this shell: a single run waits for other ranks.",
-            fix="Unset them.", run="unset " + " ".join(found),
-        )  # fmt: skip
+            fix="Unset them.",
+            run="unset " + " ".join(found),
+        )

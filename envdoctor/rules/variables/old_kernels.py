@@ -44,10 +44,13 @@ def old_kernels(facts: Facts, target: Target) -> Findings:
         effect = f"{'torch' if aten else 'oneDNN'} leaves the CPU's {unused[-1]} instructions unused"
         effect += ": bfloat16 products run hundreds of times slower" if slow else ""
         yield finding(
-            subject=name, actual=value, severity=NOTE if idle else None,
+            subject=name,
+            actual=value,
+            severity=NOTE if idle else None,
             message=f"{name}={value}: {effect}" + (" (hardly felt by a run on a GPU)." if idle else "."),
-            fix=remedies.setting(target, "Unset it.", f"unset {name}"), repair=(SetVariable(name=name, value=None),),
-        )  # fmt: skip
+            fix=remedies.setting(target, "Unset it.", f"unset {name}"),
+            repair=(SetVariable(name=name, value=None),),
+        )
 
 
 def _unused_levels(limit: str | None, flags: tuple[str, ...], *, aten: bool) -> list[str]:

@@ -32,5 +32,6 @@ def preload(facts: Facts) -> Findings:
         kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
         severity=None if checker or cuda else NOTE,
         message=f"LD_PRELOAD={value}: {effect}.",
-        fix="Unset it for the run.", run="env -u LD_PRELOAD python train.py",
-    )  # fmt: skip
+        fix="Unset it for the run.",
+        run="env -u LD_PRELOAD python train.py",
+    )

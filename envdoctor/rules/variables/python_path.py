@@ -34,8 +34,11 @@ def _packages_of_another(folder: str, interpreter: Interpreter | None) -> bool:
 
 def _finding(name: str, value: str, text: str, severity: Severity | None) -> Finding:
     return finding(
-        subject=name, actual=value, severity=severity,
+        subject=name,
+        actual=value,
+        severity=severity,
         message=f"{name}={value}: {text}.",
-        fix="Unset it for the run.", run=f"unset {name}",
+        fix="Unset it for the run.",
+        run=f"unset {name}",
         explains=("packages/import-mismatch", "packages/wheel-tags") if severity else (),
-    )  # fmt: skip
+    )

@@ -29,14 +29,16 @@ def target_variables(facts: Facts, target: Target) -> Findings:
             continue
         spelled = _variable_name(name, torch.version if torch else None)
         yield finding(
-            subject=name, actual=actual if actual is not None else "not set", expected=wanted,
+            subject=name,
+            actual=actual if actual is not None else "not set",
+            expected=wanted,
             severity=None if actual is None else WARNING,
             message=f"{name} is {actual if actual is not None else 'not set'}; the target was timed with {wanted}.",
             fix=remedies.setting(
                 target, "Set it before training.", f"export {shell.word(spelled)}={shell.word(wanted)}"
             ),
             repair=(SetVariable(name=spelled, value=wanted),),
-        )  # fmt: skip
+        )
 
 
 def _set_by_hook(torch: Torch | None, wanted: str) -> bool:

@@ -23,9 +23,11 @@ def tf32_override(facts: Facts, target: Target) -> Findings:
     for name, value, effect, severity in rows:
         if variables.get(name) == value:
             yield finding(
-                subject=name, actual=value, kind="no-effect" if useless else "flag-differs",
+                subject=name,
+                actual=value,
+                kind="no-effect" if useless else "flag-differs",
                 severity=NOTE if useless else severity,
                 message=f"{name}={value}: {effect}" + ("; no effect on this hardware." if useless else "."),
                 fix=remedies.setting(target, "Unset it.", f"unset {name}"),
                 repair=(SetVariable(name=name, value=None),),
-            )  # fmt: skip
+            )

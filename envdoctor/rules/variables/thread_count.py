@@ -33,7 +33,9 @@ def thread_count(facts: Facts, target: Target) -> Findings:
             continue
         fitting = max(1, cpus // ranks)
         yield finding(
-            subject=name, actual=str(threads), expected=str(fitting),
+            subject=name,
+            actual=str(threads),
+            expected=str(fitting),
             severity=NOTE if too_few and gpu is not False else None,
             message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: "
             + ("the threads take turns." if too_many else "a CPU run uses one core."),
@@ -49,7 +51,7 @@ def thread_count(facts: Facts, target: Target) -> Findings:
             ),
             repair=(SetVariable(name=name, value=str(fitting)),) if gpu is False and ranks == 1 else (),
             explains=("torch/threads",),
-        )  # fmt: skip
+        )
 
 
 def _number(text: str | None) -> int | None:

@@ -15,7 +15,10 @@ def unread(facts: Facts) -> Findings:
     variables = need(facts.variables)
     for row in sorted(UNREAD.among(variables), key=lambda row: row.name):
         yield finding(
-            subject=row.name, actual=variables[row.name], expected=row.instead,
+            subject=row.name,
+            actual=variables[row.name],
+            expected=row.instead,
             message=f"No library reads {row.name}; what exists is {row.instead}.",
-            fix=f"Remove it, and use {row.instead}.", run=f"unset {row.name}",
-        )  # fmt: skip
+            fix=f"Remove it, and use {row.instead}.",
+            run=f"unset {row.name}",
+        )

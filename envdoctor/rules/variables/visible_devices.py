@@ -61,8 +61,12 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
 
 def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
     return finding(
-        subject=_NAME, actual=value or "empty", kind=kind, severity=severity,
+        subject=_NAME,
+        actual=value or "empty",
+        kind=kind,
+        severity=severity,
         message=f"{_NAME}={value!r}: {text}.",
-        fix="Unset it, or name GPUs that exist.", run=(f"unset {_NAME}", "nvidia-smi -L"),
+        fix="Unset it, or name GPUs that exist.",
+        run=(f"unset {_NAME}", "nvidia-smi -L"),
         explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
-    )  # fmt: skip
+    )
