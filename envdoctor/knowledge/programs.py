@@ -85,6 +85,12 @@ def _plain(part: str) -> bool:
 _DESKTOP = Pattern(r"comfyui-electron|[\\/]Programs[\\/]{1,2}ComfyUI[\\/]", re.IGNORECASE)
 _INTERPRETERS = (
     (Pattern(r"(python_embedd?ed)\b", re.IGNORECASE), r"{}\python.exe"),
+    (
+        Pattern(
+            r"[\\/][^\\/]{0,40}ComfyUI[^\\/]{0,40}[\\/]{1,2}(python)[\\/]{1,2}(?:lib[\\/]|python\.exe)", re.IGNORECASE
+        ),
+        r"{}\python.exe",
+    ),
     (Pattern(r"[\\/](system[\\/]{1,2}python)[\\/]{1,2}(?:lib[\\/]|python\.exe)", re.IGNORECASE), r"{}\python.exe"),
     (Pattern(r"[\\/](installer_files[\\/]{1,2}env)[\\/]", re.IGNORECASE), r"{}\python.exe"),
     (Pattern(r"[\\/](runtime)[\\/]{1,2}(?:lib[\\/]{1,2}site-packages|python\.exe)", re.IGNORECASE), r"{}\python.exe"),

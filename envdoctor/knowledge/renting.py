@@ -42,4 +42,4 @@ def for_capability(wanted: str) -> str:
     return f'When renting again: Vast.ai "compute_cap>={pair[0] * 100 + pair[1] * 10}".'
 
 
-RELIABLE = 'Report this machine to whoever rents it out and rent another: Vast.ai "reliability>0.99".'
+RELIABLE = 'If the machine is rented, report it to its host and rent another: Vast.ai "reliability>0.99".'

@@ -72,6 +72,11 @@ _ROWS = (
         r"detected CUDA version (\1) mismatches the version used to compile PyTorch (\2)",
     ),
     _row(
+        r"compiled with a version of Cuda that does not match the version used to compile Pytorch.{0,20}?"
+        r"Pytorch binaries were compiled with Cuda ([\d.]*\d)",
+        r"CUDAMismatchException: extensions cannot be built, torch was built with \1",
+    ),
+    _row(
         r"compiled with a version of Cuda that does not match the version used to compile Pytorch",
         "CUDAMismatchException: extensions cannot be built",
     ),

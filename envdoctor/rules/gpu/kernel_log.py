@@ -62,6 +62,9 @@ def kernel_log(facts: Facts) -> Findings:
             severity=severity,
             who="host" if hard else "you",
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
-            fix=f"The GPU must be reset or exchanged. {RELIABLE}" if hard else "Look at the program that ran then.",
+            fix="Reset the GPU (nvidia-smi -r, or a restart); where it comes again with another release of the driver "
+            f"too, it must be exchanged. {RELIABLE}"
+            if hard
+            else "Look at the program that ran then.",
             run="dmesg | grep -i xid",
         )

@@ -82,7 +82,8 @@ def _command(name: str, use: str) -> str:
         return remedies.install(found[1])
     if use == _UNSEEN:
         return remedies.again(name, "--no-deps")
-    return remedies.upgrade(name) if "later release" in use or "same time" in use else ""
+    own = "later release" in use and "caller in a later release" not in use
+    return remedies.upgrade(name) if own or "same time" in use else ""
 
 
 def _meanings(

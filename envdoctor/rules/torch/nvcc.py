@@ -18,7 +18,11 @@ _FAILED = Pattern(
     r"Failed (?:building wheel|to build)|Could not build wheels|error: command .{1,200}nvcc|Error compiling objects"
 )
 """That something was built from source, and failed."""
-_UNNUMBERED = Pattern(r"CUDAMismatchException|without a matching cuda version", IGNORECASE)
+_UNNUMBERED = Pattern(
+    r"CUDAMismatchException(?:: extensions cannot be built, torch was built with (?P<torch>[\d.]*\d))?"
+    r"|without a matching cuda version",
+    IGNORECASE,
+)
 
 
 @rule(NOTE, kind="nvcc-mismatch", subject="nvcc")
@@ -39,7 +43,7 @@ def nvcc(facts: Facts) -> Findings:
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
     cuda = (numbered.get("torch") or numbered.get("early") or "").rstrip(".") or torch_cuda(facts)
     if said is not None and not (toolkit and cuda):
-        toolkit, cuda = toolkit or "another version", cuda or "another version"
+        toolkit, cuda = toolkit or "another CUDA", cuda or "another CUDA"
     if not toolkit or not cuda:
         raise Skip("there is no toolkit, or torch's CUDA is not known")
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:
@@ -51,11 +55,16 @@ def nvcc(facts: Facts) -> Findings:
         actual=line(toolkit) or toolkit,
         expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         severity=ERROR if said else failed,
-        message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
+        message=f"The toolkit on this machine is {_named(toolkit)}, torch is built for {_named(cuda)}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
         fix=remedy,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
+
+
+def _named(cuda: str) -> str:
+    """A line of CUDA, where the report names one."""
+    return f"CUDA {line(cuda)}" if line(cuda) else cuda if not numbers(cuda) else f"CUDA {cuda}"
 
 
 def _remedy(facts: Facts, cuda: str) -> Remedy:
@@ -66,6 +75,8 @@ def _remedy(facts: Facts, cuda: str) -> Remedy:
     if facts.origin.kind != "pasted" and not fitting:
         major = cuda.partition(".")[0]
         return Remedy(text=f"Install extensions as wheels, or a toolkit of CUDA {major}.x to build them.")
+    if not fitting and not numbers(cuda):
+        return Remedy(text="Point CUDA_HOME to a toolkit of torch's version, or install the extension as a wheel.")
     best = min(fitting, key=lambda one: one != line(cuda), default=line(cuda) or cuda)
     return Remedy(
         text="Point CUDA_HOME to a toolkit of torch's version (in a conda or pixi environment pin cuda-toolkit and "

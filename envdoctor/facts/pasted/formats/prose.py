@@ -54,6 +54,13 @@ _GPU = Pattern(
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
     r"|A5000|A4000|M40|K40)\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )
+_AMD = Pattern(
+    r"\b(?:on|have|has|got|own|with|using|use|my|an?|is|for) (?:an? |my )?AMD\b"
+    r"(?! ?64| (?:Ryzen|EPYC|CPU|processor|Threadripper))[\w ]{0,24}"
+    r"|\b(?:AMD )?Radeon\b[\w ]{0,20}|\bAMD (?:GPU|card|graphics)",
+    re.IGNORECASE,
+)
+"""An AMD card that somebody tells of; processors are AMD's as well."""
 _BARE_GPU = Pattern(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\b(?! (?:steps?|px|tokens?|images?))")
 _WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
@@ -78,6 +85,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim(name, found.pop(), TOLD)
     _paths(page, draft)
     _gpu(lines, draft)
+    if not draft.gpus and (card := next((named[0] for text in lines if (named := _AMD.search(text))), None)):
+        draft.remark("card", card)
     board = next((named[0] for text in page.lines if len(text) < 600 and (named := _BOARD.search(text))), None)
     if board and not any(_DESKTOP.search(text) for text in page.lines):
         draft.remark("board", board)
