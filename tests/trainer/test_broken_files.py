@@ -107,6 +107,7 @@ def test_a_line_of_a_gigabyte_is_not_taken_into_memory(tmp_path: Path) -> None:
     assert "rows.jsonl, line 1: longer than 64 MB" in done.stdout, done.stderr[-500:]
 
 
+@pytest.mark.slow
 def test_a_small_parquet_file_of_much_text(tmp_path: Path) -> None:
     """One text of 70 MB that every row names: 200 KB on the disk, 70 GB as rows."""
     import pyarrow

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import names
+from envdoctor.knowledge.questions import ERRORS, names
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
@@ -49,7 +49,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             told.add((row.name, row.argument))
             yield _older_object(row, version, line)
             continue
-        if not row.fits(version):
+        if not row.fits(version) or (not seen and _is_told(line)):
             continue
         told.add((row.name, row.argument))
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
@@ -73,6 +73,12 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             ),
             source=row.source,
         )
+
+
+def _is_told(line: str) -> bool:
+    """Does a row of the errors say by this line alone what it is?"""
+    rows = (row for row in ERRORS if not (row.last or row.weak) and row.pattern.may_match(line))
+    return any(row.pattern.search(line) for row in rows)
 
 
 def _rows(line: str) -> Iterator[names.Name]:

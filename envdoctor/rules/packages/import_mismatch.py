@@ -215,7 +215,6 @@ def _another_copy(
         subject=name,
         actual=f"{version} is listed",
         expected="the release that is listed",
-        kind="package-damaged",
         severity=WARNING,
         certain=False,
         message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "

@@ -37,7 +37,7 @@ def test_two_bounds_and_an_unknown_release_say_no_more_than_that() -> None:
 
 def test_what_is_listed_has_it_so_it_is_not_what_runs() -> None:
     (found,) = findings(import_mismatch, Facts(messages=(SEED,), packages=installed(pytorch_lightning="1.9.5")))
-    assert (found.kind, found.severity, found.certain) == ("package-damaged", Severity.WARNING, False)
+    assert (found.kind, found.severity, found.certain) == ("package-conflict", Severity.WARNING, False)
     assert "1.9.5 is listed" in found.message
 
 

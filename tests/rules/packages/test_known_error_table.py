@@ -12,6 +12,8 @@ from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import diagnose
 
 RULES = load_rules()
+HEARD = ("packages/known-errors", "packages/asked-for", "packages/import-mismatch", "packages/changed-calls")
+"""The table, and the histories of names, which may tell the same of a name that they know."""
 ROWS = [
     tuple(part.strip() for part in line.split("|", 2))
     for line in (Path(__file__).parent / "known_errors.txt").read_text("utf-8").splitlines()
@@ -22,5 +24,5 @@ ROWS = [
 def test_a_line_alone_is_named_by_its_row(kind: str, subject: str, line: str) -> None:
     root = diagnose(read(line), no_target(), RULES).root_cause
     assert root is not None, "nothing explains it"
-    assert root.rule in ("packages/known-errors", "packages/asked-for")
+    assert root.rule in HEARD
     assert (root.kind, root.subject) == (kind, subject)

@@ -147,7 +147,7 @@ CAUSES = [
         "selective-scan-cuda",
     ),
     (
-        "NameError: name '_C' is not defined",
+        "NameError: name '_C' is not defined [raised in groundingdino]",
         "extension-binary-missing",
         "an extension",
     ),

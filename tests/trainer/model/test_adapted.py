@@ -68,6 +68,7 @@ def test_adapters_that_are_switched_off_do_nothing(tiny: dict) -> None:
         assert not torch.allclose(run.trainee.hidden(batch_of(run)), alone, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_compiled_layers_give_the_same_gradients(tiny: dict) -> None:
     plain, compiled = adapted({**tiny, "compile": "off"}), adapted({**tiny, "compile": "on"})
     left, right = (gradients(run, run.prepared.source.step(0, 0))[1] for run in (plain, compiled))
