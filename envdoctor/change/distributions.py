@@ -39,7 +39,13 @@ class Installed:
         else:
             rows = [row[0] for row in self.record() if row]
             base = self.library
-        return tuple(join(base, row) for row in rows if row and "\0" not in row) or None
+        below = f"{base}/"
+        return (
+            tuple(  # `join` by itself for those few that need it: an environment has a hundred thousand rows
+                [below + row if _is_plain(row) else join(base, row) for row in rows if row and "\0" not in row]
+            )
+            or None
+        )
 
     def record(self) -> Sequence[Sequence[str]]:
         """The rows of RECORD; none when it cannot be read.
@@ -77,6 +83,10 @@ def join(base: str, row: str) -> str:
     """The path that a row of a RECORD names, without the normalising that takes longest and few need."""
     path = f"{base}/{row}" if not row.startswith("/") else row
     return os.path.normpath(path) if "./" in path or "//" in path else path
+
+
+def _is_plain(row: str) -> bool:
+    return "./" not in row and "//" not in row and row[0] != "/"
 
 
 def _lines(path: Path) -> list[str]:

@@ -79,12 +79,16 @@ def replace_bytes(file: Path, data: bytes) -> None:
 def _update_records(files: Iterable[Path], libraries: Sequence[Path]) -> None:
     """Write the new sizes and hashes of corrected files into the RECORDs that list them."""
     changed = {os.path.normpath(file) for file in files}
+    names = {os.path.basename(file) for file in changed}  # few rows need a longer look
     for one in scan(libraries):
         rows, library = one.record(), one.library
         stale = {
             number: path
             for number, row in enumerate(rows)
-            if len(row) == 3 and row[1] and (path := join(library, row[0])) in changed
+            if len(row) == 3
+            and row[1]
+            and row[0].rpartition("/")[2] in names
+            and (path := join(library, row[0])) in changed
         }
         if stale:
             corrected = [_current(stale[number], row) if number in stale else row for number, row in enumerate(rows)]

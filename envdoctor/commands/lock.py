@@ -12,7 +12,7 @@ import click
 from envdoctor import bundle, doctor
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._output import paste, print_json, quoted, stderr, stdout
+from envdoctor.commands._output import count_noun, paste, print_json, quoted, stderr, stdout
 from envdoctor.commands._progress import steps
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
@@ -265,7 +265,8 @@ def _show_written(written: Written, format_: str) -> int:
         told = {"lock": str(written.stack.path), "changed": written.changed, "changes": list(written.changes)}
         print_json({"schema": 1, **told, "problems": list(written.problems)})
     state = "written" if written.changed else "unchanged, byte for byte"
-    console.print(f"✓ {written.stack.path}: {state}, {len(written.stack.lock.packages)} packages", markup=False)
+    packages = count_noun(len(written.stack.lock.packages), "package")
+    console.print(f"✓ {written.stack.path}: {state}, {packages}", markup=False)
     return 0
 
 

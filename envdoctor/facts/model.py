@@ -260,6 +260,11 @@ class Gpus:
     peer_access: tuple[tuple[bool, ...], ...] = ()
     under_load: bool = False  # were clocks and links read while the GPUs worked?
 
+    @property
+    def number(self) -> int:
+        """How many there are, as far as was seen."""
+        return self.count or len(self.devices)
+
 
 @frozen
 class Flag:

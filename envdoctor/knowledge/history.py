@@ -74,7 +74,10 @@ def reads(module: str) -> tuple[str, ...]:
     """The releases in which this module's names were read; none where it is not among those that changed."""
     module = _known_as(module)
     book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
-    return book.read if book is not None and f"\nn {module}\n" in book.text else ()
+    if book is None or f"\nn {module}\n" not in book.text:
+        return ()
+    whole = book.module(module)
+    return () if whole is not None and whole.added else book.read  # with a new module came names of which no row tells
 
 
 def of_name(module: str, name: str) -> Span | None:

@@ -90,6 +90,12 @@ def read_misfit(misfit: Misfit) -> Reading | None:
     return _by_names(misfit.missing, misfit.unexpected) or _by_marks(misfit) or read_sizes(misfit.sizes)
 
 
+def lists_tell(lines: Iterable[str]) -> bool:
+    """Do the lists of a report say for certain why the weights do not fit?"""
+    reading = read_misfit(misfit_of(lines))
+    return reading is not None and reading.certain
+
+
 def _by_names(missing: Sequence[str], unexpected: Sequence[str]) -> Reading | None:
     """The same tensors under other names."""
     if not missing or not unexpected:

@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
+from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
 from envdoctor.locks.demands import unprintable
 from envdoctor.locks.stack import Locked
@@ -81,6 +82,11 @@ class Target:
     no_choice: str | None = None  # why no stack was chosen
     refused: tuple[str, ...] = ()  # without a choice, why not: one "stack: reason" for each that was considered
     asked: bool = False  # by name or file, not found by looking at the machine
+
+    @property
+    def is_own(self) -> bool:
+        """Is it a file of the user's, and none that envdoctor brings?"""
+        return self.path is not None and lockfiles() not in self.path.resolve().parents
 
     @property
     def is_cpu(self) -> bool:

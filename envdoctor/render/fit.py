@@ -140,7 +140,7 @@ def _target_lines(place: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrap(place["why"] or "")
         return
     shown = _rung_to_show(place)
-    how = f"fits, recomputing {_recomputed(shown['recompute'])}" if shown["fits"] else "does not fit, even recomputed"
+    how = f"fits, recomputing {_layers(shown['recompute'])}" if shown["fits"] else "does not fit, even recomputed"
     yield from textwrap.wrap(f"{about}: {how}", WIDTH)
     yield ""
     yield f"  {'memory at the worst moment (' + shown['moment'] + '), ' + place['precision']:<56}{'GB':>8}"
@@ -152,10 +152,10 @@ def _target_lines(place: Mapping[str, Any]) -> Iterator[str]:
     yield f"  {'recomputed':<24}{'GB':>8}   {'largest micro-batch':<20}"
     for rung in place["rungs"]:
         most = f"{rung['largest_micro_batch']:,} tokens" if rung["largest_micro_batch"] else "none"
-        yield f"  {_recomputed(rung['recompute']):<24}{_gb(rung['bytes']):>8}   {most:<20}"
+        yield f"  {_layers(rung['recompute']):<24}{_gb(rung['bytes']):>8}   {most:<20}"
 
 
-def _recomputed(rung: str) -> str:
+def _layers(rung: str) -> str:
     """In words; a number is so many of the layers, a second one those between whose products is computed again."""
     whole, _, partly = rung.partition("+")
     if whole == "0":
@@ -181,7 +181,7 @@ def _table(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         room = "?" if place["room"] is None else _gb(place["room"])
         word = {True: "", False: "does not fit", None: "not known"}[place["fits"]]
         row = f"{place['target'][:9]:<10}{size:>7} {room:>6}  "
-        row += f"{word or _recomputed(shown['recompute'] if shown else 'none').replace(' layers and', ' and'):<17}"
+        row += f"{word or _layers(shown['recompute'] if shown else 'none').replace(' layers and', ' and'):<17}"
         if place["step_seconds"] is not None and place["fits"]:
             row += _time(place)
         yield row

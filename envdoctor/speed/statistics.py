@@ -135,17 +135,25 @@ def compare(
     error = math.sqrt(between + probe_spread**2 + max(noise - usual, 0.0) / len(ours))
     df = _effective_df(len(theirs), between, error)
     d = statistics.fmean(ours) - statistics.fmean(theirs)
+    return comparison_of(d, error, df, alpha, stages, least, run_spread=spread, processes=len(ours))
+
+
+def comparison_of(
+    difference: float, error: float, df: float, alpha: float, stages: int, least: float, *,
+    run_spread: float, processes: int,
+) -> Comparison:  # fmt: skip
+    """What a difference of log rates with this standard error comes to."""
     half = t_quantile(1.0 - alpha / stages, df) * error
     seen = max(half, least) + t_quantile(POWER, df) * error
     return Comparison(
-        ratio=math.exp(d),
-        interval=(math.exp(d - half), math.exp(d + half)),
+        ratio=math.exp(difference),
+        interval=(math.exp(difference - half), math.exp(difference + half)),
         alpha=alpha,
         detectable=1.0 - math.exp(-seen),
         error=error,
         df=df,
-        run_spread=spread,
-        processes=len(ours),
+        run_spread=run_spread,
+        processes=processes,
     )
 
 

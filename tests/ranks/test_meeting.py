@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def found(outcome: process.Outcome) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("world", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_ranks_that_agree_are_judged_once(world: int) -> None:
+def test_ranks_that_agree_are_judged_once(world: int, tell: Callable[[str], None]) -> None:
     port = free_port()
     children = [start(rank, world, port, "--wait", "300") for rank in range(world)]
     outcomes = [child.wait() for child in children]
@@ -57,19 +58,22 @@ def test_ranks_that_agree_are_judged_once(world: int) -> None:
     assert told["all_reduce"]["backend"] == "gloo"
     assert told["all_reduce"]["bytes_per_second"] > 0
     assert all(outcome.out == "" for outcome in outcomes[1:])  # rank 0 alone speaks
+    rate, slowest = told["all_reduce"]["bytes_per_second"] / 1e6, max(outcome.seconds for outcome in outcomes)
+    tell(f"{world} ranks agree; all-reduce by gloo {rate:.0f} MB/s; the last is done after {slowest:.1f} s")
 
 
 @pytest.mark.slow
-def test_a_rank_that_never_comes_is_named_within_the_limit() -> None:
+def test_a_rank_that_never_comes_is_named_within_the_limit(tell: Callable[[str], None]) -> None:
     port = free_port()
     children = [start(rank, 3, port, "--wait", "40") for rank in (0, 1)]
     first, second = (child.wait() for child in children)
     assert found(first)["missing"] == [2]
     assert (first.code, second.code) == (3, 3)
+    tell(f"rank 2 is named missing after {first.seconds:.1f} s (limit 40 s); exit code 3")
 
 
 @pytest.mark.slow
-def test_a_rank_that_hangs_is_named(tmp_path: Path) -> None:
+def test_a_rank_that_hangs_is_named(tmp_path: Path, tell: Callable[[str], None]) -> None:
     """It stops when it has imported torch and told its facts, before the all-reduce: the others name it."""
     port = free_port()
     first = start(0, 2, port, "--wait", "40")
@@ -94,10 +98,11 @@ def test_a_rank_that_hangs_is_named(tmp_path: Path) -> None:
     second.kill()
     assert told.code == 3, told.err
     assert found(told)["missing"] == [1]
+    tell(f"rank 1, stopped before the all-reduce, is named after {told.seconds:.1f} s (limit 40 s); exit code 3")
 
 
 @pytest.mark.slow
-def test_a_rank_that_dies_is_named() -> None:
+def test_a_rank_that_dies_is_named(tell: Callable[[str], None]) -> None:
     port = free_port()
     first, second = start(0, 2, port, "--wait", "40"), start(1, 2, port, "--wait", "40")
     time.sleep(0.3)
@@ -105,17 +110,19 @@ def test_a_rank_that_dies_is_named() -> None:
     told = first.wait()
     assert told.code == 3
     assert found(told)["missing"] == [1]
+    tell(f"rank 1, killed, is named after {told.seconds:.1f} s (limit 40 s); exit code 3")
 
 
 @pytest.mark.slow
-def test_without_rank_0_the_others_say_so() -> None:
+def test_without_rank_0_the_others_say_so(tell: Callable[[str], None]) -> None:
     outcome = start(1, 2, free_port(), "--wait", "5").wait()
     assert outcome.code == 3
     assert "rank 1 of 2 did not hear of rank 0" in outcome.err
+    tell(f"rank 1 of 2 says so after {outcome.seconds:.1f} s (limit 5 s); exit code 3")
 
 
 @pytest.mark.slow
-def test_under_torchrun() -> None:
+def test_under_torchrun(tell: Callable[[str], None]) -> None:
     words = ["--env", sys.prefix, "--target", "none", "--format", "json", "--wait", "200"]
     argv = [Path(sys.prefix) / "bin" / "torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"]
     argv += [sys.executable, "-m", "envdoctor", "preflight", *words]
@@ -123,6 +130,7 @@ def test_under_torchrun() -> None:
     outcome = process.run([str(word) for word in argv], deadline=400, env=env)
     assert found(outcome)["missing"] == [], outcome.err[-2000:]
     assert found(outcome)["ranks"] == 2
+    tell(f"2 ranks, none missing; exit code {outcome.code}, {outcome.seconds:.1f} s")
 
 
 def test_many_processes_do_not_repair() -> None:

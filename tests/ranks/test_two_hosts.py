@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,7 @@ def hosts() -> Iterator[Hosts]:
 
 
 @pytest.mark.slow
-def test_two_hosts_meet(hosts: Hosts) -> None:
+def test_two_hosts_meet(hosts: Hosts, tell: Callable[[str], None]) -> None:
     children = [hosts.preflight(number) for number in (0, 1)]
     outcomes = [child.wait() for child in children]
     told = json.loads(outcomes[0].out)
@@ -79,10 +79,12 @@ def test_two_hosts_meet(hosts: Hosts) -> None:
         "rank 0 (host0)": f"{hosts.names[0]}v",
         "rank 1 (host1)": f"{hosts.names[1]}v",
     }
+    rate = told["all_reduce"]["bytes_per_second"] / 1e6
+    tell(f"{' and '.join(told['hosts'])}: none missing, gloo {rate:.0f} MB/s; {outcomes[0].seconds:.1f} s")
 
 
 @pytest.mark.slow
-def test_a_host_whose_cable_is_pulled_is_named_within_the_limit(hosts: Hosts) -> None:
+def test_a_host_whose_cable_is_pulled_is_named_within_the_limit(hosts: Hosts, tell: Callable[[str], None]) -> None:
     first = hosts.preflight(0)
     time.sleep(0.5)
     assert ip("-n", hosts.names[1], "link", "set", f"{hosts.names[1]}v", "down").ok
@@ -91,3 +93,4 @@ def test_a_host_whose_cable_is_pulled_is_named_within_the_limit(hosts: Hosts) ->
     assert json.loads(outcomes[0].out)["missing"] == [1]
     assert [outcome.code for outcome in outcomes] == [3, 3]
     assert "rank 1 of 2 did not hear of rank 0" in outcomes[1].err
+    tell(f"host1 is named missing after {outcomes[0].seconds:.1f} s (limit 60 s); exit code 3")

@@ -16,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,16 +29,51 @@ from tests.change.conftest import World, make_world, write_target
 
 ROOT = Path(__file__).resolve().parents[2]
 SYSTEM = Path("/usr/bin/python3")
+SHOWN = ("CONDA_PREFIX", "PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_FIND_LINKS", "PIP_EXTRA_INDEX_URL")
 BARE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "COLUMNS": "80", "UV_OFFLINE": "1", "PYTHONPATH": str(ROOT)}
 root_only = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="plays several users")
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="Linux is the platform")
+
+
+class Typed(NamedTuple):
+    """A command of a test, for the table that `python -m tests.minute` writes."""
+
+    words: str
+    code: int | None
+    seconds: float
+    said: str
+
+
+TYPED: list[Typed] = []
+
+
+@pytest.fixture(autouse=True)
+def _typed(record_property: Callable[[str, object], None]) -> Iterator[None]:
+    TYPED.clear()
+    yield
+    record_property("typed", json.dumps(TYPED))
 
 
 def doctor(*words: str | Path, cwd: Path, before: str = "", **variables: str) -> Outcome:
     """The doctor as in a shell that knows nothing of any environment; ``before``: how it is started."""
     argv = [*before.split(), sys.executable, "-m", "envdoctor", *map(str, words)]
     home = {"HOME": str(cwd), "XDG_CACHE_HOME": str(cwd / "cache"), "PIP_CONFIG_FILE": os.devnull}
-    return process.run(argv, deadline=120, env={**BARE, **home, **variables}, cwd=cwd)
+    outcome = process.run(argv, deadline=120, env={**BARE, **home, **variables}, cwd=cwd)
+    named = {name: text for name, text in variables.items() if name in SHOWN}
+    return typed(" ".join((before, *(f"{name}=..." for name in named), "envdoctor", *map(str, words))), outcome)
+
+
+def typed(line: str, outcome: Outcome) -> Outcome:
+    """This outcome, remembered."""
+    TYPED.append(Typed(line.strip(), outcome.code, outcome.seconds, gist(outcome.err + outcome.out)))
+    return outcome
+
+
+def gist(text: str) -> str:
+    """The line of an answer that says what came of it."""
+    lines = [line.strip() for line in text.splitlines()]
+    signs = ("✓", "envdoctor: ", "✗ Found", "? Not")
+    return next((line for sign in signs for line in lines if line.startswith(sign)), "")
 
 
 def select(target: Path, *words: str) -> tuple[str, ...]:
@@ -101,10 +138,15 @@ def test_a_user_who_may_not_write(target: Path, world: World) -> None:
         env = {**BARE, "HOME": str(home), "PYTHONPATH": "", "PIP_CONFIG_FILE": os.devnull}
 
         def as_nobody(*words: str | Path) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(
+            began = time.monotonic()
+            done = subprocess.run(
                 [*argv, *words], user=65534, group=65534, extra_groups=[], env=env, cwd=home,
                 capture_output=True, text=True, timeout=120,
             )  # fmt: skip
+            line = " ".join(("(as nobody) envdoctor", *map(str, words)))
+            seconds = time.monotonic() - began
+            TYPED.append(Typed(line, done.returncode, seconds, gist(done.stderr + done.stdout)))
+            return done
 
         if as_nobody("--version").returncode != 0:
             pytest.skip("the checkout cannot be read by another user")
@@ -285,10 +327,13 @@ def test_run_by_uvx(world: World, target: Path, tmp_path: Path) -> None:
     words = ["tool", "run", "--from", str(ROOT), "envdoctor"]
     looked = process.run([*uv(), *words, "check", "--target", "cpu", "--no-torch", "--env", world.environment],
                          deadline=300, env=env, cwd=tmp_path)  # fmt: skip
+    typed("uvx --from CLONE envdoctor check --target cpu --no-torch --env ENV", looked)
     assert looked.code == 1, looked.err
     mended = process.run([*uv(), *words, "fix", "--yes", "--env", world.environment, *select(target)],
                          deadline=300, env=env, cwd=tmp_path)  # fmt: skip
+    typed("uvx --from CLONE envdoctor fix --yes --env ENV", mended)
     assert mended.code == 0, mended.err
     assert has(world.environment, "2.0")
     alone = process.run([*uv(), *words], deadline=300, env={**env, "PATH": "/usr/bin:/bin"}, cwd=tmp_path)
+    typed("uvx --from CLONE envdoctor", alone)
     assert "uv/archive" not in alone.err.replace(os.sep, "/") or "own environment" in alone.err

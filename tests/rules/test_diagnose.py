@@ -83,11 +83,11 @@ def test_no_error_rests_on_a_persons_own_words_alone() -> None:
 
 
 def test_what_a_rule_quotes_of_a_persons_own_words_is_no_error() -> None:
-    told = diagnose(read("# Training runs into OOM on my 24 GB GPU\n"), no_target(), load_rules())
+    told = diagnose(read("# Out of VRAM on a 24 GB card\n"), no_target(), load_rules())
     assert told.findings
     assert told.at_least(Severity.ERROR) == ()
     said = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB."
-    both = f"# Training runs into OOM on my 24 GB GPU\n\n{said}"
+    both = f"# Out of VRAM on a 24 GB card\n\n{said}"
     assert diagnose(read(both), no_target(), load_rules()).at_least(Severity.ERROR)
 
 

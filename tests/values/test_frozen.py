@@ -153,3 +153,16 @@ def test_what_the_standard_decorator_refuses_is_refused_when_somebody_asks() -> 
     given: Any = Wrong
     with pytest.raises(ValueError, match="mutable default"):
         dataclasses.fields(given)
+
+
+def test_nobody_asks_for_the_signature_of_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `dataclasses` does for a text of its own where a class has none: half a millisecond for each of a hundred."""
+
+    @frozen
+    class New:
+        name: str
+
+    asked: list[object] = []
+    monkeypatch.setattr("inspect.signature", asked.append)
+    assert [field.name for field in dataclasses.fields(New)] == ["name"]  # type: ignore[arg-type]
+    assert asked == []

@@ -28,7 +28,7 @@ def adafactor(groups: list[dict[str, Any]], foreach: bool) -> Any:
     return torch.optim.Adafactor(groups, lr=0.0, foreach=foreach)
 
 
-def kept(shapes: Iterable[Sequence[int]]) -> int:
+def kept_values(shapes: Iterable[Sequence[int]]) -> int:
     """Numbers that are kept of weights of these shapes."""
     return sum(_values_of(shape) for shape in shapes)
 

@@ -27,7 +27,7 @@ PROBE = 128  # tokens of the smaller probing pass
 
 
 @dataclass(frozen=True)
-class Plan:
+class MemoryPlan:
     """The rung, the most slots computed at once (0: whole micro-batches), the reason for both, and the bytes of logits
     at once (0: as the loss has it).
     """
@@ -46,7 +46,7 @@ def plan(
     longest: int,
     chunks: Sequence[int] = (0,),
     passes: int = 1,
-) -> Plan:
+) -> MemoryPlan:
     """The first that fits `budget` bytes: everything kept, one layer recomputed (between its products first, where that
     was counted), two, all of them, and then smaller pieces of a micro-batch down to its longest document. Before
     anything is recomputed the loss takes smaller pieces: of 2 GiB down to 256 MiB they cost a tenth of a step,
@@ -69,13 +69,13 @@ def plan(
         chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
         if chunk is not None:
             before = "" if rung == "none" else f"; without it {_gigabytes(at_most('none', slots, 0))}"
-            return Plan(rung, 0, told(rung, slots) + before, chunk)
+            return MemoryPlan(rung, 0, told(rung, slots) + before, chunk)
     size = slots
     while size // 2 >= longest:
         size //= 2
         if fits("full", size):
-            return Plan("full", size, told("full", size), chunks[-1])
-    return Plan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
+            return MemoryPlan("full", size, told("full", size), chunks[-1])
+    return MemoryPlan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
 def footprint(
@@ -94,7 +94,7 @@ def footprint(
     embedding = model.get_input_embeddings().weight
     trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     sizes = [(moments.is_narrow(name, p), p.numel()) for name, p in trainable]
-    few = factored.kept(tuple(p.shape) for _, p in trainable)
+    few = factored.kept_values(tuple(p.shape) for _, p in trainable)
     narrow, others = (sum(size for is_narrow, size in sizes if is_narrow is kind) for kind in (True, False))
     trained = narrow + others
     # What is frozen is held in the compute precision already (`trainer.model.lora`).
@@ -176,7 +176,7 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int, int]:
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
         hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-        with hooks, selective.told(give), trainee.computing():
+        with hooks, selective.noting(give), trainee.computing():
             trainee.through(trainee.hidden, batch)
     randomness.restore_torch(trainee.device, before)
     products = sum(storage.nbytes() for storage in given.values())
@@ -212,7 +212,7 @@ def _host_free() -> float:
 
 def choose(
     trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int, int], products: bool = False
-) -> tuple[Plan, Choice]:
+) -> tuple[MemoryPlan, Choice]:
     """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document,
     micro-batches of a step; products: layers may be computed again between them."""
     shards = group.world if group.kind == "fsdp2" else 1
@@ -221,7 +221,7 @@ def choose(
         budget = free(trainee.device, group.local_world)
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
-        return Plan("none", 0, reason), Choice("recompute", "none", reason)
+        return MemoryPlan("none", 0, reason), Choice("recompute", "none", reason)
     slots, share, longest, passes = shape
     found = plan(need, budget, slots, share, longest, CHUNKS if trainee.device.type == "cuda" else (0,), passes)
     pieces = f", at most {found.slots_limit} tokens at once" if found.slots_limit else ""

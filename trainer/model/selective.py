@@ -81,7 +81,7 @@ class _Outputs(TorchDispatchMode):  # type: ignore[misc,unused-ignore]
 
 
 @contextmanager
-def told(note: Callable[[torch.Tensor], Any]) -> Iterator[None]:
+def noting(note: Callable[[torch.Tensor], Any]) -> Iterator[None]:
     """`note` is called with each tensor that such a layer would keep."""
     with _Outputs(note):
         yield

@@ -58,16 +58,14 @@ REASONS = (
         ),
         "the driver that is installed does not serve this GPU: it is too old for the open module or for this release",
         "Install the driver branch that NVIDIA names for this GPU (the closed module before Turing; 580 is the last "
-        "for "
-        "Maxwell to Volta, 470 for Kepler).",
+        "for Maxwell to Volta, 470 for Kepler).",
         ("lspci -nn -d 10de:", "ubuntu-drivers devices"),
     ),
     Reason(
         Pattern(r"This PCI I/O region assigned to your NVIDIA device is invalid|BAR\d is 0M @ 0x0"),
         "the firmware gave the GPU no room for its memory on the bus",
         "Switch Above 4G Decoding on in the firmware (in a virtual machine: enough PCI memory), or start the kernel "
-        "with "
-        "pci=realloc.",
+        "with pci=realloc.",
         ("sudo dmesg | grep -i nvrm | tail",),
     ),
 )

@@ -87,8 +87,7 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
 
 _FIX = (
     "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, Secure "
-    "Boot, "
-    "nouveau); in a container, start that with --gpus all."
+    "Boot, nouveau); in a container, start that with --gpus all."
 )
 
 

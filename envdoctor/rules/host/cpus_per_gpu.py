@@ -15,7 +15,7 @@ def cpus_per_gpu(facts: Facts, target: Target) -> Findings:
     """
     host, gpus = need(facts.host), known(facts.gpus)
     cpus = allowed_cpus(host)
-    count = (gpus.count or len(gpus.devices)) if gpus else 0
+    count = gpus.number if gpus else 0
     if not count and trains_on_gpu(facts, target) is False:
         return
     if cpus is None or not count:

@@ -12,7 +12,7 @@ def numa(facts: Facts) -> Findings:
     https://github.com/huggingface/accelerate/blob/main/src/accelerate/utils/environment.py
     """
     host, gpus, launcher = need(facts.host), known(facts.gpus), known(facts.launcher)
-    count = (gpus.count or len(gpus.devices)) if gpus else 0
+    count = gpus.number if gpus else 0
     nodes = host.numa_nodes or 1
     bound = launcher is not None and launcher.settings.get("enable_cpu_affinity", "").lower() == "true"
     narrow = host.affinity is not None and host.cpus is not None and host.affinity <= host.cpus // nodes

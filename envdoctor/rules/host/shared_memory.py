@@ -59,7 +59,7 @@ def shared_memory(facts: Facts) -> Findings:
         (size is not None and size >= ENOUGH) or any(_AMPLE.search(text) for text in messages.texts(facts))
     )
     if ample and _GUESSED.search(said or ""):
-        yield _mapped(said or "")
+        yield _cut_short(said or "")
         return
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
@@ -76,7 +76,7 @@ def shared_memory(facts: Facts) -> Findings:
     )
 
 
-def _mapped(said: str) -> Finding:
+def _cut_short(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
     return finding(
         actual=said,
@@ -85,8 +85,7 @@ def _mapped(said: str) -> Finding:
         message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
         "plenty of "
         f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
-        fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and "
-        "watch df -h "
-        "/dev/shm while it runs.",
+        fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and watch "
+        "df -h /dev/shm while it runs.",
         run=("dmesg -T | tail", "df -h /dev/shm"),
     )

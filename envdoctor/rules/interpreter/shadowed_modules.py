@@ -67,13 +67,13 @@ def _said(facts: Facts, line: str, name: str) -> Finding:
     return finding(
         subject=top,
         actual=line,
+        severity=WARNING,
+        certain=False,
         message=text,
         fix=f"Start Python anew (in a notebook: restart the runtime) and import {top} alone; if that fails, install it "
         "again. A circle in code of your own is broken by an import within the function that needs it.",
         run=(f"python -c 'import {top}'", remedies.again(top, "--no-deps --no-cache-dir")),
-        severity=WARNING,
         explains=("packages/import-mismatch",),
-        certain=False,
     )
 
 

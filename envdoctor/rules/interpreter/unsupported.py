@@ -237,11 +237,11 @@ def _finding(
         return finding(
             actual=f"{interpreter.implementation} {interpreter.version}",
             expected=expected,
+            certain=proven,
             message=_sentence(interpreter, text),
             fix=fix,
             run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
             explains=("packages/import-mismatch", "packages/missing"),
-            certain=proven,
         )
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",

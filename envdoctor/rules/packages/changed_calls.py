@@ -1,9 +1,8 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.questions import names
-from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.finding import Finding
+from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
@@ -61,22 +60,22 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             subject=row.package,
             actual=version or "of unknown version",
             expected=use,
+            severity=None if seen else WARNING,
+            certain=bool(seen),
             message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
             fix=remedies.choose(target, locked, _advice(row, use), remedies.install(use)),
-            severity=None if seen else WARNING,
+            repair=locked,
             explains=(
                 "packages/known-symptoms",
                 "packages/import-mismatch",
                 "packages/known-errors trl",
                 f"packages/known-errors {row.package}",
             ),
-            certain=bool(seen),
             source=row.source,
-            repair=locked,
         )
 
 
-def _rows(line: str) -> Iterator[Name]:
+def _rows(line: str) -> Iterator[names.Name]:
     if (member := _MEMBER.search(line)) is not None:
         yield from names.of_member(member["owner"] or member["type"], member["what"])
         return
@@ -86,28 +85,28 @@ def _rows(line: str) -> Iterator[Name]:
     yield from names.of_call(called["callee"], called["what"])
 
 
-def _is_there(row: Name, version: str | None, line: str) -> bool:
+def _is_there(row: names.Name, version: str | None, line: str) -> bool:
     """Does the class of the installed release have it: by its version, or as its own code asks for it?"""
     own = {row.package, *_MODULES.get(row.package, ())}
     return not row.fits(version) if version else caller_of(line) in own
 
 
-def _older_object(row: Name, version: str | None, line: str) -> Finding:
+def _older_object(row: names.Name, version: str | None, line: str) -> Finding:
     return finding(
         subject=row.package,
         actual=f"{version or 'a release'} that has {row.name}",
         expected="an object of this release",
+        severity=WARNING,
         message=f"{row.package} has {row.name} from {row.release} on, and what is installed has it: most often the "
         "object was made by an earlier release and comes from a file (a pickle, a whole model that was saved): "
         f"{CALLER.sub('', line)}",
         fix=f"Read the file with the release that wrote it ({row.package}<{row.release}), or make the object anew.",
-        severity=WARNING,
         explains=("packages/known-symptoms", "packages/known-errors transformers"),
         source=row.source,
     )
 
 
-def _meaning(row: Name, what: str, version: str | None) -> str:
+def _meaning(row: names.Name, what: str, version: str | None) -> str:
     if row.direction == "added":
         return f"{row.package} has {what} from {row.release} on"
     if row.since and not (version and not row.fits(row.since)):
@@ -115,7 +114,7 @@ def _meaning(row: Name, what: str, version: str | None) -> str:
     return f"{row.package} dropped {what} in {row.release}"
 
 
-def _advice(row: Name, use: str) -> str:
+def _advice(row: names.Name, use: str) -> str:
     code = "leave the argument out" if row.argument else "write it as the library's guide to that release says"
     if row.direction == "added":
         return f"Install {use}."

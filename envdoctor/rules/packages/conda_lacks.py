@@ -54,11 +54,11 @@ def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool
     return finding(
         subject=subject,
         actual="not found",
+        severity=None if proven else WARNING,
+        certain=proven,
         message=f"{message}: {said[:400]}",
         fix=remedy,
-        severity=None if proven else WARNING,
         explains=("packages/known-errors conda", "packages/known-errors requirements"),
-        certain=proven,
     )
 
 

@@ -1,7 +1,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.names import Name
 from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
@@ -118,7 +117,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
                 yield _unknown_side(facts, target, name, version, what, line)
 
 
-def _is_inner_affair(line: str, what: str, row: Name | None) -> bool:
+def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:
     """Does a package miss a private part of its own, of which no row knows more than that it came or went?"""
     known_well = row is not None and not row.source.startswith("sources of")
     return "has no attribute" in line and _PRIVATE.match(what) is not None and not known_well
@@ -131,13 +130,13 @@ def _not_of_any_time(name: str, version: str | None, what: str, read: tuple[str,
         subject=name,
         actual=f"{version or 'of unknown version'}, without {what}",
         expected=f"what the code that imports {what} was written for",
+        severity=WARNING,
+        certain=False,
         message=f"No release of {name} from {read[0]} to {read[-1]} is known to bring or drop {what}: most often it is "
         f"of a changed copy of {name} that the project brings, came later, or what is imported is not the package "
         f"(a file or folder of that name, an installation that is not whole): {CALLER.sub('', line)}.",
         fix=f"See what is imported; install the copy of {name} that the project's instructions name, or {name} anew.",
         run=(f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",),
-        severity=WARNING,
-        certain=False,
     )
 
 
@@ -198,12 +197,14 @@ def _own_mistake(line: str, module: str) -> bool:
     return "cannot import name" in line and "." not in module and not caller_of(line) and not _NEW.search(line)
 
 
-def _rows(line: str, module: str, what: str) -> Iterator[Name]:
+def _rows(line: str, module: str, what: str) -> Iterator[names.Name]:
     """What the table says of the name."""
     return names.of_module(f"{module}.{what}") if "o module named" in line else names.of_name(module, what)
 
 
-def _another_copy(target: Target, packages: Packages | None, name: str, version: str, row: Name, line: str) -> Finding:
+def _another_copy(
+    target: Target, packages: Packages | None, name: str, version: str, row: names.Name, line: str
+) -> Finding:
     """The release that is listed has the name: it is not what runs."""
     has = f"{row.package} has {row.name or row.module} " + (
         f"from {row.release} on" if row.direction == "added" else f"before {row.release}"
@@ -211,10 +212,12 @@ def _another_copy(target: Target, packages: Packages | None, name: str, version:
     top = row.module.partition(".")[0]
     locked = remedies.locked_pins(target, packages, name)
     return finding(
-        kind="package-damaged",
         subject=name,
         actual=f"{version} is listed",
         expected="the release that is listed",
+        kind="package-damaged",
+        severity=WARNING,
+        certain=False,
         message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "
         f"own site-packages), files of two releases are mixed, or Python was not started anew: {CALLER.sub('', line)}",
         fix="See which file is imported and of which release, start Python anew (in a notebook: restart the runtime), "
@@ -223,18 +226,16 @@ def _another_copy(target: Target, packages: Packages | None, name: str, version:
             f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",
             remedies.again(f"{name}=={versions.public(version)}", "--no-deps --no-cache-dir"),
         ),
-        severity=WARNING,
-        certain=False,
-        source=row.source,
         repair=locked,
+        source=row.source,
     )
 
 
-def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str | None) -> Finding:
+def _known_side(facts: Facts, target: Target, row: names.Name, line: str, version: str | None) -> Finding:
     """Who has to move is known: the caller where it has been mended, else the package, or the line of code."""
     packages = known(facts.packages)
     installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
-    named = caller_of(line)
+    named = caller_of(line) if caller_of(line) != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed), named)
     what = row.name or row.module
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
@@ -278,7 +279,7 @@ def _known_side(facts: Facts, target: Target, row: Name, line: str, version: str
     )
 
 
-def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
+def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:
     """Is what has the name no longer made for a Python as old as this one?"""
     interpreter, floor = known(facts.interpreter), _FIRST_WITHOUT_3_8.get(row.package)
     if interpreter is None or floor is None or versions.below(row.release, floor):
@@ -286,7 +287,7 @@ def _needs_a_newer_python(facts: Facts, row: Name) -> bool:
     return versions.below(interpreter.version, "3.9")
 
 
-def _too_new_a_python(facts: Facts, row: Name) -> str:
+def _too_new_a_python(facts: Facts, row: names.Name) -> str:
     """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
     release, interpreter = versions.release(row.release), known(facts.interpreter)
     if release is None or interpreter is None:
@@ -297,7 +298,7 @@ def _too_new_a_python(facts: Facts, row: Name) -> str:
     return newest if newest and versions.below(newest, here) else ""
 
 
-def _installing(row: Name, use: str) -> str:
+def _installing(row: names.Name, use: str) -> str:
     """torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA."""
     if row.package in remedies.TORCH_FAMILY:
         return shell.with_requirements("uv pip install --torch-backend=auto", use)

@@ -8,7 +8,7 @@ from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.programs import Program, program_of
 from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, normal, platform_of, torch_cuda, versions
-from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
+from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -42,18 +42,12 @@ def known_errors(facts: Facts, target: Target) -> Findings:
             continue
         if row.alone and any(not other.alone for other, _ in heard):
             continue
-        if row.weak and row.subject == "the checkpoint" and _lists_tell(facts):
+        if row.weak and row.subject == "the checkpoint" and lists_tell(facts.messages):
             continue
         one = _finding(facts, target, row, found)
         if (one.kind, one.subject) not in told:
             told.add((one.kind, one.subject))
             yield one
-
-
-def _lists_tell(facts: Facts) -> bool:
-    """Do the lists of names and sizes say why the weights do not fit?"""
-    reading = read_misfit(misfit_of(facts.messages))
-    return reading is not None and reading.certain
 
 
 def _is_guess(row: KnownError) -> bool:
@@ -173,8 +167,6 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         subject=filled(row.subject),
         actual=version or CALLER.sub("", found.string)[:300],
         expected="",
-        message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
-        fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         kind=cast(Kind, row.kind),
         severity=min(
             Severity[row.severity.upper()],
@@ -182,6 +174,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         ),
         certain=not row.weak,
         who=row.who,
+        message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
+        fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
         source=row.source,

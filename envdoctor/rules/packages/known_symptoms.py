@@ -65,11 +65,11 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 subject=name,
                 actual=present.get(name, "of unknown version"),
                 expected=use,
+                severity=WARNING if meaning.startswith(_GUESSED) else None,
                 certain=False,
                 message=f"{meaning}: {line}",
                 fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
                 repair=locked,
-                severity=WARNING if meaning.startswith(_GUESSED) else None,
                 explains=("packages/import-mismatch",),
                 source=source,
             )

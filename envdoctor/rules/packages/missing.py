@@ -16,8 +16,8 @@ def missing(facts: Facts, target: Target) -> Findings:
     """Packages of the target's stack are not installed.
 
     Why: without torch, or without what an installed package of the training requires, nothing starts (error). What
-    only the bundled trainer imports is a warning: your own script may do without it. What neither needs is noted. A
-    pasted list that is filtered proves no absence.
+    only the bundled trainer imports is a warning: your own script may do without it; so is all that a lock of your own
+    names. What neither needs is noted. A pasted list that is filtered proves no absence.
     Fix: install the locked versions.
     Source: the stack's lockfile; https://packaging.python.org/en/latest/specifications/pylock-toml/
     """
@@ -37,8 +37,8 @@ def missing(facts: Facts, target: Target) -> Findings:
     for each in absent:
         if each is torch or (each.name == "triton" and torch is None):  # packages/triton-pair knows who needs that
             continue
-        by_trainer = torch is None and each.name in IMPORTED
-        groups[ERROR if each.name in needed else WARNING if by_trainer else NOTE].append(each)
+        wished = target.is_own or (torch is None and each.name in IMPORTED)
+        groups[ERROR if each.name in needed else WARNING if wished else NOTE].append(each)
     for severity, group in groups.items():
         if group:
             yield _finding(group, choice.stack, target, severity, needed=needed)
@@ -69,7 +69,7 @@ def _finding(
     first = found[0]
     for_whom = {
         ERROR: f"; {(needed or {}).get(first.name, 'torch')} needs {'it' if len(found) == 1 else 'some of them'}",
-        WARNING: "; only the bundled trainer needs " + ("it" if len(found) == 1 else "them"),
+        WARNING: "" if target.is_own else "; only the bundled trainer needs " + ("it" if len(found) == 1 else "them"),
         NOTE: "; nothing that is installed needs " + ("it" if len(found) == 1 else "them"),
     }
     tail = for_whom[severity] if severity is not None else ""

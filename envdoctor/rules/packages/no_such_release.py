@@ -74,10 +74,10 @@ def no_such_release(facts: Facts) -> Findings:
             str(_nearest(older[-1], newer[0], asked)),
         )
     yield finding(
-        kind="package-conflict" if kin or (older and newer) else "python-unsupported",
         subject=name,
         actual=found["wanted"],
         expected=take,
+        kind="package-conflict" if kin or (older and newer) else "python-unsupported",
         message=f"{why}: {CALLER.sub('', found.string)[:500]}",
         fix=fix,
         run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),

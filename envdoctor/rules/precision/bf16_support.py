@@ -1,5 +1,6 @@
 from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, Target, Unavailable, finding, known, rule
+from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.rule import WARNING, Facts, Findings, Target, finding, known, rule
 
 
 @rule(WARNING, kind="config-mismatch", subject="mixed_precision")
@@ -14,13 +15,8 @@ def bf16_support(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/issues/124996
     https://github.com/karpathy/nanochat/blob/master/nanochat/common.py
     """
-    launcher, host = known(facts.launcher), known(facts.host)
-    wanted = launcher.settings.get("mixed_precision") if launcher else None
-    if wanted is None:
-        if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
-            raise Skip(facts.launcher.reason)
-        return
-    if wanted != "bf16":
+    host = known(facts.host)
+    if require_launched_in(facts) != "bf16":
         return
     found = likely_capabilities(facts, target)
     on_gpu = trains_on_gpu(facts, target)

@@ -1,4 +1,5 @@
 from envdoctor.rules.finding import Findings, SetFlag, finding
+from envdoctor.rules.precision._launcher import launched_in
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, known, likely_capabilities, need, remedies, rule
 
 _FLAG = "float32-matmul-precision"
@@ -65,7 +66,7 @@ def _no_effect(facts: Facts, target: Target) -> str | None:
     found = likely_capabilities(facts, target)
     if found and max(found) < (8, 0):
         return "no GPU here has TF32 (compute capability 8.0 and later)"
-    precision = _launched_in(facts)
+    precision = launched_in(facts)
     if precision in ("bf16", "fp16"):
         return f"the launcher trains in {precision}, whose products do not use it"
     return None
@@ -73,9 +74,4 @@ def _no_effect(facts: Facts, target: Target) -> str | None:
 
 def _trains_in_half(facts: Facts, target: Target) -> bool:
     """Does the target compute in 16 bits, and no launcher in float32?"""
-    return _launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")
-
-
-def _launched_in(facts: Facts) -> str | None:
-    launcher = known(facts.launcher)
-    return launcher.settings.get("mixed_precision") if launcher else None
+    return launched_in(facts) is None and target.conditions.get("precision") in ("bfloat16", "float16")

@@ -1,5 +1,5 @@
-from envdoctor.facts.model import Unavailable
-from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, likely_capabilities, rule
+from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.rule import ERROR, Facts, Findings, Target, finding, likely_capabilities, rule
 
 
 @rule(ERROR, kind="config-mismatch", subject="mixed_precision")
@@ -12,12 +12,7 @@ def fp8_support(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/deeplearning/transformer-engine/user-guide/
     https://huggingface.co/docs/accelerate/usage_guides/low_precision_training
     """
-    launcher = known(facts.launcher)
-    wanted = launcher.settings.get("mixed_precision") if launcher else None
-    if wanted is None:
-        if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
-            raise Skip(facts.launcher.reason)
-        return
+    wanted = require_launched_in(facts)
     found = likely_capabilities(facts, target)
     if wanted == "fp8" and found and min(found) < (8, 9):
         least = min(found)

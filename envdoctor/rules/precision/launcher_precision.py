@@ -1,5 +1,5 @@
-from envdoctor.facts.model import Unavailable
-from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, Target, finding, known, likely_capabilities, rule
+from envdoctor.rules.precision._launcher import require_launched_in
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, likely_capabilities, rule
 
 
 @rule(NOTE, kind="flag-differs", subject="mixed_precision", expected="bf16")
@@ -13,11 +13,8 @@ def launcher_precision(facts: Facts, target: Target) -> Findings:
     Source: https://huggingface.co/docs/accelerate/usage_guides/mixed_precision
     https://docs.pytorch.org/docs/stable/amp.html
     """
-    launcher = known(facts.launcher)
-    wanted = launcher.settings.get("mixed_precision") if launcher else None
+    wanted = require_launched_in(facts)
     if wanted is None:
-        if isinstance(facts.launcher, Unavailable) and facts.launcher.why != "absent":
-            raise Skip(facts.launcher.reason)
         return
     found = likely_capabilities(facts, target)
     if not found or min(found) < (8, 0) or wanted.lower() not in ("no", "fp16"):

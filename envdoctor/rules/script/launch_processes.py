@@ -12,7 +12,7 @@ def launch_processes(facts: Facts) -> Findings:
     https://docs.pytorch.org/docs/stable/elastic/run.html
     """
     gpus = known(facts.gpus)
-    count = (gpus.count or len(gpus.devices)) if gpus else 0
+    count = gpus.number if gpus else 0
     for _, found in settings(facts):
         named = {setting.name: setting for setting in found}
         visible = named.get("CUDA_VISIBLE_DEVICES")

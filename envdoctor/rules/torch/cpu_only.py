@@ -51,6 +51,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
         else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
+        repair=repair,
         explains=(
             "torch/cuda-unavailable",
             "torch/cuda-error",
@@ -59,7 +60,6 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
             "packages/extension-binary",
             "packages/known-errors bitsandbytes",
         ),
-        repair=repair,
     )
 
 

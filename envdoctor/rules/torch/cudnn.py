@@ -102,12 +102,10 @@ def _not_found(said: Match[str], others: bool) -> Finding:
         message=f"cuDNN {major} is looked for and not found"
         + (" by what asks for it, which is not torch" if others else "")
         + f': "{said[0]}". Another major version of it does not serve.',
-        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or "
-        f"-cu13, conda, "
-        "or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or take a "
-        "release "
-        "that was built for the cuDNN that is here. torch brings its own: install torch again if it is the one that "
-        "asks.",
+        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, "
+        "conda, or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or "
+        "take a release that was built for the cuDNN that is here. torch brings its own: install torch again if it is "
+        "the one that asks.",
         run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
         explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
     )

@@ -5,21 +5,8 @@ from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_versio
 from envdoctor.knowledge.messages import anywhere
 from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers, torch_cuda, torch_version
 from envdoctor.knowledge.renting import for_cuda
-from envdoctor.rules.finding import Finding, Findings, finding
-from envdoctor.rules.rule import (
-    ERROR,
-    IGNORECASE,
-    WARNING,
-    Facts,
-    Match,
-    Pattern,
-    Skip,
-    Target,
-    known,
-    on_cpu,
-    remedies,
-    rule,
-)
+from envdoctor.rules.finding import WARNING, Finding, Findings, finding
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
     Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", IGNORECASE),
@@ -93,8 +80,7 @@ def _finding(
             else f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
         )
         fix = (
-            f"See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a "
-            f"driver: "
+            "See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a driver: "
             f"get {update}, or a build for an earlier CUDA. Without an NVIDIA GPU no CUDA build can run: train on the "
             f"CPU.{renting}"
         )

@@ -50,10 +50,10 @@ def nvcc(facts: Facts) -> Findings:
     yield finding(
         actual=line(toolkit) or toolkit,
         expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
+        severity=ERROR if said else failed,
         message=f"The toolkit on this machine is CUDA {line(toolkit) or toolkit}, torch is built for {cuda}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
         fix=remedy,
-        severity=ERROR if said else failed,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
 

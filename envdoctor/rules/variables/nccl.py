@@ -15,9 +15,10 @@ def nccl(facts: Facts, target: Target) -> Findings:
     https://github.com/huggingface/accelerate/blob/main/src/accelerate/utils/environment.py
     https://github.com/hkust-nlp/simpleRL-reason/issues/63 https://github.com/NVIDIA/nccl/issues/631
     """
-    single = _count(known(facts.gpus)) == 1 and not _several_nodes(facts)
+    gpus = known(facts.gpus)
+    single = gpus is not None and gpus.number == 1 and not _several_nodes(facts)
     for finding in _leftovers.variable_findings(NCCL, facts, target):
-        if finding.subject == "NCCL_P2P_DISABLE" and _without_peers(known(facts.gpus)):
+        if finding.subject == "NCCL_P2P_DISABLE" and _without_peers(gpus):
             yield _leftovers.idle(finding, "GPUs that have no peer access")
             continue
         yield _leftovers.idle(finding, "one GPU") if single else finding
@@ -29,10 +30,6 @@ _NO_PEERS = Pattern(r"RTX\s?(?:40|50)[5-9]0", IGNORECASE)
 def _without_peers(gpus: Gpus | None) -> bool:
     """The driver offers these cards no peer access, so that nothing is switched off."""
     return gpus is not None and bool(gpus.devices) and all(_NO_PEERS.search(gpu.name) for gpu in gpus.devices)
-
-
-def _count(gpus: Gpus | None) -> int | None:
-    return None if gpus is None else gpus.count or len(gpus.devices) or None
 
 
 def _several_nodes(facts: Facts) -> bool:

@@ -21,7 +21,8 @@ def visible_devices(facts: Facts, target: Target) -> Findings:
         return
     if target.is_cpu and target.name != "none":
         return
-    present = None if facts.origin.kind == "pasted" and _only_named(gpus) else _count(gpus)
+    unsure = facts.origin.kind == "pasted" and _only_named(gpus)
+    present = None if gpus is None or unsure else gpus.number or None
     seen, refused = _read(value, present)
     if refused is None and seen:
         if present and 0 < seen < present:
@@ -43,10 +44,6 @@ def _only_named(gpus: Gpus | None) -> bool:
         return False
     (gpu,) = gpus.devices
     return gpu.memory is None and gpu.identity is None and gpu.utilization is None
-
-
-def _count(gpus: Gpus | None) -> int | None:
-    return None if gpus is None else gpus.count or len(gpus.devices) or None
 
 
 def _read(value: str, present: int | None) -> tuple[int, str | None]:

@@ -16,7 +16,7 @@ from envdoctor.speed.ablation.ablation import useful_rate
 from envdoctor.speed.decision import COARSEST, LEAST_EFFECT, LEAST_TOLERANCE, Word
 from envdoctor.speed.distributions import t_quantile
 from envdoctor.speed.report import Report
-from envdoctor.speed.statistics import POWER, RUN_SPREAD_FLOOR, Comparison
+from envdoctor.speed.statistics import RUN_SPREAD_FLOOR, Comparison, comparison_of
 
 LOOKS = (4, 6, 8, 12, 16, 24, 32)
 """Numbers of pairs after which it may be decided; 32 of a short workload take ten minutes."""
@@ -56,19 +56,10 @@ def compare_pairs(ratios: Sequence[float], *, looks: int = len(LOOKS)) -> Compar
         raise ValueError("one difference has no error")
     spread = max(statistics.stdev(ratios), PAIR_SPREAD_FLOOR)
     error, df = spread / math.sqrt(len(ratios)), len(ratios) - 1
-    middle = statistics.fmean(ratios)
-    half = t_quantile(1.0 - ALPHA / looks, df) * error
-    seen = max(half, LEAST_EFFECT) + t_quantile(POWER, df) * error
-    return Comparison(
-        ratio=math.exp(middle),
-        interval=(math.exp(middle - half), math.exp(middle + half)),
-        alpha=ALPHA,
-        detectable=1.0 - math.exp(-seen),
-        error=error,
-        df=df,
-        run_spread=spread / math.sqrt(2.0),
-        processes=len(ratios),
-    )
+    return comparison_of(
+        statistics.fmean(ratios), error, df, ALPHA, looks, LEAST_EFFECT,
+        run_spread=spread / math.sqrt(2.0), processes=len(ratios),
+    )  # fmt: skip
 
 
 def decide_pairs(ratios: Sequence[float], *, most: int | None = None, at: Sequence[int] = LOOKS) -> Decision | None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.facts.probe.environment import damage
-from envdoctor.facts.probe.environment.damage import _entries
+from envdoctor.facts.probe.environment import counts, damage
 from envdoctor.facts.probe.environment.packages import Found
+from envdoctor.facts.probe.environment.records import entries_of
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv
 
@@ -33,7 +33,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Venv:
     for name in ("first", "second", "third", "fourth"):
         venv.package(name, files={f"{name}/{'m' * 220}{number}.py": "x = 1\n" for number in range(1000)})
     records = [path.stat().st_size for path in venv.site.glob("*/RECORD")]
-    assert sum(records) > damage.PARALLEL
+    assert sum(records) > counts.PARALLEL
     return venv
 
 
@@ -59,18 +59,18 @@ def test_damage_in_either_share_is_told(large: Venv, ask: Ask, name: str) -> Non
 
 def test_shares_are_about_equal_and_hold_everything() -> None:
     found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 5, 700_000, 300_000)]
-    first, second = damage._shares(found, 2)
+    first, second = counts._shares(found, 2)
     assert [*first, *second] == found
     if len(os.sched_getaffinity(0)) > 1:
         assert len(first) == 3
-    assert damage._shares(found[1:2], 2) == (found[1:2], [])
+    assert counts._shares(found[1:2], 2) == (found[1:2], [])
 
 
 def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Found("", f"{size}.dist-info", {}, b"x" * size, True, "") for size in (900_000, 700_000)]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    assert damage._shares(found, 2) == (found[:1], found[1:])
-    assert damage._shares(found, 3) == (found, [])
+    assert counts._shares(found, 2) == (found[:1], found[1:])
+    assert counts._shares(found, 3) == (found, [])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch
         ("m/a.py,sha256=x,3\r\nm-1.dist-info/RECORD,,\r\n", 2),
         ("m/a.py,sha256=x,3\nm/__pycache__/a.cpython-311.pyc,,\n", 1),
         ("../../../bin/tool,sha256=x,4\n", 1),
-        ("m/a.py,sha256=x,4\n", None),  # another size
+        ("m/a.py,sha256=x,4\nm/b.py,sha256=y,0\n", 2),  # one of another size
         ("m/a.py,sha256=x,03\n", 1),
         ("m/gone.py,sha256=x,3\n", None),
         ("m/gone.py,,\nm/a.py,sha256=x,3\n", None),
@@ -98,8 +98,8 @@ def test_a_process_beside_keeps_a_core_to_itself(monkeypatch: pytest.MonkeyPatch
         ("\xe4,sha256=x,3\n", None),
     ],
 )
-def test_only_what_is_wholly_well_is_counted_at_once(tmp_path: Path, lines: str, count: int | None) -> None:
-    """And then as many files as the slower look counts."""
+def test_what_is_counted_at_once_is_what_the_slower_look_finds(tmp_path: Path, lines: str, count: int | None) -> None:
+    """Where it is: None is for what the slower look has to tell of."""
     site = tmp_path / "env" / "lib" / "python3" / "site-packages"
     for path, text in ((site / "m" / "a.py", "abc"), (site / "m" / "b.py", ""), (tmp_path / "env/bin/tool", "tool"),
                        (site / "m-1.dist-info" / "RECORD", ""), (tmp_path / "outside", "")):  # fmt: skip
@@ -110,10 +110,13 @@ def test_only_what_is_wholly_well_is_counted_at_once(tmp_path: Path, lines: str,
     places = types.SimpleNamespace(prefix=str(tmp_path / "env"))
     here = Path.cwd()
     try:
-        assert damage._count_if_well(found, places) == count
+        told = counts._count(found, places)
+        assert (told and told[0]) == count
         files: list[dict[str, object]] = []
         damage._look([found], places, [], odd := [], files, [])
-        assert count is None or ([entry["files"] for entry in files], odd) == ([count], [])
+        if told is not None:
+            assert [entry["files"] for entry in files] == [count]
+            assert [problem.path for _, problem in odd] == told[1]
     finally:
         os.chdir(here)
 
@@ -126,4 +129,8 @@ ENTRIES = st.tuples(PATHS, st.sampled_from(["", "sha256=Zm9v", "odd"]), st.none(
 def test_every_way_of_reading_record_agrees(entries: list[tuple[str, str, int | None]], crlf: bool, cut: bool) -> None:
     lines = [f"{path},{digest},{'' if size is None else size}" for path, digest, size in entries]
     text = ("\r\n" if crlf else "\n").join([*lines, *([] if cut else [""])])
-    assert _entries(text) == entries
+    assert entries_of(text) == entries
+    if (columns := counts._columns(text.encode())) is not None:
+        _, paths, sizes = columns
+        assert paths == [path for path, _, _ in entries]
+        assert sizes == ["" if size is None else str(size) for _, _, size in entries]

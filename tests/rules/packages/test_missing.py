@@ -1,5 +1,7 @@
 from dataclasses import replace
+from pathlib import Path
 
+from envdoctor.bundle import lockfiles
 from envdoctor.facts.model import Distribution, Facts
 from envdoctor.locks.target import no_target
 from envdoctor.rules.packages.missing import missing
@@ -30,6 +32,16 @@ def test_what_only_the_trainer_imports_is_one_warning() -> None:
     )
     assert (found.severity, [row.subject for row in found.rows]) == (Severity.WARNING, ["datasets", "peft"])
     assert "only the bundled trainer needs them" in found.message
+
+
+def test_what_a_lock_of_ones_own_names_was_asked_for() -> None:
+    """Also where nothing that is installed needs it: who wrote that lock wants it."""
+    own = replace(locked(idna="3.10", xxhash="3.4"), path=Path("/srv/team/locks/targets/team.toml"))
+    (found,) = findings(missing, Facts(packages=installed(pip="26")), own)
+    assert (found.severity, [row.subject for row in found.rows]) == (Severity.WARNING, ["idna", "xxhash"])
+    assert "trainer" not in found.message
+    ours = replace(own, path=lockfiles() / "targets" / "cpu.toml")
+    assert [one.severity for one in findings(missing, Facts(packages=installed(pip="26")), ours)] == [Severity.NOTE]
 
 
 def test_what_something_installed_requires_is_an_error() -> None:
