@@ -25,10 +25,13 @@ NAMES = {"RTX 4090": "4090"}  # of a chip among the rates
 # (chip, model, settings): each needs some recomputation there.
 ROWS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "1b, rows of 8k, RTX 4090": ("RTX 4090", "1b", {"tokens_per_row": 8192}),
+    "1b, rows of 16k, RTX 4090": ("RTX 4090", "1b", {"tokens_per_row": 16384}),
     "1b, rows of 48k, A100": ("A100", "1b", {"tokens_per_row": 49152}),
     "8b lora, rows of 16k, H100": ("H100", "8b", {"tokens_per_row": 16384, "lora_rank": 16}),
     "8b lora, rows of 64k, B200": ("B200", "8b", {"tokens_per_row": 65536, "lora_rank": 16}),
 }
+# "before" and "after": the first of none, every other and all layers that fits, and "whole", in a record of that time.
+WAYS = ("before", "after", "none", "whole", "chosen")
 PLAIN: dict[str, Any] = {"precision": "bfloat16", "max_steps": 3}
 
 
@@ -67,7 +70,7 @@ def table(record: dict[str, Any]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for name, found in record["rows"].items():
         chip = ROWS[name][0]
-        for way in ("none", "whole", "chosen"):
+        for way in filter(found.get, WAYS):
             step, rung = found[way]["step"], found[way]["rung"]
             longest = max(seconds(step, CHIPS[NAMES.get(chip, chip)], compiled=False))
             cells = [
@@ -84,7 +87,7 @@ def fill(child: Child, record: Record) -> Iterator[str]:
     rows = record["rows"] = {}
     for name in ROWS:
         rows[name] = row(child, name)
-        yield f"{name}: {rows[name]['after']['rung']}"
+        yield f"{name}: {rows[name]['chosen']['rung']}"
 
 
 if __name__ == "__main__":

@@ -35,10 +35,12 @@ def command(
     record: Record = {"packages": list(environments.PACKAGES)}
     with tempfile.TemporaryDirectory() as folder:
         child = Child(environment, Path(folder))
-        for counted in fill(child, record):
-            given.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-            print(counted, file=sys.stderr, flush=True)
-        child.close()
+        try:
+            for counted in fill(child, record):
+                given.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+                print(counted, file=sys.stderr, flush=True)
+        finally:
+            child.close()
     print(table(json.loads(json.dumps(record))))
 
 
