@@ -37,6 +37,8 @@ class Ask:
 
 # Of a program that ended: the name of an exception, and its sentence. What somebody raised it from is cut off.
 _SAID = Pattern(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception): (?P<text>.{8,1500})$")
+_OTHER_SENTENCE = re.compile("[\uff0c\u3002\uff1b]")
+"""Where a person goes on after the program's words, in a language that has its own full stops and commas."""
 _RAISED = Pattern(r" \[raised in [\w.-]{1,60}\]$")
 
 _NAME = r"""[`'"*]{0,2}(?P<name>[A-Za-z][\w-]{0,40}(?:\.[A-Za-z]\w{0,40})?)(?:\[[\w,-]{1,60}\])?[`'"*]{0,2}"""
@@ -108,7 +110,7 @@ def ask_of(line: str) -> Ask | None:
         return Ask(spoken=module, package=_package(module) or "", module=module) if module else None
     if (said := _SAID.search(line)) is None:
         return None
-    text = _join_names(_RAISED.sub("", said["text"]))
+    text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(said["text"])[0]))
     if _ASKS.search(text) is None:
         return None
     for pattern in _OTHER_RELEASE:
