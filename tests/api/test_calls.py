@@ -106,6 +106,7 @@ def test_what_is_exported_is_documented() -> None:
         _ = envdoctor.chek  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_type_checkers_see_the_types(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(

@@ -196,6 +196,7 @@ def test_documents_are_kept_apart_as_in_shards(texts: dict, tmp_path: Path) -> N
     assert ours != theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packing", [True, False])
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(texts: dict, tmp_path: Path, packing: bool) -> None:
     values = {**texts, "max_steps": 40, "accumulate": 2, "packing": packing, "output": str(tmp_path / "whole")}
