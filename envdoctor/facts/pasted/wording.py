@@ -38,7 +38,8 @@ _ROWS = (
         "Found no NVIDIA driver on your system",
     ),
     _row(
-        r"(?:NVML|driver).{0,60}(?:driver and librar|librar(?:y|ies) and driver).{0,30}(?:mismatch|differ|not match)",
+        r"(?:NVML|driver).{0,60}(?:driver and librar|librar(?:y|ies) and driver).{0,30}(?:mismatch|differ|not match)"
+        r"|\bNVML version mismatch",
         "Driver/library version mismatch",
     ),
     _row(

@@ -87,8 +87,12 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
         yield _finding(target, facts, name, built, reason or error or "", proven=error is not None)
     if said is not None and blamed is None and "THPVariableClass" in said.string:
         return  # which says no more than that torch was not there first: packages/known-errors
-    if said is not None and not told:
+    if said is not None and not told and not (blamed is None and _OF_TORCH.search(said.string)):
         yield _finding(target, facts, blamed or "a compiled extension", built, said.string, proven=True)
+
+
+_OF_TORCH = Pattern(r"torch[\\/]{1,2}lib[\\/]{1,2}lib(?:torch|c10)\w{0,16}\.\w{2,5}: undefined symbol")
+"""torch's own library, which no extension brought: `packages/known-errors` says that two builds of it meet."""
 
 
 def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | None:
