@@ -15,6 +15,7 @@ from envdoctor.change.lock import hold_lock
 from envdoctor.change.overwrite import put_side
 from envdoctor.change.places import KEPT_PREFIX, Places, places
 from envdoctor.change.swap import finish, has_happened, hide_kept, settle
+from envdoctor.change.trials import clear_trials
 from envdoctor.change.users import end, users
 from envdoctor.change.values import Recovered
 
@@ -63,9 +64,7 @@ def recover_locked(where: Places) -> tuple[str, ...]:
         hide_kept(where, journal)
         forget(where, journal)
     journal = clear(where, journal)
-    for name in os.listdir(where.parent):
-        if name.startswith(where.probe_prefix):
-            delete_tree(where.parent / name)
+    clear_trials(where)
     if not journal.states and not is_anything(where.real):
         (where.control / "journal.json").unlink(missing_ok=True)  # of an environment that never came to be
     return tuple(actions)

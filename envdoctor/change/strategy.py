@@ -5,17 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envdoctor.change import space
-from envdoctor.change.clone import delete_tree, reflink
+from envdoctor.change.clone import reflink
 from envdoctor.change.distributions import scan
 from envdoctor.change.exchange import UNSUPPORTED, exchange
 from envdoctor.change.layout import Layout, ask
 from envdoctor.change.places import KEPT_PREFIX, Places, places
+from envdoctor.change.trials import trial_folder
 from envdoctor.change.values import Change, Kind, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.sources import sources
@@ -197,8 +197,7 @@ def foreign_entries(where: Places, layout: Layout) -> tuple[str, ...]:
 
 def try_out(where: Places) -> Trial:
     """Try exchange, rename and hard link. Raises OSError when nothing can be made beside the environment."""
-    probe = Path(tempfile.mkdtemp(prefix=where.probe_prefix, dir=where.parent))
-    try:
+    with trial_folder(where) as probe:
         for name in ("one", "other", "full/inner"):
             (probe / name).mkdir(parents=True)
         number = _refusal(where.real, probe / "full")
@@ -212,8 +211,6 @@ def try_out(where: Places) -> Trial:
             reflinks=_works_here(where.real, lambda file: reflink(file, probe / "copy"), otherwise=False),
             refusal=_REFUSALS.get(number, f"its folder cannot be renamed ({os.strerror(number)})") if number else "",
         )
-    finally:
-        delete_tree(probe)
 
 
 def _can_exchange(one: Path, other: Path) -> bool:
@@ -254,4 +251,5 @@ def _refusal(environment: Path, full: Path) -> int:
         environment.rename(full)
     except OSError as error:
         return 0 if error.errno in (errno.ENOTEMPTY, errno.EEXIST) else error.errno or errno.EIO
-    raise Trouble(f"was moved to {full} by a file system that breaks rename(2)", file=environment, exit_code=3)
+    full.rename(environment)
+    raise Trouble("lies on a file system that breaks rename(2)", file=environment, exit_code=3)
