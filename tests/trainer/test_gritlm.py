@@ -180,6 +180,7 @@ def test_training_learns_both_ways(grit: dict) -> None:
     assert after[1] < 0.7 * before[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [0, 60])
 def test_resuming_gives_the_same_bits(grit: dict, tmp_path: Path, chunk: int) -> None:
     values = {**grit, "epochs": 2, "accumulate": 2, "gradcache_chunk": chunk}

@@ -109,6 +109,7 @@ def test_plain_batches_under_transformers_attention_have_the_same_loss(plain: di
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 3, 9])
 def test_resuming_gives_the_same_bits(plain: dict, tmp_path: Path, stop_after: int) -> None:
     values = {**plain, "epochs": 2, "accumulate": 2}

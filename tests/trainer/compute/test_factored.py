@@ -71,6 +71,7 @@ def test_what_is_kept_is_what_the_estimate_says(tiny: dict) -> None:
     assert run.stepper.choice.value == "Adafactor loop"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_to_the_same_bits(tiny: dict, tmp_path: Path) -> None:
     values = {**tiny, **FACTORED, "epochs": 2, "learning_rate": 1e-2}
     losses, final = whole(values)

@@ -63,6 +63,7 @@ def test_it_learns_as_float32_does(wide: dict) -> None:
     assert narrow != exact
 
 
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_to_the_same_bits(wide: dict, tmp_path: Path) -> None:
     values = {**wide, **NARROW, "epochs": 2}
     losses, final = whole(values)

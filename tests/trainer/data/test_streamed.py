@@ -116,6 +116,7 @@ def test_processes_share_the_examples(streamed: dict, tmp_path: Path) -> None:
     assert sorted(seen[0] + seen[1]) == list(range(COUNT))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(streamed: dict, tmp_path: Path) -> None:
     values = {**streamed, "max_steps": 14, "accumulate": 2, "output": str(tmp_path / "whole")}
     whole = prepare_run(values)

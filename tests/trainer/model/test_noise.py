@@ -102,6 +102,7 @@ def test_it_is_in_training_only(tiny: dict, tmp_path: Path) -> None:
     assert not noisy.trainee.model.get_input_embeddings()._forward_hooks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"lora_rank": 4}, {"head": "all", "recompute": "full"}])
 def test_a_checkpoint_goes_on_to_the_same_bits(tiny: dict, tmp_path: Path, more: dict) -> None:
     values = {**tiny, **NOISY, **more, "epochs": 2, "accumulate": 2, "learning_rate": 1e-2}

@@ -128,6 +128,7 @@ def test_the_merged_model_is_the_whole_one_with_the_adapters(pretrained: dict, t
     assert all(torch.equal(value, expected[name]) for name, value in merged.items())
 
 
+@pytest.mark.slow
 @needs_it
 def test_a_stopped_run_goes_on_to_the_same_losses(pretrained: dict, tmp_path: Path) -> None:
     values = {**pretrained, "quantize": "4bit", "schedule": "constant", "epochs": 0}
