@@ -65,6 +65,7 @@ class Span:
         return older[-1] if older else ""
 
 
+@functools.cache
 def packages() -> tuple[str, ...]:
     """The libraries that were read."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
@@ -166,9 +167,8 @@ class _Book:
 
 @functools.cache
 def _book(package: str) -> _Book | None:
-    path = _FOLDER / f"{package}.txt"
-    if not re.fullmatch(r"[\w-]+", package) or not path.is_file():
+    if package not in packages():  # the name comes from outside, and becomes no path
         return None
-    text = read_text(path)
+    text = read_text(_FOLDER / f"{package}.txt")
     name, *read = text.partition("\n")[0].removeprefix("= ").split()
     return _Book(package=name, read=tuple(read), text=text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.model import Facts, Interpreter
+from envdoctor.knowledge import history
 from envdoctor.rules.packages.import_mismatch import import_mismatch
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed
@@ -66,3 +67,11 @@ def test_an_old_release_that_this_python_has_no_wheels_of() -> None:
     facts = Facts(messages=(line,), packages=installed(numpy="2.1.0"), interpreter=Interpreter(version="3.13.1"))
     (found,) = findings(import_mismatch, facts)
     assert "Python 3.12" in found.remedy.text
+
+
+@pytest.mark.parametrize("module", ["a" * 400, "..", "nul", "../../../etc/passwd"])
+def test_a_module_of_any_name_is_looked_up_and_no_file_of_that_name(module: str) -> None:
+    assert history.reads(module) == ()
+    assert history.of_name(module, "anything") is None
+    error = f"ImportError: cannot import name 'anything' from '{module}'"
+    assert "history" not in "".join(found.source for found in findings(import_mismatch, Facts(messages=(error,))))
