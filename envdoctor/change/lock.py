@@ -2,7 +2,8 @@
 
 The lock is handed to every installer that is started, so it stays taken while one of them still runs after its
 envdoctor was killed. Such an orphan works on a clone that nobody wants any more; it is ended, not waited for. Who is
-an orphan is asked of the kernel: between taking the lock and signing it, the file names somebody else.
+an orphan is asked of the kernel: between taking the lock and signing it, the file names somebody else. A child whose
+taker lives is none: any program that a thread starts has every descriptor of its parent until it is executed.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _take(descriptor: int, path: Path) -> None:
             raise Trouble(
                 "is held by a process that does not end", file=path, remedy="See: fuser -v LOCKFILE", exit_code=3
             )
-        for orphan in holding.keys() - {os.getpid()}:
+        for orphan in _orphans(descriptor, holding):
             with contextlib.suppress(OSError):
                 os.kill(orphan, signal.SIGKILL)
         time.sleep(0.02)
@@ -149,6 +150,16 @@ def _taker(descriptor: int, holding: Mapping[int, int]) -> int | None:
         return next((process for process, taker in holding.items() if process == taker), None)
     owner = _owner(descriptor)
     return owner[0] if owner is not None and _alive(*owner) else None
+
+
+def _orphans(descriptor: int, holding: Mapping[int, int]) -> Iterator[int]:
+    """The holders whose taker has ended. One that lives may have let go of the lock just as a thread of its started
+    some program, which has it for an instant, and is not ours to kill."""
+    signed = _owner(descriptor)
+    for process, taker in holding.items():
+        started = _start_time(taker)
+        if started == "gone" or (signed is not None and signed[0] == taker and signed[1] != started):
+            yield process
 
 
 def _owner(descriptor: int) -> tuple[int, str] | None:
@@ -185,7 +196,7 @@ def _holders(descriptor: int) -> dict[int, int]:
 
     ``/proc/PID/fdinfo/FD`` lists the locks held through a descriptor (proc_pid_fdinfo(5)), and who took each; another
     envdoctor that has merely opened the file in order to wait for it has none. A child that was handed the descriptor
-    has its parent's: where the parent is not among the holders, the child is an orphan.
+    has its parent's.
     """
     found: dict[int, int] = {}
     wanted = os.fstat(descriptor)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -96,6 +97,46 @@ def test_an_installer_whose_envdoctor_is_gone_is_ended(tmp_path: Path) -> None:
         with hold_lock(tmp_path / "control"):
             pass
         assert not Path(f"/proc/{installer}/exe").exists()
+
+
+def test_a_program_that_is_being_started_as_the_lock_is_let_go_of_is_left_alone(tmp_path: Path) -> None:
+    """Between fork and exec it has all that its parent had open. Such a one was killed, and had done nothing."""
+    control = tmp_path / "control"
+    starting = "pid = os.fork()\nif not pid: os.setsid(); time.sleep(1.5); os.close(lock); time.sleep(60)\n"
+    with _held(control, starting + "os.close(lock); print(pid, flush=True); time.sleep(60)") as (process, number):
+        assert process.stdout is not None
+        program = int(process.stdout.readline())
+        try:
+            with hold_lock(control):
+                assert Path(f"/proc/{program}/exe").exists()
+                assert (control / "lock").read_text().split()[0] == str(os.getpid())
+        finally:
+            os.kill(program, signal.SIGKILL)
+
+
+def test_a_program_that_we_start_as_we_let_go_of_the_lock_is_left_alone(tmp_path: Path) -> None:
+    """One thread changes environments, another starts programs."""
+    control, over = tmp_path / "control", threading.Event()
+    control.mkdir()
+    (control / "journal").write_text("")
+
+    def change() -> None:
+        while not over.is_set():
+            with hold_lock(control):
+                pass
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        codes = {subprocess.run(["true"], preexec_fn=_slow_start).returncode for _ in range(40)}
+    finally:
+        over.set()
+        thread.join()
+    assert codes == {0}
+
+
+def _slow_start() -> None:
+    time.sleep(0.01)
 
 
 @pytest.mark.skipif(not has_strace(), reason="strace is not installed")
