@@ -7,6 +7,7 @@ numbers it lived; so what is of this user, is named as ours and is not locked is
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -82,38 +83,64 @@ def _make(place: str, attempts: int = 3) -> Path:
     return path
 
 
-def _lock(path: Path) -> int:
-    """The descriptor of the locked folder, -1 where folders cannot be locked (NFS): there nobody sweeps."""
-    import fcntl  # not on Windows
-
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[tuple[int, bool | None]]:
+    """The folder opened, and whether its lock is ours now: False where somebody else has it, None where its file system
+    locks no folders (NFS). Raises `OSError` where it is none, or a link to one.
+    """
     descriptor = os.open(path, _FOLDER)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except OSError:
+        yield descriptor, _take(descriptor)
+    finally:
         os.close(descriptor)
-        return -1
-    return descriptor
+
+
+def _take(descriptor: int) -> bool | None:
+    import fcntl  # not on Windows
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_same(path: Path, descriptor: int) -> bool:
+    """Whether the folder that was opened still stands under its name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock(path: Path) -> int:
+    """The descriptor of the locked folder, -1 where folders cannot be locked: there nobody sweeps."""
+    descriptor = os.open(path, _FOLDER)
+    taken = _take(descriptor)
+    if not taken:
+        os.close(descriptor)
+    if taken is False:  # by a sweep, which removes it
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    return descriptor if taken else -1
 
 
 def _sweep(place: Path) -> None:
     """Remove the folders here of commands that were killed before they could do it themselves."""
-    import fcntl
-
     with contextlib.suppress(OSError):
         for entry in os.scandir(place):
             path = Path(entry.path)
             if not entry.name.startswith(PREFIX) or path in _held or not entry.is_dir(follow_symlinks=False):
                 continue
-            descriptor = -1
             with contextlib.suppress(OSError):
-                descriptor = os.open(path, _FOLDER)
-                found = os.fstat(descriptor)
-                if found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _empty(path, descriptor)
-                    path.rmdir()
-            if descriptor >= 0:
-                os.close(descriptor)
+                found = path.lstat()
+                if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+                    continue
+                with held(path) as (descriptor, taken):
+                    if taken:
+                        _empty(path, descriptor)
+                        path.rmdir()
 
 
 def _empty(path: Path, descriptor: int) -> None:

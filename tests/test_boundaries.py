@@ -129,7 +129,7 @@ ALLOWED: dict[str, str] = {
     # What is wrong, and what is done about it.
     "rules": "errors values facts knowledge locks",
     "launch": "errors values process temporary bundle facts locks",
-    "change": "errors values process stopping facts sources knowledge locks rules launch",
+    "change": "errors values process temporary stopping facts sources knowledge locks rules launch",
     "locks.writing": "errors values process temporary facts sources knowledge locks change",
     # How fast it is.
     "speed": "errors values process temporary bundle facts knowledge locks launch",

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from envdoctor import temporary
 from envdoctor.change.clone import delete_tree
 from envdoctor.change.places import Places
 
@@ -25,15 +26,22 @@ _LEFT_SECONDS = 600.0  # where folders cannot be locked: no trial takes so long
 @contextlib.contextmanager
 def trial_folder(where: Places) -> Iterator[Path]:
     """A new folder that nobody clears away until it is given back. Raises OSError when none can be made there."""
-    folder, descriptor = _make(where)
-    try:
-        yield folder
-    finally:
-        try:
-            if os.path.lexists(where.real):  # else it lies in there, by a rename that should have failed
-                delete_tree(folder)
-        finally:
-            os.close(descriptor)
+    for _ in range(_TRIES):
+        folder = Path(tempfile.mkdtemp(prefix=where.probe_prefix, dir=where.parent))
+        with contextlib.ExitStack() as held:
+            try:
+                descriptor, taken = held.enter_context(temporary.held(folder))
+            except FileNotFoundError:
+                continue  # cleared away before it could be held
+            if taken is False or not temporary.is_same(folder, descriptor):
+                continue
+            try:
+                yield folder
+            finally:
+                if os.path.lexists(where.real):  # else it lies in there, by a rename that should have failed
+                    delete_tree(folder)
+            return
+    raise FileNotFoundError(errno.ENOENT, "what is made there is cleared away at once", str(where.parent))
 
 
 def clear_trials(where: Places) -> None:
@@ -43,49 +51,13 @@ def clear_trials(where: Places) -> None:
             _clear(where.parent / name)
 
 
-def _make(where: Places) -> tuple[Path, int]:
-    for _ in range(_TRIES):
-        folder = Path(tempfile.mkdtemp(prefix=where.probe_prefix, dir=where.parent))
-        try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        except FileNotFoundError:
-            continue  # cleared away before it could be held
-        if _take(descriptor) is not False and _is(folder, descriptor):
-            return folder, descriptor
-        os.close(descriptor)
-    raise FileNotFoundError(errno.ENOENT, "what is made there is cleared away at once", str(where.parent))
-
-
 def _clear(folder: Path) -> None:
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        delete_tree(folder)  # none that a trial holds
-        return
-    try:
-        taken = _take(descriptor)
+    with contextlib.ExitStack() as held:
+        try:
+            descriptor, taken = held.enter_context(temporary.held(folder))
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            delete_tree(folder)  # none that a trial holds
+            return
         old = time.time() - os.fstat(descriptor).st_mtime > _LEFT_SECONDS
         if taken or (taken is None and old):
             delete_tree(folder)
-    finally:
-        os.close(descriptor)
-
-
-def _take(descriptor: int) -> bool | None:
-    """Lock it: False where somebody else has, None where its file system locks no folders."""
-    import fcntl  # not on Windows
-
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def _is(folder: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), folder.lstat())
-    except FileNotFoundError:
-        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal
 
@@ -67,3 +68,8 @@ class Hint:
 _TABLE = bundled_table("errors")
 ERRORS = Rows(_TABLE, "error", KnownError, by="kind")
 HINTS = Rows(_TABLE, "hint", Hint, by="said")
+
+
+def errors_in(line: str) -> Iterator[KnownError]:
+    """The rows that say what this line means, but for those that are said of any such failure."""
+    return (row for row in ERRORS if not row.last and row.pattern.search(line))

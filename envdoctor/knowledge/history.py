@@ -74,7 +74,7 @@ def packages() -> tuple[str, ...]:
 def reads(module: str) -> tuple[str, ...]:
     """The releases in which this module's names were read; none where it is not among those that changed."""
     module = _known_as(module)
-    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    book = _book_of(module)
     if book is None or f"\nn {module}\n" not in book.text:
         return ()
     whole = book.module(module)
@@ -84,7 +84,7 @@ def reads(module: str) -> tuple[str, ...]:
 def of_name(module: str, name: str) -> Span | None:
     """When ``from module import name`` worked, where it did not always."""
     module = _known_as(module)
-    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    book = _book_of(module)
     if book is None:
         return None
     found = book.under(f"n {module}", name) or book.module(f"{module}.{name}")
@@ -97,7 +97,7 @@ def of_name(module: str, name: str) -> Span | None:
 def of_module(module: str) -> Span | None:
     """When the module was there, or the one above it that is missing."""
     module = _known_as(module)
-    book = _book(_TOPS.get(module.partition(".")[0], module.partition(".")[0]))
+    book = _book_of(module)
     parts = module.split(".")
     above = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
     found = (book.module(each) for each in above) if book else ()
@@ -163,6 +163,11 @@ class _Book:
     def _span(self, name: str, bounds: str, to: str = "") -> Span:
         added, _, removed = bounds.partition("..")
         return Span(package=self.package, name=name, added=added, removed=removed, moved_to=to, read=self.read)
+
+
+def _book_of(module: str) -> _Book | None:
+    top = module.partition(".")[0]
+    return _book(_TOPS.get(top, top))
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from envdoctor.knowledge import extensions, messages, names, pairs, requirements
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
-from envdoctor.knowledge.errors import ERRORS
+from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
@@ -56,6 +56,7 @@ __all__ = [
     "driver_owner",
     "driver_runs",
     "driver_version",
+    "errors_in",
     "extensions",
     "fits",
     "hidden_by",

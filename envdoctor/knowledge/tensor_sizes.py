@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -34,9 +35,7 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
     if all(not size.wanted for size in sizes):  # the line was pasted cut off
         return _TOKENS_LIKELY if any(_TOKENS.search(size.name) for size in sizes) else None
     sizes = [size for size in sizes if size.wanted]
-    packed = next(
-        (size for size in sizes if size.wanted and len(size.stored) == 2 and 1 in size.stored and _halves(size)), None
-    )
+    packed = next((size for size in sizes if len(size.stored) == 2 and 1 in size.stored and _halves(size)), None)
     if packed is not None:
         return Reading(
             meaning=f"{packed.name} is stored packed in 4 bits and loaded into a layer that is not quantised",
@@ -53,12 +52,7 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
 
 
 def _halves(size: Size) -> bool:
-    stored, wanted = 1, 1
-    for number in size.stored:
-        stored *= number
-    for number in size.wanted:
-        wanted *= number
-    return wanted == 2 * stored
+    return math.prod(size.wanted) == 2 * math.prod(size.stored)
 
 
 _TOKENS = Pattern(

@@ -124,8 +124,8 @@ _QUOTE = Pattern(r'"([^"]{8,300})"')
 
 
 def _is_told(finding: Finding, facts: Facts) -> bool:
-    """Does it rest on a person's word alone: on a line that was put into a program's words, or what it quotes of "
-    "one?"""
+    """Does it rest on a person's word alone: on a line that was put into a program's words, or on what it quotes of
+    one?"""
     if is_told(finding.message + finding.actual):
         return True
     for quote in (finding.actual, *(found.group(1) for found in _QUOTE.finditer(finding.message))):

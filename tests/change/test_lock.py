@@ -103,7 +103,7 @@ def test_a_program_that_is_being_started_as_the_lock_is_let_go_of_is_left_alone(
     """Between fork and exec it has all that its parent had open. Such a one was killed, and had done nothing."""
     control = tmp_path / "control"
     starting = "pid = os.fork()\nif not pid: os.setsid(); time.sleep(1.5); os.close(lock); time.sleep(60)\n"
-    with _held(control, starting + "os.close(lock); print(pid, flush=True); time.sleep(60)") as (process, number):
+    with _held(control, starting + "os.close(lock); print(pid, flush=True); time.sleep(60)") as (process, _):
         assert process.stdout is not None
         program = int(process.stdout.readline())
         try:

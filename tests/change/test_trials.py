@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.change import strategy, trials
+from envdoctor import temporary
+from envdoctor.change import strategy
 from envdoctor.change.places import Places, places
 from envdoctor.change.trials import clear_trials, trial_folder
 
@@ -80,7 +81,7 @@ while True:
 
 
 def test_where_folders_cannot_be_locked_only_old_ones_go(where: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "_take", lambda _: None)
+    monkeypatch.setattr(temporary, "_take", lambda _: None)
     young, old = (where.parent / f"{where.probe_prefix}{name}" for name in ("young", "old"))
     young.mkdir()
     old.mkdir()

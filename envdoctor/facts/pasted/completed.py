@@ -7,7 +7,7 @@ ImportError no module; and who writes a heading from memory leaves out both.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import cached_property
 
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
@@ -20,6 +20,7 @@ _CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
 _ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
 """The line of code at which a notebook says that it stopped."""
+_MARK = Pattern(r"^\s*(?:-{2,4}> ?)?\d{1,5} ")
 _NEAR = 12
 _FAR = 1_500
 """How many characters of arguments may stand between a call's name and one of them."""
@@ -33,23 +34,28 @@ class Beside:
         self._before = self._pointed_at = ""
         self._pointed = -_NEAR
 
+    @cached_property
+    def _code(self) -> str:
+        return code_of(self._page)
+
     def complete(self, number: int, text: str) -> str:
         """The message of this line with what it leaves out; lines come in their order."""
         if _ARROW.match(text):
             self._pointed_at, self._pointed = text, number
         near = self._pointed_at if number - self._pointed < _NEAR else self._before
         self._before = text
-        return completed(text, self._page, near)
+        return completed(text, self._code, near)
 
 
-def completed(text: str, page: Page, near: str) -> str:
-    """The message with what it leaves out, where code shows it; ``near``: the line of code that stands before it."""
-    if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], page)):
+def completed(text: str, code: str, near: str) -> str:
+    """The message with what it leaves out, where the report's ``code`` shows it; ``near``: the line of code that stands
+    before it."""
+    if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], code)):
         return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
     bare = _OF_A_CLASS.search(text)
     argument = _ARGUMENT.search(text)
     if argument is not None and _NAMED.search(text) is None and (bare or "() got" not in text):
-        callee = _called_with(argument["what"], page) or (_called_on(near) if bare else None)
+        callee = _called_with(argument["what"], code) or (_called_on(near) if bare else None)
         return (
             f"TypeError: {callee}.__init__() got an unexpected keyword argument '{argument['what']}'"
             if callee
@@ -60,18 +66,17 @@ def completed(text: str, page: Page, near: str) -> str:
     return text
 
 
-def _module_of(name: str, page: Page) -> str | None:
+def _module_of(name: str, code: str) -> str | None:
     """The module that a line of the report imports the name from, where it is one."""
     pattern = rf"\bfrom ([A-Za-z_][\w.]{{0,120}}) import (?:\([^()]{{0,2000}}?\b{name}\b|[^\n(]{{0,500}}?\b{name}\b)"
-    modules = set(re.findall(pattern, _text(page)))
+    modules = set(re.findall(pattern, code))
     return modules.pop() if len(modules) == 1 else None
 
 
-def _called_with(argument: str, page: Page) -> str | None:
+def _called_with(argument: str, code: str) -> str | None:
     """The class to which code of the report passes this argument, where it is one."""
-    text = _text(page)
-    places = [found.start() for found in re.finditer(rf"\b{argument} ?=(?!=)", text)][:20]
-    callees = {callee for place in places if (callee := _callee_before(text[max(0, place - _FAR) : place]))}
+    places = [found.start() for found in re.finditer(rf"\b{argument} ?=(?!=)", code)][:20]
+    callees = {callee for place in places if (callee := _callee_before(code[max(0, place - _FAR) : place]))}
     return callees.pop() if len(callees) == 1 else None
 
 
@@ -93,11 +98,6 @@ def _called_on(line: str) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _text(page: Page) -> str:
-    return "\n".join(_code(page))[:200_000]
-
-
-def _code(page: Page) -> Iterator[str]:
+def code_of(page: Page) -> str:
     """The lines without the marks that a notebook puts before them."""
-    for line in page.lines:
-        yield re.sub(r"^\s*(?:-{2,4}> ?)?\d{1,5} ", "", line) if re.match(r"\s*(?:-{2,4}> ?)?\d", line) else line
+    return "\n".join(_MARK.sub("", line) for line in page.lines)[:200_000]

@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import ERRORS, names
+from envdoctor.knowledge.questions import errors_in, names
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
@@ -77,8 +77,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
 
 def _is_told(line: str) -> bool:
     """Does a row of the errors say by this line alone what it is?"""
-    rows = (row for row in ERRORS if not (row.last or row.weak) and row.pattern.may_match(line))
-    return any(row.pattern.search(line) for row in rows)
+    return any(not row.weak for row in errors_in(line))
 
 
 def _rows(line: str) -> Iterator[names.Name]:

@@ -30,12 +30,13 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     if not facts.messages:
         raise Skip("the report has no error lines")
     everything = (*facts.messages, *facts.remarks.values())
+    mended = any(_MENDED.search(line) for line in everything)
     told: set[tuple[str, str]] = set()
     at_once = "\n".join(facts.messages)
     rows = (row for row in ERRORS if row.pattern.may_match(at_once))
-    heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything)) is not None]
+    heard = [(row, found) for row in rows if (found := _first(row, facts.messages, everything, mended)) is not None]
     heard.sort(key=lambda pair: pair[0].guess or pair[0].severity == "warning")  # what is sure speaks for its subject
-    if any(_MENDED.search(line) for line in everything):
+    if mended:
         heard = _without_mended(heard, facts.messages)
     for row, found in heard:
         if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
@@ -78,12 +79,12 @@ def _without_mended(
     return [(row, found) for row, found in heard if row.kind != "package-missing" or lines.index(found.string) == last]
 
 
-def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str]) -> re.Match[str] | None:
+def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str], mended: bool) -> re.Match[str] | None:
     matches = (match for line in lines if (match := row.pattern.search(line)))
     found = next(matches, None)
     if found is None:
         return None
-    if row.kind == "package-missing" and any(_MENDED.search(line) for line in everything):
+    if row.kind == "package-missing" and mended:
         found = [found, *matches][-1]
     beside, unless = row.besides
     if beside is not None and not any(beside.search(line) for line in everything):

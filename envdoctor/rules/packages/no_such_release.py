@@ -36,13 +36,13 @@ def no_such_release(facts: Facts) -> Findings:
         return
     name, wanted = normal(found["name"]), found["wanted"].rstrip(".-")
     listed = [text.strip() for text in found["offered"].split(",")]
-    offered = sorted((one for text in listed if (one := versions.parse(text))), key=lambda one: one)
+    offered = sorted(one for text in listed if (one := versions.parse(text)))
     if name in _WHEELS_ONLY:
         offered = [one for one in offered if one.release > (0, 1, 2)]  # empty shells
     asked = versions.parse(wanted)
     if asked is None or not offered or asked in offered or "+" in wanted:
         return
-    kin = [one for one in offered if str(one).startswith((f"{asked}.", f"{asked}.post"))]
+    kin = [one for one in offered if str(one).startswith(f"{asked}.")]
     older, newer = [one for one in offered if one < asked], [one for one in offered if one > asked]
     where = "this Python, system and index"
     first: tuple[str, ...] = ()

@@ -64,7 +64,7 @@ def nvcc(facts: Facts) -> Findings:
 
 def _named(cuda: str) -> str:
     """A line of CUDA, where the report names one."""
-    return f"CUDA {line(cuda)}" if line(cuda) else cuda if not numbers(cuda) else f"CUDA {cuda}"
+    return f"CUDA {line(cuda) or cuda}" if numbers(cuda) else cuda
 
 
 def _remedy(facts: Facts, cuda: str) -> Remedy:

@@ -7,7 +7,7 @@ from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
 _OPTION = Pattern(r"#SBATCH\s+(?P<options>-.{1,200})")
-_PER_NODE = Pattern(r"--(?:n?tasks-per-node|tasks-per-node)[= ](\d{1,4})\b")
+_PER_NODE = Pattern(r"--n?tasks-per-node[= ](\d{1,4})\b")
 _TASKS = Pattern(r"(?:--ntasks[= ]|-n ?)(\d{1,5})\b")
 _NODES = Pattern(r"(?:--nodes[= ]|-N ?)(\d{1,5})\b")
 _LAUNCHED = Pattern(

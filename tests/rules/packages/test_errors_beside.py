@@ -1,0 +1,85 @@
+"""Which of several rows of the errors speaks, where a report holds lines of more than one."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.knowledge.errors import ERRORS
+from tests.rules.packages.test_known_errors import judged
+
+
+def test_what_is_said_of_any_failure_gives_way_to_what_names_one() -> None:
+    any_ = "ninja: build stopped: subcommand failed."
+    found = judged(f"/usr/bin/ld: cannot find -lcurand\n{any_}\n")
+    assert [one.subject for one in found.findings if one.rule == "packages/known-errors"] == ["libcurand"]
+    alone = judged(any_)
+    assert alone.root_cause is not None
+    assert alone.root_cause.subject == "an extension that is compiled at start"
+
+
+def test_a_destructor_that_fails_after_a_build_is_not_the_cause() -> None:
+    text = (
+        "Exception: Installed CUDA version 11.0 does not match the version torch was compiled with 10.1\n"
+        '  File "/v/site-packages/deepspeed/ops/adam/cpu_adam.py", line 91, in __del__\n'
+        "AttributeError: 'DeepSpeedCPUAdam' object has no attribute 'ds_opt_adam'\n"
+    )
+    assert [one.rule for one in judged(text).findings if one.severity.word == "error"] == ["torch/nvcc"]
+
+
+def test_a_programs_own_advice_is_said_only_where_no_row_speaks() -> None:
+    advice = "ValueError: The value is odd. Please pass a `size` that is even."
+    alone = judged(advice).root_cause
+    assert alone is not None
+    assert "pass a size that is even" in alone.remedy.text
+    beside = judged(f"{advice}\nRuntimeError: Ninja is required to load C++ extensions\n")
+    assert [one.subject for one in beside.findings if one.severity.word == "error"] == ["ninja"]
+
+
+def test_a_warning_does_not_silence_what_is_said_of_any_failure() -> None:
+    text = (
+        "UserWarning: no 'device' argument is passed to the 'Pipeline' object.\n"
+        "ValueError: too many values to unpack (expected 2)\n"
+    )
+    subjects = {one.subject for one in judged(text).findings}
+    assert subjects == {"the device", "what is unpacked"}
+
+
+def test_more_gpus_than_there_are_is_not_said_to_be_none() -> None:
+    line = "MisconfigurationException: You requested gpu: [0, 1, 2]\n But your machine only has: {}"
+    some, none = judged(line.format("[0, 1]").replace("\n", "")), judged(line.format("[]").replace("\n", ""))
+    assert [one.kind for one in some.findings if one.severity.word == "error"] == ["config-mismatch"]
+    assert {one.kind for one in none.findings if one.severity.word == "error"} == {"gpu-not-visible"}
+
+
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        ("ValueError: The value is odd. Please pass a `size` that is even.", None),
+        ("error: subprocess-exited-with-error", "a package built from source"),
+        ("ValueError: `packing` is not supported with `padding_free`", "what the message refuses"),
+    ],
+)
+def test_what_an_errors_form_alone_tells_is_a_warning_at_most(line: str, subject: str | None) -> None:
+    """Whatever the table says: the rows have the severity of an error, as those that name a cause."""
+    assert {row.severity for row in ERRORS if row.alone} == {"error"}
+    told = [one for one in judged(line).findings if one.rule == "packages/known-errors"]
+    assert [one.severity.word for one in told] == ["warning"]
+    assert subject in (None, told[0].subject)
+
+
+def test_a_worker_that_ended_is_read_without_its_exceptions_name() -> None:
+    root = judged("It reported:\nDataLoader worker (pid(s) 18056, 20540) exited unexpectedly\n").root_cause
+    assert root is not None
+    assert root.subject == "the loader's workers"
+    assert "could not start from this script" in root.message
+
+
+def test_an_index_that_was_asked_is_not_said_to_be_missing() -> None:
+    line = "ERROR: Could not find a version that satisfies the requirement torch==1.13.1+cu116 (from versions: 2.0.0)\n"
+
+    def told(indexes: str) -> str:
+        (found,) = (one for one in judged(f"Looking in indexes: {indexes}\n{line}").findings if one.subject == "torch")
+        return found.message
+
+    assert "PyTorch's own index was asked" in told("https://x/simple, https://download.pytorch.org/whl/cu116/")
+    assert "are on PyTorch's own index" in told("https://x/simple")
