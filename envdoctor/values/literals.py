@@ -15,6 +15,7 @@ from envdoctor.values.once import once
 LONG = 6  # of two choices of words that are at least so long, the one with fewer words is taken
 _COUNT = re.compile(r"\{(?P<least>\d*)(?P<more>,\d*)?\}")
 _GROUP = re.compile(r"\((?:\?(?P<kind><?[=!]|P=[^)]*|#[^)]*|P<\w+>|>|[aiLmsu-]*:|[aiLmsu]+(?=\))))?")
+_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # which are of the whole expression
 _CLASSES = "dDwWsSbBAZ"
 _CONTROLS = "afnrtv"
 _ODD = (
@@ -61,16 +62,33 @@ def required_literals(source: str) -> tuple[str, ...]:
     return tuple(sorted(found)) if found and reader.at == len(source) else ()
 
 
+@functools.cache
+def branches(source: str) -> tuple[str, ...]:
+    """The alternatives that an expression consists of; itself, where it is one or is not read here."""
+    reader = _Reader(source)
+    ends: list[int] = []
+    try:
+        reader.alternatives(ends)
+    except (_Unclear, IndexError):
+        return (source,)
+    if reader.at != len(source) or "(?P=" in source or _FLAGS.match(source):
+        return (source,)
+    return tuple(source[begin:end] for begin, end in zip((0, *(end + 1 for end in ends)), (*ends, None), strict=True))
+
+
 class _Reader:
     """Reads an expression from left to right; ``at`` is the place that comes next."""
 
     def __init__(self, source: str) -> None:
         self.source, self.at = source, 0
 
-    def alternatives(self) -> Words:
-        """The words of all branches up to the end of a group; none where one branch has none."""
+    def alternatives(self, ends: list[int] | None = None) -> Words:
+        """The words of all branches up to the end of a group; none where one branch has none. ``ends`` receives where
+        each but the last of them ends."""
         found = [self._branch()]
         while self.source[self.at : self.at + 1] == "|":
+            if ends is not None:
+                ends.append(self.at)
             self.at += 1
             found.append(self._branch())
         return frozenset().union(*found) if all(found) else frozenset()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from envdoctor.values.literals import required_literals, small
+from envdoctor.values.literals import branches, required_literals, small
 
 
 class Pattern:
@@ -32,6 +32,13 @@ class Pattern:
     def _words(self) -> tuple[str, ...]:
         return () if self.flags & re.VERBOSE else required_literals(self.source)
 
+    @cached_property
+    def _parts(self) -> tuple[tuple[tuple[str, ...], Pattern], ...]:
+        """Each alternative with the words of which it needs one."""
+        if self.flags & re.VERBOSE:
+            return (((), self),)
+        return tuple((required_literals(source), Pattern(source, self.flags)) for source in branches(self.source))
+
     def may_match(self, text: str) -> bool:
         """False only where the expression matches nowhere in ``text``: a cheap look before many searches."""
         words = self._words
@@ -45,6 +52,14 @@ class Pattern:
 
     def search(self, text: str) -> re.Match[str] | None:
         return self._compiled.search(text) if self.may_match(text) else None
+
+    def is_in(self, text: str) -> bool:
+        """Whether it matches anywhere. Of hundreds of alternatives this tries those whose words are in the text, where
+        `search` tries each of them at each place."""
+        plain = small(text)
+        return any(
+            part.search(text) for words, part in self._parts if not words or any(word in plain for word in words)
+        )
 
     def match(self, text: str) -> re.Match[str] | None:
         return self._compiled.match(text)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from envdoctor.knowledge.errors import ERRORS, HINTS
-from envdoctor.values.literals import required_literals, small
+from envdoctor.values.literals import branches, required_literals, small
 from envdoctor.values.pattern import Pattern
 from tests.facts.pasted.mutations import REPORTS, mutated
 from tests.facts.pasted.ramps import written
@@ -75,10 +75,28 @@ def test_random_expressions_find_what_they_found_without_the_look() -> None:
             text = "".join(draw.choice("abcAB.{1 \nſK") for _ in range(draw.randint(0, 9)))
             whole, seen = plain.search(text), looking.search(text)
             assert (whole and whole.span()) == (seen and seen.span()), (source, text)
+            assert (whole is not None) == looking.is_in(text), (source, text)
             assert [one.span() for one in plain.finditer(text)] == [one.span() for one in looking.finditer(text)]
             assert plain.sub("-", text) == looking.sub("-", text)
             found += whole is not None and bool(required_literals(source))
     assert found > 1_000  # with words to look for: the test is about something
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("a|b", ("a", "b")),
+        ("", ("",)),
+        ("a|", ("a", "")),
+        (r"(?:a|b)c|[|]d|\|e", ("(?:a|b)c", "[|]d", r"\|e")),
+        ("(?i)a|b", ("(?i)a|b",)),
+        (r"(?P<one>a)|(?P=one)b", (r"(?P<one>a)|(?P=one)b",)),
+        (r"(a)|\1b", (r"(a)|\1b",)),
+        ("(a|b", ("(a|b",)),
+    ],
+)
+def test_alternatives_of_an_expression(source: str, parts: tuple[str, ...]) -> None:
+    assert branches(source) == parts
 
 
 def expression(draw: random.Random, depth: int) -> str:

@@ -278,7 +278,7 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark("available", text)
         elif found and " " not in found[0] and is_unknown(found[1]):
             draft.remark(*found)
-        elif _MESSAGE.search(text) and not _OWN_WORDS.match(text):
+        elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text):
             draft.message(text)
             joined = f"{joined} {text}" if follows else text
             if follows:
