@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.knowledge import versions
 from envdoctor.values.pattern import Pattern
 
 _HOMES = (
@@ -20,6 +21,12 @@ _HOMES = (
              r"|gcc|gxx|cxx-compiler|gcc_linux-64|gxx_linux-64|sysroot_linux-64|cutensor|cupy|faiss|jaxlib"),
      "conda-forge"),
 )  # fmt: skip
+_RANGES = {
+    # Files of https://anaconda.org/pytorch/pytorch-cuda and https://anaconda.org/conda-forge/cudatoolkit
+    "pytorch-cuda": ("11.6", "12.4", "before it the CUDA line is told by cudatoolkit, after it torch comes from "
+                     "conda-forge (pytorch-gpu with cuda-version) or from PyPI"),
+    "cudatoolkit": ("", "11.8", "later toolkits are called cuda-toolkit"),
+}  # fmt: skip
 NO_CUDA_ON_MAC = Pattern(r"cuda.*|cudnn|nccl|pytorch-cuda|pytorch-gpu|cutensor")
 _NAMES = {
     "torch": "pytorch",
@@ -36,6 +43,16 @@ _NAMES = {
 def home_of(name: str) -> str:
     """The channel that has this package; "" where none is known to."""
     return next((channel for pattern, channel in _HOMES if pattern.fullmatch(name)), "")
+
+
+def outside(name: str, version: str) -> str:
+    """What to say of a release that conda never had of this package; "" where it may have had it."""
+    first, last, instead = _RANGES.get(name, ("", "", ""))
+    early, late = first and versions.below(version, first), last and versions.below(f"{last}.99", version)
+    if not (early or late):
+        return ""
+    reach = f"from {first} to {last}" if first else f"up to {last}"
+    return f"there is no {name} {version} for any system: it goes {reach}; {instead}"
 
 
 def name_in_conda(name: str) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted import slowness
 from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
@@ -47,6 +48,7 @@ _MESSAGE = Pattern(
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
+    r"|代码为 ?-?[1-9]|exited with (?:code|status) -?[1-9]"
     r"|项识别为|不是内部或外部命令"
     r"|\binstall flash attention\b|Tensile|did not run successfully"
     r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
@@ -157,13 +159,6 @@ _QUOTED = Pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 _ASKS = Pattern(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = Pattern(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
-_SLOW = Pattern(
-    r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|\d+x|training|speed) slow(?:er)?\b"
-    r"|slow(?:er)? (?:training|speed|than|down)|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
-    r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
-    re.IGNORECASE,
-)
-"""A person's own word for a run that is slow or stands still."""
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
@@ -250,13 +245,11 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(quoted[0])
         if (own or _is_heading(text, number)) and _COMPLAINT.search(text):
             draft.remark("complaint", text)
-        elif (
-            (own or _is_heading(text, number))
-            and _TROUBLE.search(text)
-            and not _TEMPLATE.match(text)
-            and "?" not in text
-        ):
-            trouble = trouble or text
+        elif (own or _is_heading(text, number)) and _TROUBLE.search(text) and not _TEMPLATE.match(text):
+            if "?" in text:
+                draft.remark("question", text)
+            else:
+                trouble = trouble or text
         text = beside.complete(number, text)
         if _NO_KERNEL.search(text) and (source := _SOURCE_OF.search(text)):
             told_of = source["name"].replace("flash-attention", "flash_attn").replace("-", "_")
@@ -268,7 +261,7 @@ def read(page: Page, draft: Draft) -> None:
             raised = ""
         if _FOREIGN.search(text):
             draft.remark("complaint", text)
-        if _SLOW.search(text) and len(text) < 600 and "Warning" not in text:
+        if slowness.is_complaint(text):
             draft.remark("slowness", text)
         found = pair(text)
         named = found is not None and bool(_KEY.fullmatch(found[0])) and len(found[0].split()) <= 6
@@ -302,6 +295,7 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark("program", files.framed)
     if operators:
         draft.remark("attention operators", "; ".join(operators))
+    slowness.read_situations(page, draft)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if told_of or (kernel_of and len(page.lines) - since <= 8):

@@ -20,7 +20,7 @@ def ranks(facts: Facts) -> Findings:
     """
     said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
     if said is not None:
-        yield _from_report(said)
+        yield _from_report(said, facts.remarks.get("slurm gpus per task") == "1")
         return
     started = _joined.ranks_here(facts)
     count = _joined.gpu_count(facts)
@@ -42,7 +42,17 @@ def ranks(facts: Facts) -> Findings:
     )
 
 
-def _from_report(said: str) -> Finding:
+def _from_report(said: str, one_each: bool) -> Finding:
+    if one_each and "ordinal" in said:
+        return finding(
+            actual=said,
+            expected="the GPU of its own task",
+            message="Slurm's --gpus-per-task=1 shows each task one GPU, which is number 0 to it, and each asks for the "
+            f"one of its local rank: {said}.",
+            fix="Ask for the GPUs of the node in place of it (--gpus-per-node, --gres=gpu:N with --gpu-bind=none), or "
+            "let each task take cuda:0 (local rank modulo torch.cuda.device_count()).",
+            explains=("driver/cuda-init", "torch/cuda-error"),
+        )
     return finding(
         actual=said,
         expected="one process per GPU",

@@ -1,6 +1,7 @@
 from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import errors_in, names
+from envdoctor.knowledge.symptoms import callees
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
@@ -37,7 +38,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         rows = tuple(_rows(line))
-        seen = [row for row in rows if _is_seen(row.package, facts, line)]
+        seen = [row for row in rows if _is_seen(row.package, facts, line) or _is_its_own(row)]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:
             continue  # classes of one name in several libraries, of which none is seen
@@ -133,6 +134,11 @@ def _is_seen(package: str, facts: Facts, line: str) -> bool:
     shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
     modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
     return any(name in modules for name in _MODULES.get(package, (package,)))
+
+
+def _is_its_own(row: names.Name) -> bool:
+    """Is it known of which library the function or class is, whatever else has one of this name?"""
+    return bool(row.argument) and callees().get(row.name.rpartition(".")[2]) == row.package
 
 
 def _version(facts: Facts, package: str) -> str | None:

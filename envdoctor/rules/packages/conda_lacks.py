@@ -1,5 +1,5 @@
-from envdoctor.knowledge.conda_channels import NO_CUDA_ON_MAC, home_of, name_in_conda
-from envdoctor.knowledge.questions import messages, platform_of
+from envdoctor.knowledge.conda_channels import NO_CUDA_ON_MAC, home_of, name_in_conda, outside
+from envdoctor.knowledge.questions import messages, platform_of, versions
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, rule
 from envdoctor.values import shell
 
@@ -8,6 +8,7 @@ _LIST = Pattern(
     r"(?: \(channels: (?P<channels>[^)]{1,300})\))?$"
 )
 _TREE = Pattern(r"the solver lacks(?P<beside> beside conflicts)?: (?P<specs>.{1,1600})")
+_EXACT = Pattern(r"(?P<name>[A-Za-z_][\w.-]*) ?={1,2} ?(?P<version>\d{1,4}(?:\.\d{1,4}){0,3})(?:\.?\*)?")
 _NAME = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)")
 _BUILD = Pattern(r"[\w.-]+ ?={1,2} ?[\w.!*]+ ?= ?(?=[\w.*]*[A-Za-z_])[\w.*]+")
 _LABEL = Pattern(r"(?P<name>[\w.-]+) ?== ?(?P<version>[\d.]+\+(?:cu\d{2,3}|cpu|rocm[\d.]+))")
@@ -113,6 +114,18 @@ def _of_builds(facts: Facts, said: str) -> Finding:
     return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()))
 
 
+def _of_another_line(name: str, version: str) -> Remedy:
+    if name == "pytorch-cuda" and versions.below(version, "11.6"):
+        text = (
+            f"Write cudatoolkit={version} in its place, with a pytorch of that time (1.12 or earlier) from the channel "
+            "pytorch; or take a line that exists (pytorch-cuda=11.8, with the channels pytorch and nvidia) for a later "
+            "one, or pip's wheels."
+        )
+    else:
+        text = "Take a line that exists, or install torch with pip, whose wheels bring their own CUDA."
+    return Remedy(text=text)
+
+
 def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: str, proven: bool) -> Finding:
     names = [found["name"].lower() for spec in specs if (found := _NAME.match(spec))]
     other = next(((name, known) for name in names if (known := name_in_conda(name))), None)
@@ -126,6 +139,11 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         text = f"{other[0]} is PyPI's name; conda calls it {other[1]}"
         help_ = f"Write {other[1]}, or move it below pip: in the file, which pip then installs."
         return _finding(other[0], text, said, Remedy(text=help_))
+    for one in specs:
+        if (asked_for := _EXACT.fullmatch(one)) and (why := outside(asked_for["name"], asked_for["version"])):
+            return _finding(
+                asked_for["name"], why[0].upper() + why[1:], said, _of_another_line(**asked_for.groupdict())
+            )
     homes = {name: home for name in names if (home := home_of(name)) and home not in asked}
     if not homes:
         text = "None of the channels that were asked has this release for this system"

@@ -74,6 +74,8 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     blamed = "torchao" if said and blamed is None and _SKIPS.search(said.string) else blamed
     if said and blamed is None and (module := _MODULE.search(said.string)):
         blamed = names.distribution_of(module["name"]) or normal(module["name"])
+    if said and blamed is None and (told_of := _told_of(facts)):
+        blamed = told_of
     alone = said is not None and len(bound) == 1 and not _lies_elsewhere(said.string)
     blamed = blamed or (bound[0] if alone else None)
     told = False
@@ -111,6 +113,14 @@ def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | N
     if torch is None or not torch.cuda:
         return found if present & _BOUND else None
     return found if torch.cuda.partition(".")[0] != found[1] else None
+
+
+def _told_of(facts: Facts) -> str | None:
+    """The one extension that anything names that was said, by the program or by a person."""
+    people = (facts.remarks.get(key, "") for key in ("complaint", "question"))
+    words = " ".join((*facts.messages, *people)).lower()
+    named = {name for word, name in extensions.MODULES.items() if word.replace("_", "-") in words.replace("_", "-")}
+    return named.pop() if len(named) == 1 else None
 
 
 def _lies_elsewhere(line: str) -> bool:

@@ -1,7 +1,7 @@
 from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
-from envdoctor.knowledge.questions import line_of, messages, versions
+from envdoctor.knowledge.questions import line_of, messages, platform_of, versions
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NAME = "bitsandbytes"
@@ -46,6 +46,17 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     if version and (versions.label(version) == "cpu" or (torch is not None and torch.cuda == "" and not torch.hip)):
         return  # beside a torch without CUDA it has nothing to load: torch/cpu-only
     if said is None and (not line or not carried or line.replace(".", "") in carried):
+        return
+    if platform_of(facts).startswith("macos"):
+        yield finding(
+            subject=_NAME,
+            actual=said.string if said else "no binary for this system",
+            expected="a machine with a GPU that it has kernels for",
+            message=f"bitsandbytes is told to use CUDA on a Mac, which has none: {said.string if said else line}.",
+            fix="Load the model in bf16 or fp16 without bitsandbytes (device_map={'': 'mps'}, or the CPU); for 4 and 8 "
+            "bits on a Mac take MLX or llama.cpp; or run it on a machine with an NVIDIA GPU.",
+            explains=("packages/known-errors bitsandbytes",),
+        )
         return
     wanted = (line or "").replace(".", "") or "torch's CUDA"
     near = [text for text in carried if line and text[:2] == line[:2]]

@@ -108,7 +108,7 @@ def _meanings(
             return
         name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
         others = {row.package for row in names.of_call(match["callee"], match["what"])}
-        if name and (not others or name in others):  # else a class of that name elsewhere, which changed-calls tells
+        if name and not others:  # else changed-calls tells more
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
             yield name, text, f"releases of {name} and its caller of the same time", ""
     if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:

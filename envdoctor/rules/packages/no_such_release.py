@@ -61,6 +61,11 @@ def no_such_release(facts: Facts) -> Findings:
     elif not newer:
         why = f"The newest {name} that {where} offer is {offered[-1]}: {_why_no_newer(name, offered[-1].release)}"
         fix = f"Take a Python and an index that have {name} {asked}, or {offered[-1]}, which this one has."
+        if name == "torch" and offered[-1].release[:3] == (2, 2, 2):
+            fix = (
+                "On a Mac with Apple's processor this Python is one for Intel's (platform.machine() says x86_64): make "
+                f"the environment anew with one for arm64. On an Intel Mac {offered[-1]} is the last."
+            )
         take = str(offered[-1])
         first = ("uv venv --python 3.12 .venv",) if _too_old(known(facts.interpreter), name, wanted) else ()
     else:
@@ -81,7 +86,12 @@ def no_such_release(facts: Facts) -> Findings:
         message=f"{why}: {CALLER.sub('', found.string)[:500]}",
         fix=fix,
         run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
-        explains=(f"packages/known-errors {name}", "packages/known-errors torch", "interpreter/unsupported"),
+        explains=(
+            f"packages/known-errors {name}",
+            "packages/known-errors torch",
+            "packages/known-errors a wheel",
+            "interpreter/unsupported",
+        ),
     )
 
 

@@ -8,6 +8,9 @@ from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, 
 from envdoctor.values import shell
 
 _SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)
+_REINSTALL = (
+    "Install a CUDA build of torch in its place, and torchvision and torchaudio with it where they are installed."
+)
 _WANTS_CUDA = Pattern(
     r"cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
     r"|cuda\.is_available\(\) is False",
@@ -47,10 +50,16 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     yield finding(
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
-        message=f"{name} has no CUDA in it, although there is {evidence}: training runs on the CPU.",
+        message=f"{name} has no CUDA in it, although there is {evidence}: "
+        + ("what asks for the GPU stops." if said else "training runs on the CPU."),
         fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
-        else remedies.choose(target, repair, "Install a CUDA build of torch in its place.", _by_hand(facts, version)),
+        else remedies.choose(
+            target,
+            repair,
+            _REINSTALL,
+            _by_hand(facts, version),
+        ),
         repair=repair,
         explains=(
             "torch/cuda-unavailable",

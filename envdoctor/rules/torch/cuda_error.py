@@ -1,3 +1,4 @@
+import re
 from typing import NamedTuple, cast
 
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
@@ -22,6 +23,9 @@ def cuda_error(facts: Facts) -> Findings:
             continue
         asked = _Asked.read(said.string)
         meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, error.advice)
+        if "device-side assert" in said[0] and (classes := _classes(facts)):
+            meaning = f"{meaning}; the settings that are shown have {classes}"
+            remedy = f"{remedy} {_LABELS}"
         yield finding(
             kind=cast(Kind, error.kind),
             subject=said[0],
@@ -32,6 +36,19 @@ def cuda_error(facts: Facts) -> Findings:
             severity=Severity[error.severity.upper()],
             certain=error.kind != "script-wrong",  # whatever else is found may be why
         )
+
+
+_LABELS = (
+    "Labels must lie from 0 to one less than that number: where the background counts as a class of its own, it is one "
+    "more than your classes."
+)
+_CLASSES = re.compile(r"(?:num|n|number)_?(?:of_)?(?:classes|labels)", re.IGNORECASE)
+
+
+def _classes(facts: Facts) -> str | None:
+    """How many classes the settings in a report give the model."""
+    shown = ((key, value) for key, value in facts.remarks.items() if _CLASSES.fullmatch(key.rpartition(".")[2]))
+    return next((f"{key} {value}" for key, value in shown if value.isdigit()), None)
 
 
 _SIZE = r"[\d.]{1,12} [KMG]iB"

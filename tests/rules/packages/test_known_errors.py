@@ -253,6 +253,25 @@ CAUSES = [
         "mixed precision",
     ),
     ("TypeError: argument of type 'WindowsPath' is not iterable", "extension-binary-missing", "bitsandbytes"),
+    ('sample_gpu.cu(77): error: identifier "THArgCheck" is undefined', "package-conflict", "torch"),
+    (
+        "host_config.h(153): fatal error C1189: #error: -- unsupported Microsoft Visual Studio version!",
+        "nvcc-mismatch",
+        "nvcc",
+    ),
+    (
+        "RuntimeError: Unable to initialize backend 'cuda': INVALID_ARGUMENT: Mismatched PJRT plugin PJRT API version "
+        "(0.61) and framework PJRT API version 0.54).",
+        "package-conflict",
+        "JAX",
+    ),
+    ("ResourceExhaustedError: OOM when allocating tensor with shape[8,512,64,64]", "script-wrong", "GPU memory"),
+    (
+        "RuntimeError: Error in faiss::FileIOWriter at io.cpp:98: 'f' failed: could not open logs/名/a.index for "
+        "writing: Illegal byte sequence",
+        "config-mismatch",
+        "the path",
+    ),
 ]
 
 

@@ -44,6 +44,7 @@ def read(page: Page, draft: Draft) -> None:
         elif command := _COMMAND.search(text):
             name = command[1] or command[2]
             draft.claim("host.container", _NAMES.get(name, name), INFERRED)
+            draft.remark("container command", text)
             _image(draft, text)
             _shm(draft, text)
             _cpus(draft, text)

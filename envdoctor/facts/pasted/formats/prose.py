@@ -65,6 +65,8 @@ _BARE_GPU = Pattern(r"\b(?:my|the|an?|with|on) (?P<model>[2-5]0[5-9]0(?: ?Ti)?)\
 _WINDOWS = Pattern(
     r"(?<![\w/])[A-Za-z]:\\{1,2}[\w$(.]|\\Scripts\\|python_embeded|WinError|\bPS [A-Z]:|win_amd64|\.dll\b"
 )
+_MAC = Pattern(r"(?<![\w:/\\.])(?:/Users/[^/\s]{1,60}|/opt/homebrew)/\S{0,300}(?:lib/python3|-packages/)")
+"""Where a Mac's Python keeps what it runs."""
 _BOARD = Pattern(r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b", re.IGNORECASE)
 _DESKTOP = Pattern(r"x86_64|\bamd64\b|win_amd64|\bJetPack ?7|\bThor\b", re.IGNORECASE)
 """No board that needs NVIDIA's own wheels: JetPack 7 runs those of PyTorch's index."""
@@ -174,6 +176,8 @@ def _paths(page: Page, draft: Draft) -> None:
         windows = True
     if windows:
         draft.claim("host.system", "Windows", TOLD)
+    elif any(map(_MAC.search, page.lines)):
+        draft.claim("host.system", "Darwin", TOLD)
 
 
 _GGML = Pattern(r"\bggml|llama\.cpp|\bollama\b|koboldcpp|whisper\.cpp", re.IGNORECASE)

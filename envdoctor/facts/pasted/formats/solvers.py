@@ -31,6 +31,12 @@ _LACKS = (
     Pattern(r"Virtual package '(?P<spec>__\w{1,30}[^']{0,40})' does not match any"),
 )
 _CONFLICTS = Pattern(r"conflicts? with any installable|requested and can be installed|found to be incompatible with")
+_ASKED = Pattern(
+    r"[├└╰][─╮ ]{1,3}(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<spec>=?\d[\w.]{0,30}\*{0,2})[ ,]+is (?:not )?"
+    r"(?:requested|installable|uninstallable)"
+)
+_REQUIRES = Pattern(r"(?P<who>[A-Za-z_][\w.-]{0,60} \d[\w.]{0,30}) would require,?")
+_WANTED = Pattern(r"(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<release>\d[\w.]{0,30})\b")
 _BRANCHES = re.compile(r"^[\s│├└─╰╭╮┌▶·×|+`-]+")
 
 
@@ -50,9 +56,31 @@ def read(page: Page, draft: Draft) -> None:
         for pattern in _LACKS:
             if one := pattern.search(plain):
                 lacking.setdefault(one["spec"].strip(), (one.groupdict().get("by") or "").strip())
+    if torn := _torn(page):
+        draft.message(torn)
     if lacking:
         named = ", ".join(f"{spec} for {by}" if by else spec for spec, by in list(lacking.items())[:20])
         draft.message(f"the solver lacks{beside}: {named}")
+
+
+def _torn(page: Page) -> str:
+    """Of a tree: which of the packages that were asked for requires another release of one that was asked for, too."""
+    asked: dict[str, str] = {}
+    parent = ""
+    for _, text in page.left():
+        if top := _ASKED.match(text):
+            asked.setdefault(top["name"], top["spec"])
+    for _, text in page.left():
+        plain = _BRANCHES.sub("", text)
+        if requiring := _REQUIRES.fullmatch(plain):
+            parent = requiring["who"]
+        elif parent and (wanted := _WANTED.match(plain)):
+            name, release = wanted["name"], wanted["release"]
+            spec = asked.get(name, "").rstrip("*").rstrip(".")
+            if spec and parent.split()[0] != name and not f"{release}.".startswith(f"{spec}."):
+                return f"the solver's conflict: {parent} requires {name} {release}, and {name} {spec} is asked for"
+            parent = ""
+    return ""
 
 
 def _read_list(page: Page, draft: Draft, number: int, error: str, rest: str) -> None:

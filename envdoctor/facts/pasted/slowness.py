@@ -1,0 +1,31 @@
+"""A person's complaint that a run is slow, and what stands beside it that makes such runs slow."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.facts.pasted.draft import Draft
+from envdoctor.facts.pasted.page import Page
+from envdoctor.knowledge.slowness import situations_in
+from envdoctor.values.pattern import Pattern
+
+_SLOW = Pattern(
+    r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
+    r"|\d+x|training|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
+    r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
+    r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
+    re.IGNORECASE,
+)
+"""A person's own word for a run that is slow or stands still."""
+_LONG = 20_000
+"""Characters of a report in which a person still tells of the run; a log comes after them."""
+
+
+def is_complaint(text: str) -> bool:
+    return len(text) < 600 and "Warning" not in text and _SLOW.search(text) is not None
+
+
+def read_situations(page: Page, draft: Draft) -> None:
+    """What the report tells of, where it complains of speed."""
+    if "slowness" in draft.remarks and (told := situations_in("\n".join(page.lines)[:_LONG])):
+        draft.remark("slow with", "; ".join(told))

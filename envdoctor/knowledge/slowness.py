@@ -1,0 +1,46 @@
+"""What people say beside "it is slow", and where such runs lose their time most often."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from envdoctor.knowledge.table import Rows, bundled_table
+from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+
+@frozen
+class Situation:
+    """``said`` in one line of a report about a slow run (and ``beside`` in any, ``unless`` in none)."""
+
+    name: str
+    said: str
+    meaning: str
+    remedy: str
+    source: str
+    beside: str = ""
+    unless: str = ""
+    commands: tuple[str, ...] = ()
+
+    @cached_property
+    def _patterns(self) -> tuple[Pattern, Pattern | None, Pattern | None]:
+        both = (self.beside, self.unless)
+        beside, unless = (Pattern(source, re.IGNORECASE) if source else None for source in both)
+        return Pattern(self.said, re.IGNORECASE), beside, unless
+
+    def is_in(self, text: str) -> bool:
+        said, beside, unless = self._patterns
+        return (
+            said.search(text) is not None
+            and (beside is None or beside.search(text) is not None)
+            and (unless is None or unless.search(text) is None)
+        )
+
+
+SITUATIONS = Rows(bundled_table("slowness"), "situation", Situation)
+
+
+def situations_in(text: str) -> tuple[str, ...]:
+    """The names of those that the text of a report tells of."""
+    return tuple(situation.name for situation in SITUATIONS if situation.is_in(text))

@@ -1,0 +1,82 @@
+"""A person says that a run is slow: what stands beside it tells where such runs lose their time."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
+from envdoctor.knowledge.slowness import SITUATIONS
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.host.slow_run import slow_run
+from tests.rules.judging import skipped
+
+RULES = load_rules(("image", "script"))
+
+
+def judged(text: str) -> Diagnosis:
+    return diagnose(read(text), no_target(), RULES)
+
+
+def told(text: str) -> list[str]:
+    return [one.subject for one in judged(text).findings if one.rule == "host/slow-run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("# Training is slower than before\nI wrap the net in DataParallel over three cards.", "DataParallel"),
+        ("# Is 4 GPUs slower than one normal?\nAn epoch takes 50 s on one and 80 s on four.", "several GPUs"),
+        ("# Why is my training so slow?\nThe pictures lie on an HDD, 16 GB of RAM.", "the disk"),
+        ("# Very slow epochs\nnvidia-smi shows that gpu utilization stays around 8 %.", "a GPU that waits"),
+        ("# Really slow epochs\nI have Windows 10 and num_workers=8.", "loader workers on Windows"),
+        ("# Inference is slow\nI run the exported model with onnxruntime.", "ONNX Runtime's provider"),
+        ("# Extremely slow generation\nI load it with device_map='auto'.", "weights outside of the GPU"),
+        ("# Training gets slow\nSame model, load_in_8bit=True this time.", "8 and 4 bits"),
+        ("# Inference super slow\nAbout one token/s where others have thirty.", "generation without a cache"),
+        ("# Training slow\nIt gets slower and slower with every epoch.", "slower with time"),
+        ("# So slow at the beginning\nThe first iteration takes five minutes.", "the first steps"),
+        ("# Training slow\nWe train in float32 on an A100.", "float32"),
+    ],
+)
+def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:
+    found = judged(text)
+    assert subject in told(text)
+    assert found.unexplained is None
+    assert {one.severity.word for one in found.findings if one.rule == "host/slow-run"} == {"warning"}
+
+
+def test_every_situation_is_tried() -> None:
+    mark = next(mark for mark in test_what_stands_beside_the_complaint_is_named.pytestmark if mark.args)
+    assert {subject for _, subject in mark.args[1]} == set(SITUATIONS.names())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Training is slow\nIt just is.",  # nothing beside it
+        "# CUDA out of memory\nThe data lie on an HDD, in float32.",  # no complaint of speed
+        "# Training is slow\nStarted by torchrun, with DistributedDataParallel.",
+    ],
+)
+def test_nothing_is_guessed_of_nothing(text: str) -> None:
+    assert told(text) == []
+
+
+def test_an_error_is_not_explained_by_a_slow_disk() -> None:
+    found = judged("# Training is so slow\nThe data lie on an HDD.\nRuntimeError: the frobnicator is not aligned\n")
+    assert found.root_cause is None or found.root_cause.severity.word == "warning"
+    assert found.unexplained is not None
+
+
+def test_without_a_complaint_nothing_is_judged() -> None:
+    assert skipped(slow_run, Facts())
+
+
+def test_every_situation_says_what_to_do_and_who_says_so() -> None:
+    for row in SITUATIONS:
+        assert row.source.startswith("https://"), row
+        assert row.remedy.endswith("."), row
+        assert not row.meaning.endswith("."), row

@@ -1,0 +1,149 @@
+"""What a line alone leaves open, and the lines around it decide: the command, the path, the settings, the system."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.rules.finding import Finding
+from tests.rules.packages.test_known_errors import judged
+
+
+def root(text: str) -> Finding:
+    found = judged(text).root_cause
+    assert found is not None
+    return found
+
+
+def test_a_c_library_that_uv_remembers() -> None:
+    found = root(
+        "error: Distribution `torch==2.9.0 @ registry+https://pypi.org/simple` can't be installed because it doesn't "
+        "have a source distribution or wheel for the current platform\n\nhint: You're on Linux "
+        "(`manylinux_2_26_x86_64`), but `torch` (v2.9.0) only has wheels for the following platforms: "
+        "`manylinux_2_28_aarch64`, `manylinux_2_28_x86_64`, `win_amd64`\n"
+    )
+    assert "glibc 2_26" in found.message
+    assert "uv cache clean" in found.remedy.commands
+
+
+def test_another_processor_is_no_matter_of_the_c_library() -> None:
+    found = root(
+        "hint: You're on Linux (`manylinux_2_35_ppc64le`), but `torch` (v2.9.0) only has wheels for the following "
+        "platforms: `manylinux_2_28_aarch64`, `manylinux_2_28_x86_64`\n"
+    )
+    assert "glibc" not in found.message
+
+
+NOT_AVAILABLE = "AssertionError: CUDA is not available\n>>> torch.cuda.is_available()\nFalse\n"
+
+
+@pytest.mark.parametrize("command", ["singularity run seg.sif infer", "apptainer exec seg.sif python x.py"])
+def test_singularity_without_nv(command: str) -> None:
+    found = root(f"On the GPU node I ran:\n$ {command}\n{NOT_AVAILABLE}")
+    assert "--nv" in found.message
+    assert any("--nv" in one for one in found.remedy.commands)
+
+
+@pytest.mark.parametrize("command", ["singularity run --nv seg.sif infer", "docker run seg python x.py"])
+def test_no_word_of_nv_where_it_is_given_or_not_meant(command: str) -> None:
+    assert "which the command that is shown does not have" not in root(f"$ {command}\n{NOT_AVAILABLE}").message
+
+
+def test_ranks_that_meet_through_a_file() -> None:
+    said = "NCCL WARN Connect to 10.1.2.3<4711> failed : Connection refused\n"
+    assert root(f"{said}dist_init_method: file:///scratch/run/meet\n").subject == "init_method"
+    assert root(said).subject == "NCCL_SOCKET_IFNAME"
+
+
+def test_a_repository_that_was_removed_is_no_matter_of_a_login() -> None:
+    url = "https://huggingface.co/{}/resolve/main/config.json"
+    said = "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: "
+    gone = root(said + url.format("decapoda-research/llama-13b-hf"))
+    assert "removed" in gone.message
+    assert "login" not in " ".join(gone.remedy.commands)
+    other = root(said + url.format("somebody/some-model"))
+    assert "or there is none of this name" in other.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The command cmake --build . --parallel 40 exited with code 137",
+        "make[2]: *** [x.o] Error 137",
+        "[proc] 命令“cmake --build out --parallel 26 --”已退出，代码为 137",
+    ],
+)
+def test_a_build_that_was_killed(line: str) -> None:
+    found = root(f"ninja: build stopped: subcommand failed.\n{line}\n")
+    assert (found.kind, found.subject) == ("host-limited", "memory")
+
+
+def test_slurm_that_shows_each_task_one_gpu() -> None:
+    said = "RuntimeError: CUDA error: invalid device ordinal\n"
+    one_each = root(f"#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-task=1\nsrun python t.py\n{said}")
+    assert "--gpus-per-task=1 shows each task one GPU" in one_each.message
+    assert "--gpus-per-task=1 shows" not in root(f"#SBATCH --gpus-per-node=4\nsrun python t.py\n{said}").message
+
+
+def test_labels_beyond_the_classes_that_are_shown() -> None:
+    said = "RuntimeError: CUDA error: device-side assert triggered\n"
+    assert "NUM_CLASSES 3" in root(f"MODEL:\n  NUM_CLASSES: 3\n{said}").message
+    assert "settings" not in root(said).message
+
+
+SYMBOL = "ImportError: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationESs\n"
+
+
+def test_the_one_extension_that_is_spoken_of() -> None:
+    assert root(f"{SYMBOL}How do I get rid of this flash-attn problem?\n").subject == "flash-attn"
+    assert root(f"{SYMBOL}Is it flash-attn or xformers, an error anyway?\n").subject == "a compiled extension"
+
+
+def test_bitsandbytes_on_a_mac() -> None:
+    said = "UserWarning: The installed version of bitsandbytes was compiled without GPU support.\n"
+    place = "jo/venv/lib/python3.11/site-packages/bitsandbytes/cextension.py:31"
+    mac = root(f"/Users/{place}: {said}")
+    assert "Mac" in mac.message
+    assert not mac.remedy.commands
+    assert "Mac" not in root(f"/home/{place}: {said}").message
+
+
+def test_an_intel_python_on_a_mac() -> None:
+    offered = "2.1.0, 2.1.1, 2.1.2, 2.2.0, 2.2.1, 2.2.2"
+    found = root(
+        f"ERROR: Could not find a version that satisfies the requirement torch==2.6.0 (from versions: {offered})\n"
+        "ERROR: No matching distribution found for torch==2.6.0\n"
+    )
+    assert "arm64" in found.remedy.text
+
+
+def test_a_conda_release_that_never_was() -> None:
+    lacks = "ResolvePackageNotFound: \n  - pytorch-cuda={}\n"
+    assert "goes from 11.6 to 12.4" in root(lacks.format("11.1")).message
+    assert "cudatoolkit=11.1" in root(lacks.format("11.1")).remedy.text
+    assert "goes from" not in root(lacks.format("12.1")).message
+    assert "up to 11.8" in root("ResolvePackageNotFound: \n  - cudatoolkit=12.1\n").message
+
+
+TREE = """Could not solve for environment specs
+The following packages are incompatible
+├─ pytorch {asked}** is requested and can be installed;
+└─ torchvision 0.12.0** is not installable because there are no viable options
+   └─ torchvision 0.12.0 would require
+      └─ pytorch 1.11.0 , which conflicts with any installable versions previously reported.
+"""
+
+
+def test_two_pins_of_a_solvers_tree_that_exclude_each_other() -> None:
+    found = root(TREE.format(asked="1.12"))
+    assert found.subject == "torchvision and pytorch"
+    assert "torchvision 0.12.0 needs pytorch 1.11.0" in found.message
+    assert judged(TREE.format(asked="1.11")).root_cause != found
+    assert "torchvision and pytorch" not in {one.subject for one in judged(TREE.format(asked="1.11")).findings}
+
+
+def test_an_argument_of_a_class_that_is_known_has_its_releases() -> None:
+    found = root("TypeError: Accelerator.__init__() got an unexpected keyword argument 'use_seedable_sampler'\n")
+    assert found.rule == "packages/changed-calls"
+    assert found.severity is not None
+    assert found.severity.word == "error"
+    assert found.expected == "accelerate>=0.26.0,<1.0.0"
