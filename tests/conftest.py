@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
+
+from envdoctor.facts import scrub
 
 settings.register_profile("no wall time", deadline=None)  # a busy neighbour is no failure
 settings.load_profile("no wall time")
@@ -25,6 +29,15 @@ def _nobody_elses_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests must not depend on where they run: no CI's variables, no project's configuration, no colours."""
     for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is left out of reports as personal is kept for a process, whose home only tests change."""
+    before = os.environ.get("HOME")
+    yield
+    if os.environ.get("HOME") != before:  # ``monkeypatch`` gives it back after this
+        scrub._personal.cache_clear()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
