@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from envdoctor import doctor
@@ -23,12 +24,15 @@ def preflight_together(
 ) -> int:
     """Examine this rank, meet the others, and return the exit code that rank 0 decided on for all.
 
+    ``seconds`` are counted from here; where the examination takes long, half of them are left for the others.
     Raises `Trouble` (exit code 3) on a rank that did not hear of it in time.
     """
+    began = time.monotonic()
     checkup = doctor.examine(environment, options)
+    left = max(seconds - (time.monotonic() - began), seconds / 2)  # the others were examined meanwhile
     own = document_of(launch, recorded.to_document(checkup.facts)["facts"], check_document(checkup))
     if launch.rank == 0:
-        say(stderr(), f"... waiting for {launch.world} ranks ({launch.launcher}), {seconds:.0f} s at most")
+        say(stderr(), f"... waiting for {launch.world} ranks ({launch.launcher}), {left:.0f} s at most")
 
     def decide(met: Met) -> int:
         found = agreement(met)
@@ -39,7 +43,7 @@ def preflight_together(
                 stdout().print(printable(sentence, keep_lines=True), markup=False, soft_wrap=True)
         return found.exit_code
 
-    ended = meet(environment, launch, own, decide, seconds=seconds)
+    ended = meet(environment, launch, own, decide, seconds=left)
     if isinstance(ended, int):
         return ended
     who = "the other ranks" if launch.rank == 0 else "rank 0"
