@@ -5,7 +5,7 @@ Read from the sources of each minor release, one file of lines for each library:
     = NAME RELEASES   the distribution, and the releases that were read
     m A..B MODULES    there from A on and gone from B on; "" for always and for still
     n MODULE          of this module, in the lines below it, which start with a blank: `` A..B NAMES``, each with
-                      ``>MODULE`` where it went to
+                      ``>MODULE`` where it went to; ``n MODULE partly`` where other names of it are not told for certain
     c CLASS BASES     of this class its members
     a CALLABLE        of this function, method or class its arguments
 
@@ -99,9 +99,16 @@ def of_module(module: str) -> Span | None:
     module = _known_as(module)
     book = _book_of(module)
     parts = module.split(".")
-    above = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
-    found = (book.module(each) for each in above) if book else ()
+    inwards = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
+    found = (book.module(each) for each in reversed(inwards)) if book else ()  # an inner one has the narrower bounds
     return next((span for span in found if span is not None), None)
+
+
+def is_module(path: str) -> bool:
+    """Is this a module that came or went?"""
+    path = _known_as(path)
+    book = _book_of(path)
+    return book is not None and book.module(path) is not None
 
 
 def of_member(owner: str, member: str) -> Iterator[Span]:

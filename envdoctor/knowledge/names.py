@@ -40,6 +40,10 @@ class Name:
         there = versions.below(version, self.release)
         return there if self.direction == "added" else not there
 
+    def is_of(self, module: str, name: str) -> bool:
+        """Is this about the very module ``module.name``, and not about one above it?"""
+        return (self.module, self.name) == (f"{module}.{name}", "")
+
     def caller(self, installed: dict[str, str], named: str | None) -> Wanted | None:
         """The package that imports it: the one ``named`` in the traceback, else the one that is installed."""
         wanted = [read(line) for line in self.needed_by]
@@ -142,6 +146,11 @@ def of_module(module: str) -> Iterator[Name]:
     yield from (row for row in _MODULES.among(above) if not row.name and not row.argument)
     if (span := history.of_module(module)) is not None:
         yield _row(span, span.name)
+
+
+def is_module(path: str) -> bool:
+    """Is this a module that came or went, and no name within one?"""
+    return history.is_module(path)
 
 
 def neither_came_nor_went(module: str) -> tuple[str, ...]:

@@ -73,6 +73,26 @@ def install(*requirements: str, options: str = "") -> str:
     return _with_tail(shell.with_requirements("python -m pip install", *requirements), tail)
 
 
+def install_releases(package: str, use: str) -> str:
+    """The command for some releases of a package; "" for Python itself, which no package installer brings.
+
+    torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA.
+    """
+    if package in TORCH_FAMILY:
+        return shell.with_requirements("uv pip install --torch-backend=auto", use)
+    return install(use) if package != "python" and use else ""
+
+
+def install_anew(name: str, version: str, options: str) -> str:
+    """The command to install the same release once more, torch and its mates from the index they came from."""
+    label = versions.label(version) or ""
+    if name in TORCH_FAMILY:
+        backend = label if re.fullmatch(r"cpu|cu\d{3}", label) else "auto"
+        head = f"uv pip install --torch-backend={backend} --reinstall-package {name} --no-deps"
+        return shell.with_requirements(head, f"{name}=={versions.public(version)}")
+    return again(f"{name}=={versions.public(version)}", options)
+
+
 def _with_tail(command: str, tail: str) -> str:
     return command and command + tail
 

@@ -64,7 +64,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             severity=None if seen else WARNING,
             certain=bool(seen),
             message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
-            fix=remedies.choose(target, locked, _advice(row, use), remedies.install(use)),
+            fix=remedies.choose(target, locked, _advice(row, use), remedies.install_releases(row.package, use)),
             repair=locked,
             explains=(
                 "packages/known-symptoms",

@@ -101,8 +101,10 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             yield replace(_incomplete_package(target, packages, name, version, what, line), severity=WARNING)
         elif row is not None:
             yield _known_side(facts, target, row, line, version)
-        elif rows and version:
-            yield _another_copy(target, packages, name, version, rows[0], line)
+        elif version and "has no attribute" in line and names.is_module(f"{module}.{what}"):
+            yield _not_imported(name, version, f"{module}.{what}", rows, line)
+        elif version and (exact := _exact(rows, line, module, what)):
+            yield _another_copy(target, packages, name, version, exact[0], line)
         elif "has no attribute" in line and what in _PYTHONS_OWN:
             yield _of_python(name, version, what, line)
         elif home := _home(name, what):
@@ -118,8 +120,12 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
 
 
 def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:
-    """Does a package miss a private part of its own, of which no row knows more than that it came or went?"""
-    known_well = row is not None and not row.source.startswith("sources of")
+    """Does a package miss a private part of its own, of which no row knows more than that it came or went?
+
+    Of torch's private parts (torch._dynamo, torch.utils._pytree) others ask all the time.
+    """
+    others = row is not None and row.package == "torch" and caller_of(line) != "torch"
+    known_well = row is not None and (others or not row.source.startswith("sources of"))
     return "has no attribute" in line and _PRIVATE.match(what) is not None and not known_well
 
 
@@ -202,11 +208,32 @@ def _rows(line: str, module: str, what: str) -> Iterator[names.Name]:
     return names.of_module(f"{module}.{what}") if "o module named" in line else names.of_name(module, what)
 
 
+def _not_imported(name: str, version: str, module: str, rows: tuple[names.Name, ...], line: str) -> Finding:
+    """The release that is listed has it as a module, and a module is no attribute before somebody imported it."""
+    return finding(
+        subject=name,
+        actual=f"{version}, with {module} not imported",
+        expected=f"import {module}",
+        certain=False,
+        message=f"{module} is a module of its own, which {name} {version} has, and it is an attribute of its package "
+        f"only once it was imported: {CALLER.sub('', line)}",
+        fix=f"Write import {module} where the line is. If that fails too, another copy than the listed {version} runs, "
+        "or its files are of two releases.",
+        run=(f"python -c 'import {module}; print({module}.__file__)'",),
+        source=rows[0].source if rows else "",
+    )
+
+
+def _exact(rows: tuple[names.Name, ...], line: str, module: str, what: str) -> tuple[names.Name, ...]:
+    """The rows of the very thing: Python names the module that is missing, so the ones above it are there."""
+    return tuple(row for row in rows if "o module named" not in line or row.is_of(module, what))
+
+
 def _another_copy(
     target: Target, packages: Packages | None, name: str, version: str, row: names.Name, line: str
 ) -> Finding:
     """The release that is listed has the name: it is not what runs."""
-    has = f"{row.package} has {row.name or row.module} " + (
+    has = f"{row.package} has {_whole(row)} " + (
         f"from {row.release} on" if row.direction == "added" else f"before {row.release}"
     )
     top = row.module.partition(".")[0]
@@ -220,10 +247,10 @@ def _another_copy(
         message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "
         f"own site-packages), files of two releases are mixed, or Python was not started anew: {CALLER.sub('', line)}",
         fix="See which file is imported and of which release, start Python anew (in a notebook: restart the runtime), "
-        "and install it again with the pip of that very Python.",
+        "and install it again into that very Python.",
         run=(
             f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",
-            remedies.again(f"{name}=={versions.public(version)}", "--no-deps --no-cache-dir"),
+            remedies.install_anew(name, version, "--no-deps --no-cache-dir"),
         ),
         repair=locked,
         source=row.source,
@@ -236,7 +263,7 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     installed: Mapping[str, str] = {d.name: d.version for d in packages.distributions} if packages else {}
     named = caller_of(line) if caller_of(line) != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed), named)
-    what = row.name or row.module
+    what = _whole(row)
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
     first = ""
@@ -261,6 +288,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             cures = f", or what does without it: {', '.join(row.cured_in)}." if row.cured_in else ""
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
+    if "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
+        fix += f" It is a module of its own: write import {row.module}.{row.name} as well."
     if row.direction == "removed" and (python := _too_new_a_python(facts, row)):
         fix += (
             f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change the "
@@ -271,11 +300,16 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
         actual=version or "of unknown version",
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, *filter(None, (first, _installing(row, use) if use else ""))),
+        fix=remedies.choose(target, locked, fix, *filter(None, (first, remedies.install_releases(row.package, use)))),
         repair=locked,
         explains=(f"packages/known-symptoms {row.package}",),
         source=row.source,
     )
+
+
+def _whole(row: names.Name) -> str:
+    """The name, with its module where that was read: another module of the package may have one of that name."""
+    return f"{row.module}.{row.name}" if row.name and row.source.startswith("sources of") else row.name or row.module
 
 
 def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:
@@ -295,13 +329,6 @@ def _too_new_a_python(facts: Facts, row: names.Name) -> str:
     newest = newest_python(row.package, last)
     here = ".".join(interpreter.version.split(".")[:2])
     return newest if newest and versions.below(newest, here) else ""
-
-
-def _installing(row: names.Name, use: str) -> str:
-    """torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA."""
-    if row.package in remedies.TORCH_FAMILY:
-        return shell.with_requirements("uv pip install --torch-backend=auto", use)
-    return remedies.install(use) if row.package != "python" else ""
 
 
 def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, what: str, line: str) -> Finding:
