@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.pasted import shown as shown_modules
-from envdoctor.facts.pasted import slowness
+from envdoctor.facts.pasted import slowness, surroundings
 from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
-from envdoctor.facts.pasted.words import cuda_of, is_unknown
+from envdoctor.facts.pasted.words import cuda_of, is_card, is_unknown
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -310,6 +310,7 @@ def read(page: Page, draft: Draft) -> None:
         _facts(message, draft)
     shown_modules.read(page, draft)
     _built_for(page, draft)
+    surroundings.read(page, draft)
 
 
 def _sentences(page: Page) -> Iterator[str]:
@@ -386,5 +387,5 @@ def _facts(message: str, draft: Draft) -> None:
         r"(?:(?P<name>[A-Z][\w ()./-]{3,60}?) )?with CUDA capability sm_(?P<major>\d{1,2})(?P<minor>\d) is not", message
     ):
         draft.claim("torch.capabilities", (f"{found['major']}.{found['minor']}",), LISTED)
-        if found["name"] and not draft.gpus:
+        if found["name"] and not draft.gpus and is_card(found["name"]):
             draft.gpu(0, name=found["name"].strip())

@@ -46,6 +46,11 @@ _ROWS = (
         r"\bcuInit\b(?:\(0?\))?\D{0,30}\b(\d{2,3})\b",
         r"CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error \1",
     ),
+    _row(  # as numba and PyCUDA say it
+        r"\bcuInit\b.{0,40}(?:results in|failed|returned).{0,20}CUDA_ERROR_NO_DEVICE\b",
+        "CUDA initialization: Unexpected error from cudaGetDeviceCount(): "
+        "Error 100: no CUDA-capable device is detected",
+    ),
     _row(r"cuda runtime error \(30\)", "CUDA unknown error"),
     _row(r"system (?:is )?not yet initiali[sz]ed", "Error 802: system not yet initialized"),
     _row(
@@ -80,6 +85,10 @@ _ROWS = (
     _row(
         r"compiled with a version of Cuda that does not match the version used to compile Pytorch",
         "CUDAMismatchException: extensions cannot be built",
+    ),
+    _row(
+        r"\bcl\.exe\b.{0,60}(?:not (?:be )?found|missing|not on (?:the |my )?PATH|not installed)",
+        "Error checking compiler version for cl: [WinError 2] The system cannot find the file specified",
     ),
     _row(
         r"no working triton|triton .{0,20}(?:is )?(?:not (?:found|installed)|missing)\b",

@@ -24,6 +24,22 @@ _SIZE = re.compile(r"(?<!\d)(\d{1,20}(?:\.\d{1,20})?)\s{0,20}([KMGT]i?B?|bytes|B
 _UNITS = {"k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
+_CARD = re.compile(
+    r"(?:NVIDIA|GeForce|Tesla|Quadro|TITAN|[RG]TX|GRID|Jetson|DGX|Orin|Thor|AMD|Radeon|Intel|Arc|[A-Z]{1,2}\d{1,4}|\d{3,4})\b"
+)
+
+
+def is_card(text: str) -> bool:
+    """Does the text read as a GPU's name, rather than as a sentence that holds one?"""
+    plain = text.strip()
+    return (
+        re.search(r"\d", plain) is not None
+        and _CARD.match(plain) is not None
+        and re.search(r"(?<![\w-])[a-z]{3,}(?![\w-])", plain) is None
+        and len(plain.split()) <= 8
+    )
+
+
 def is_unknown(value: str) -> bool:
     """Does the value say that nothing is known? ("Could not collect", "N/A", "not installed", ...)"""
     word = re.sub(r"\s+", "-", value.strip(" .,\"'").lower())

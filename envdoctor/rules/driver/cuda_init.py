@@ -47,7 +47,7 @@ def _finding(facts: Facts, number: int | None, code: StartError | None, quote: s
     return finding(
         actual=name + (f" ({quote})" if quote else ""),
         who=(code.who if code else None) or owner,
-        message=f"{'CUDA refuses a GPU' if number == 101 else 'CUDA does not start'} ({name}): "
+        message=f"{'CUDA refuses a GPU' if number in (46, 101) else 'CUDA does not start'} ({name}): "
         f"{code.meaning if code else 'an error that this tool has no name for'}" + (f" ({hidden})." if hidden else "."),
         fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
         run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",

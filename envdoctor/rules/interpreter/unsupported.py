@@ -106,7 +106,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             text = "a Python for which this package has wheels"
             words = f"{_of_release(wanted)}: " if certain else f"{_OPEN.format(name=name)}: "
             words += missing.string
-            python = _python_for(name, wanted)
+            python = _other_than(interpreter, _python_for(name, wanted))
             sure = certain or _nothing_built(missing)
             one = _finding(target, interpreter, words, text, proven=bool(sure), python=python)
             yield one if sure else replace(one, severity=WARNING)
@@ -191,6 +191,13 @@ def _python_for(name: str, wanted: str) -> str:
     release = release_of(version) if name == "torch" or torch == 0 else None
     last = versions.release(release.python[1]) if release else None
     return "3.12" if last is None or last[:2] >= (3, 12) else f"{last[0]}.{last[1]}"
+
+
+def _other_than(interpreter: Interpreter, python: str) -> str:
+    """One older, where the release has wheels for this one on other systems alone."""
+    own = versions.release(interpreter.version)
+    same = own is not None and python == f"{own[0]}.{own[1]}"
+    return f"{own[0]}.{own[1] - 1}" if own is not None and same else python
 
 
 def _python_of(said: str) -> str:

@@ -147,3 +147,97 @@ def test_an_argument_of_a_class_that_is_known_has_its_releases() -> None:
     assert found.severity is not None
     assert found.severity.word == "error"
     assert found.expected == "accelerate>=0.26.0,<1.0.0"
+
+
+def test_files_of_a_fork_that_took_the_same_name() -> None:
+    said = "ImportError: cannot import name 'is_safe' from 'transformers.utils' (/x/transformers/utils/__init__.py)\n"
+    assert root(f"!pip install adapter-transformers peft\n{said}").subject == "adapter-transformers"
+    assert root(f"!pip install adapters peft\n{said}").subject != "adapter-transformers"
+
+
+def test_a_firewall_that_is_told_of() -> None:
+    said = "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, ncclSystemError: System call failed\n"
+    assert "ip_local_port_range" in " ".join(root(f"{said}Only the ports 4000-4050 are open here.\n").remedy.commands)
+    assert "NCCL_DEBUG" in " ".join(root(said).remedy.commands)
+
+
+def test_an_index_for_rocm_that_was_asked() -> None:
+    said = "AssertionError: Torch is not able to use GPU; add --skip-torch-cuda-test to COMMANDLINE_ARGS\n"
+    asked = "Looking in indexes: https://pypi.org/simple, https://download.pytorch.org/whl/rocm6.0\n"
+    assert "ROCm" in root(f"{asked}{said}").message
+    assert "ROCm" not in root(said).message
+
+
+def test_a_gpu_of_a_fixed_number_in_a_job() -> None:
+    assert "cuda:0" in root("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n").remedy.text
+
+
+def test_no_device_as_numba_says_it() -> None:
+    said = "numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: Call to cuInit results in {}\n"
+    found = root(f"Ubuntu in WSL2 here.\n{said.format('CUDA_ERROR_NO_DEVICE (100)')}")
+    assert "libcuda than the one of WSL" in found.message
+
+
+def test_a_python_that_has_wheels_on_other_systems_alone() -> None:
+    found = root(
+        "Python 3.11\nERROR: Could not find a version that satisfies the requirement torch==1.13.1 (from versions: "
+        "2.0.0, 2.0.1, 2.1.0)\nERROR: No matching distribution found for torch==1.13.1\n"
+    )
+    assert found.rule == "interpreter/unsupported"
+    assert found.remedy.commands == ("uv venv --python 3.10 .venv",)
+
+
+def test_tensorflow_that_nobody_asked_for() -> None:
+    said = "ImportError: DLL load failed while importing _pywrap_tf2: The specified module could not be found.\n"
+    found = root(f"C:\\py\\Lib\\site-packages\\transformers\\utils\\import_utils.py\n{said}")
+    assert found.subject == "tensorflow"
+
+
+def test_zlib_of_cudnn_8() -> None:
+    assert "zlibwapi" in root("Could not load library cudnn_cnn_infer64_8.dll. Error code 126\n").message
+    assert "zlibwapi" not in root("Could not load library cudnn_cnn_infer64_9.dll. Error code 126\n").message
+
+
+def test_a_compiler_that_a_person_looked_for() -> None:
+    assert (
+        "Microsoft's C++ compiler" in root("# error installing\nI see that `cl.exe` is called but not found.\n").message
+    )
+
+
+def test_a_heading_is_no_gpu() -> None:
+    found = root(
+        "# Pytorch and my P100 do not work\nTesla P100-PCIE-16GB with CUDA capability sm_60 is not compatible with the "
+        "current PyTorch installation.\nThe current PyTorch install supports CUDA capabilities sm_70 sm_75 sm_80.\n"
+    )
+    assert "for Tesla P100" in found.message
+
+
+FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 96.00 MiB. "
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        "(GPU 0; 39.45 GiB total capacity; 3.00 GiB already allocated; 95.25 MiB free; 3.04 GiB reserved in total by "
+        "PyTorch)",
+        "GPU 0 has a total capacity of 23.64 GiB of which 33.12 MiB is free. Process 77 has 21.00 GiB memory in use. "
+        "Including non-PyTorch memory, this process has 2.50 GiB memory in use.",
+    ],
+)
+def test_memory_that_others_hold(counts: str) -> None:
+    found = root(f"{FULL}{counts}\n")
+    assert "other processes hold about" in found.message
+    assert "LOCAL_RANK" in found.remedy.text
+
+
+def test_memory_that_this_process_holds() -> None:
+    counts = "(GPU 0; 39.45 GiB total capacity; 36.00 GiB already allocated; 1.25 MiB free; 37.04 GiB reserved in total"
+    assert "other processes hold" not in root(f"{FULL}{counts} by PyTorch)\n").message
+
+
+def test_a_torch_for_amd_on_windows() -> None:
+    said = (
+        'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\p\\torch\\lib\\{}.dll"\n'
+    )
+    assert "ROCm" in root(said.format("c10_hip")).message
+    assert "ROCm" not in root(said.format("c10")).message

@@ -66,7 +66,7 @@ def _part(text: str, draft: Draft | None) -> bool:
             read_system(text, draft)
         return True
     found = _GPU.fullmatch(text)
-    if found is None or not re.search(r"\d", text) or capability_of(found[2]) is None:
+    if found is None or not words.is_card(found[2]) or capability_of(found[2]) is None:
         return False
     if draft and not draft.gpus:
         draft.gpu(0, name=found[2].strip())

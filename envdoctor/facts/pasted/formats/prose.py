@@ -30,7 +30,8 @@ _TORCH = Pattern(
     re.IGNORECASE,
 )
 _PACKAGE = Pattern(
-    r"(?<![\w.-])(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
+    r"(?<![\w.-])(?<!cached )(?<!Downloading )"
+    r"(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
     r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:|-(?=\d))? ?(?:==|=|v)? ?"
     r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl|[\w.-]*\.(?:tar|zip)|[\d.]*[/\\])",
     re.IGNORECASE,

@@ -1,0 +1,33 @@
+"""Lines that are no messages and decide what one means: a command, an index, a setting, a person's own word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envdoctor.facts.pasted.draft import Draft
+from envdoctor.facts.pasted.page import Page
+from envdoctor.knowledge.errors import ERRORS
+from envdoctor.values.pattern import Pattern
+
+_MOST = 12
+_LONG = 300
+
+
+def read(page: Page, draft: Draft) -> None:
+    """Keep, as remarks, the lines that a row of the errors asks for which may speak of a message; must run last."""
+    said = "\n".join(draft.messages)
+    asked = tuple(_asked(said)) if said else ()
+    kept = 0
+    for number, line in enumerate(page.lines, start=1):
+        text = line.strip()
+        if asked and text and text not in draft.messages and any(pattern.search(text) for pattern in asked):
+            draft.remark(f"line {number}", text[:_LONG])
+            kept += 1
+            if kept == _MOST:
+                return
+
+
+def _asked(said: str) -> Iterator[Pattern]:
+    for row in ERRORS:
+        if row.beside and row.pattern.may_match(said) and row.pattern.search(said):
+            yield from filter(None, row.besides)

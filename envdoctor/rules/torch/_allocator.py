@@ -1,0 +1,104 @@
+"""What torch's allocator says when the GPU has no memory left for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envdoctor.values.pattern import Pattern
+
+_SIZE = r"[\d.]{1,12} [KMG]iB"
+_FULL = Pattern(
+    rf"Tried to allocate (?P<wanted>{_SIZE}).{{0,120}}?(?P<total>{_SIZE}) total capacity"
+    rf"(?:.{{0,80}}?(?P<free>{_SIZE}) free)?"
+    rf"|Tried to allocate (?P<asked>{_SIZE}).{{0,60}}?total capaci?ty of (?P<whole>{_SIZE})"
+    rf"(?: of which (?P<left>{_SIZE}) is free)?"
+)
+_UNITS = {"KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0}
+_SPARE = 1.0
+"""GiB that must have been free beyond what was asked: the allocator asks the driver for whole blocks, and another
+process may have come and gone between the refusal and the count."""
+
+
+_OWN = Pattern(
+    rf"this process has (?P<now>{_SIZE}) memory in use|(?P<reserved>{_SIZE}) reserved in total by PyTorch"
+    rf"|(?P<cached>{_SIZE}) cached"
+)
+_MOST = 0.4
+"""Of the GPU's memory: a context of CUDA and libraries take up to a few GiB beside what torch counts as its own."""
+
+
+class Refusal(NamedTuple):
+    """What the allocator says that it asked for, of how much, and how much of it was free."""
+
+    wanted: str
+    total: str
+    free: str | None
+    own: str | None = None  # what this process holds
+
+    @classmethod
+    def read(cls, text: str) -> Refusal | None:
+        found = _FULL.search(text)
+        if found is None:
+            return None
+        held = _OWN.search(text)
+        return cls(
+            found["wanted"] or found["asked"],
+            found["total"] or found["whole"],
+            found["free"] or found["left"],
+            next(filter(None, held.groups()), None) if held else None,
+        )
+
+    @property
+    def others(self) -> float | None:
+        """GiB that are neither free nor this process's: other processes hold them, where they are many."""
+        if self.free is None or self.own is None:
+            return None
+        return _gib(self.total) - _gib(self.free) - _gib(self.own)
+
+    @property
+    def amounts(self) -> str:
+        if self._is_others():
+            return f": {self.wanted} more do not fit into {self.total}, of which this process holds {self.own}"
+        if self.refused:
+            return f": {self.wanted} were refused while {self.free} of {self.total} were free"
+        return f": {self.wanted} more do not fit into {self.total}"
+
+    @property
+    def refused(self) -> bool:
+        return self.free is not None and _gib(self.free) >= _gib(self.wanted) + _SPARE
+
+    @property
+    def instead(self) -> tuple[str, str] | None:
+        """What it means where the memory is not full at all, and what helps then: smaller batches do not."""
+        if self.refused:
+            return (
+                "the GPU's memory is not full by its own count, and was refused all the same",
+                "Something else limits it: under Windows and WSL the memory of the machine and its page file "
+                "(.wslconfig: memory=), a limit that the process was given (set_per_process_memory_fraction, "
+                "a vGPU, ulimit -v), or another process that filled the GPU for a moment. Look at nvidia-smi and "
+                "free -h while it starts.",
+            )
+        if self._is_others():
+            return (
+                f"the GPU's memory is full, and other processes hold about {self.others:.0f} GiB of it",
+                "See with nvidia-smi who holds it. Other ranks of the job: let each load into the GPU of its own "
+                "(torch.cuda.set_device(LOCAL_RANK), device_map={'': LOCAL_RANK}). What is left of runs before, or "
+                "somebody else's: end it, or take another GPU (CUDA_VISIBLE_DEVICES).",
+            )
+        if _gib(self.wanted) > _gib(self.total):
+            return (
+                "one single tensor is larger than the whole GPU",
+                "No setting of memory helps: see in the traceback which operator asks for it, and look at the shapes "
+                "that it is given (a wrong resolution, length or index, attention over a whole sequence).",
+            )
+        return None
+
+    def _is_others(self) -> bool:
+        return (
+            self.others is not None and self.own is not None and self.others > _MOST * _gib(self.total) > _gib(self.own)
+        )
+
+
+def _gib(size: str) -> float:
+    number, _, unit = size.partition(" ")
+    return float(number.rstrip(".")) * _UNITS[unit]
