@@ -85,7 +85,6 @@ CAUSES: tuple[str, ...] = (
     # Files and libraries: what is damaged, hidden or mixed breaks whatever loads it.
     "package-damaged:packages/duplicates",  # two records of one package disagree with its files: seen as damage too
     "package-damaged:packages/damaged",
-    "package-damaged:packages/known-errors",
     "interpreter:variables/python-path",  # another Python's packages: seen as wheels with foreign tags
     "extension-abi-mismatch:packages/wheel-tags",
     "extension-abi-mismatch:packages/wheel-variant",

@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import names, newest_python, normal, versions
+from envdoctor.knowledge.questions import errors_in, names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
@@ -79,7 +79,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if _HIDDEN.search(line):
             continue  # a file that hides the module: interpreter/shadowed-modules
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
-        if match is None:
+        if match is None or _is_decided(facts, line):
             continue
         module, what = match["module"], match["what"]
         top = module.partition(".")[0]
@@ -117,6 +117,14 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
                 yield _not_of_any_time(name, version, what, read, line)
             else:
                 yield _unknown_side(facts, target, name, version, what, line)
+
+
+def _is_decided(facts: Facts, line: str) -> bool:
+    """Does a row speak of the line because of what stands around it (a fork that took the package's name)? It knows
+    more than the name tells."""
+    around = (*facts.messages, *facts.remarks.values())
+    rows = (row for row in errors_in(line) if row.beside and not row.weak)
+    return any(row.besides[0] is not None and any(map(row.besides[0].search, around)) for row in rows)
 
 
 def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:
