@@ -25,6 +25,8 @@ from envdoctor.values.document import read_text
 from envdoctor.values.frozen import frozen
 
 _FOLDER = FOLDER / "history"
+_DEEPEST = 16
+"""Parts of the longest name of a module that is looked for."""
 _TOPS = {  # module -> the file that has it, where they are not named alike
     "huggingface_hub": "huggingface-hub",
     "lightning": "pytorch-lightning",
@@ -98,7 +100,7 @@ def of_module(module: str) -> Span | None:
     """When the module was there, or the one above it that is missing."""
     module = _known_as(module)
     book = _book_of(module)
-    parts = module.split(".")
+    parts = module.split(".", _DEEPEST)[:_DEEPEST]  # a name from outside may have thousands
     inwards = [".".join(parts[:end]) for end in range(2, len(parts) + 1)]
     found = (book.module(each) for each in reversed(inwards)) if book else ()  # an inner one has the narrower bounds
     return next((span for span in found if span is not None), None)
@@ -154,9 +156,15 @@ class _Book:
                         return self._span(name, bounds, to)
         return None
 
+    @functools.cached_property
+    def _modules(self) -> dict[str, str]:
+        """Bounds by module."""
+        lines = (line.split() for line in self.text.split("\n") if line.startswith("m "))
+        return {name: bounds for _, bounds, *names in lines for name in names}
+
     def module(self, name: str) -> Span | None:
-        found = re.search(rf"^m (\S+)(?: \S+)* {re.escape(name)}(?: |$)", self.text, re.MULTILINE)
-        return self._span(name, found[1]) if found else None
+        bounds = self._modules.get(name)
+        return self._span(name, bounds) if bounds else None
 
     def of_class(self, owner: str, member: str, seen: tuple[str, ...] = ()) -> Span | None:
         """Of the class itself, or of one that it builds on."""

@@ -67,3 +67,20 @@ def test_what_never_changed_or_is_not_known() -> None:
     assert history.of_name("no_such_library.part", "Thing") is None
     assert history.of_name("../../etc", "passwd") is None
     assert list(history.of_member("NoSuchClass", "thing")) == []
+
+
+def test_a_name_of_thousands_of_parts_is_looked_up_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part was a search through the whole file: two thousand letters took three seconds."""
+    asked: list[str] = []
+    monkeypatch.setattr(history._Book, "module", lambda _, name: asked.append(name))
+    assert history.of_module("transformers" + ".a" * 5_000) is None
+    assert 0 < len(asked) <= 16
+
+
+@pytest.mark.parametrize("package", history.packages())
+def test_no_module_came_twice(package: str) -> None:
+    book = history._book(package)
+    assert book is not None
+    named = [name for line in book.text.split("\n") if line.startswith("m ") for name in line.split()[2:]]
+    assert len(named) == len(set(named))
+    assert max((name.count(".") for name in named), default=0) < 16
