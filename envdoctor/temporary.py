@@ -84,7 +84,7 @@ def _make(place: str, attempts: int = 3) -> Path:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[tuple[int, bool | None]]:
+def hold(path: Path) -> Iterator[tuple[int, bool | None]]:
     """The folder opened, and whether its lock is ours now: False where somebody else has it, None where its file system
     locks no folders (NFS). Raises `OSError` where it is none, or a link to one.
     """
@@ -137,7 +137,7 @@ def _sweep(place: Path) -> None:
                 found = path.lstat()
                 if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
                     continue
-                with held(path) as (descriptor, taken):
+                with hold(path) as (descriptor, taken):
                     if taken:
                         _empty(path, descriptor)
                         path.rmdir()

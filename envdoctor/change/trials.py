@@ -30,7 +30,7 @@ def trial_folder(where: Places) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=where.probe_prefix, dir=where.parent))
         with contextlib.ExitStack() as held:
             try:
-                descriptor, taken = held.enter_context(temporary.held(folder))
+                descriptor, taken = held.enter_context(temporary.hold(folder))
             except FileNotFoundError:
                 continue  # cleared away before it could be held
             if taken is False or not temporary.is_same(folder, descriptor):
@@ -54,7 +54,7 @@ def clear_trials(where: Places) -> None:
 def _clear(folder: Path) -> None:
     with contextlib.ExitStack() as held:
         try:
-            descriptor, taken = held.enter_context(temporary.held(folder))
+            descriptor, taken = held.enter_context(temporary.hold(folder))
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             delete_tree(folder)  # none that a trial holds
             return

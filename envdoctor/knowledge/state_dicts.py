@@ -122,9 +122,9 @@ def _by_names(missing: Sequence[str], unexpected: Sequence[str]) -> Reading | No
             "'module.', '').replace('_orig_mod.', ''): v for k, v in state.items()}.",
         )
     for changes, who in _RENAMED:
-        if _same((_renamed(name, changes) for name in unexpected), missing):
+        if _same((_renaming(name, changes) for name in unexpected), missing):
             return Reading(meaning=f"The file has the names of another release: {who}", remedy=_RELEASE)
-        if _same((_renamed(name, changes) for name in missing), unexpected):
+        if _same((_renaming(name, changes) for name in missing), unexpected):
             return Reading(meaning=f"The model has the names of another release than the file: {who}", remedy=_RELEASE)
     return None
 
@@ -144,7 +144,7 @@ _RENAMED = (
 )
 
 
-def _renamed(name: str, changes: Iterable[tuple[str, str]]) -> str:
+def _renaming(name: str, changes: Iterable[tuple[str, str]]) -> str:
     for old, new in changes:
         name = re.sub(old, new, name)
     return name

@@ -47,7 +47,7 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
             continue
         size = sizes[kinds.index(kind)]
         if kind in ("base", "rank", "quantised") or all(each in (kind, "labels", "tokens") for each in kinds):
-            return _sized(kind, size)
+            return _reading_by_size(kind, size)
     return None
 
 
@@ -108,7 +108,7 @@ def _kind(size: Size) -> str:
     return "other"
 
 
-def _sized(kind: str, size: Size) -> Reading:
+def _reading_by_size(kind: str, size: Size) -> Reading:
     stored, wanted = size.stored, size.wanted
     if kind == "rank":
         side = 0 if "lora_A" in size.name else 1

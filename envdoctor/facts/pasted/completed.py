@@ -44,10 +44,10 @@ class Beside:
             self._pointed_at, self._pointed = text, number
         near = self._pointed_at if number - self._pointed < _NEAR else self._before
         self._before = text
-        return completed(text, self._code, near)
+        return complete_message(text, self._code, near)
 
 
-def completed(text: str, code: str, near: str) -> str:
+def complete_message(text: str, code: str, near: str) -> str:
     """The message with what it leaves out, where the report's ``code`` shows it; ``near``: the line of code that stands
     before it."""
     if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], code)):

@@ -184,7 +184,7 @@ def _raised_in(text: str, before: str) -> str:
 _QUOTE = Pattern(r"[\"“'] ?(?P<said>[A-Z]\w{2,60}(?:Error|Exception): .{10,1900}?) ?[\"”'][.,]?")
 
 
-def _unquoted(text: str) -> str:
+def _without_quotes(text: str) -> str:
     """A person's whole line in quotes that is a program's error, and no source."""
     found = _QUOTE.fullmatch(text)
     return found["said"] if found else text
@@ -236,7 +236,7 @@ def read(page: Page, draft: Draft) -> None:
         if _FRAME.fullmatch(text):
             shown = number if _SHOWN.search(text) else shown
             continue
-        text = _unquoted(text)
+        text = _without_quotes(text)
         if shown != number - 1 and _CODE.fullmatch(text):
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):

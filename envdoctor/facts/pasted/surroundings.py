@@ -16,7 +16,7 @@ _LONG = 300
 def read(page: Page, draft: Draft) -> None:
     """Keep, as remarks, the lines that a row of the errors asks for which may speak of a message; must run last."""
     said = "\n".join(draft.messages)
-    asked = tuple(_asked(said)) if said else ()
+    asked = tuple(_patterns_of_surroundings(said)) if said else ()
     kept = 0
     for number, line in enumerate(page.lines, start=1):
         text = line.strip()
@@ -27,7 +27,7 @@ def read(page: Page, draft: Draft) -> None:
                 return
 
 
-def _asked(said: str) -> Iterator[Pattern]:
+def _patterns_of_surroundings(said: str) -> Iterator[Pattern]:
     for row in ERRORS:
         if row.beside and row.pattern.may_match(said) and row.pattern.search(said):
             yield from filter(None, row.besides)

@@ -35,7 +35,7 @@ def shadowed_modules(facts: Facts) -> Findings:
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".py")
         yield _finding(name, path, f"{path} hides the module {name}.")
     if said is not None and not (interpreter and interpreter.shadowed):
-        yield _said(facts, said.string, said[1] if said.re.groups and said[1] else "a module")
+        yield _message_of(facts, said.string, said[1] if said.re.groups and said[1] else "a module")
 
 
 def _finding(name: str, path: str, message: str) -> Finding:
@@ -48,7 +48,7 @@ def _finding(name: str, path: str, message: str) -> Finding:
     )
 
 
-def _said(facts: Facts, line: str, name: str) -> Finding:
+def _message_of(facts: Facts, line: str, name: str) -> Finding:
     """Python itself takes a loop of imports for the likeliest; which file it found tells whether one hides another."""
     said = CALLER.sub("", line)
     found = _FILE.search(line)

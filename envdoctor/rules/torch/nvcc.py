@@ -55,14 +55,14 @@ def nvcc(facts: Facts) -> Findings:
         actual=line(toolkit) or toolkit,
         expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
         severity=ERROR if said else failed,
-        message=f"The toolkit on this machine is {_named(toolkit)}, torch is built for {_named(cuda)}: "
+        message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
         fix=remedy,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
 
 
-def _named(cuda: str) -> str:
+def _cuda_name(cuda: str) -> str:
     """A line of CUDA, where the report names one."""
     return f"CUDA {line(cuda) or cuda}" if numbers(cuda) else cuda
 

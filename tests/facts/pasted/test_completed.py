@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.pasted import read
-from envdoctor.facts.pasted.completed import code_of, completed
+from envdoctor.facts.pasted.completed import code_of, complete_message
 from envdoctor.facts.pasted.page import Page
 
 CALL = ["builder = RunBuilder(", "    model=model,", "    sizes=(1, len(rows)),", "    pieces=4,", ")"]
@@ -17,14 +17,14 @@ NAMED = "TypeError: RunBuilder.__init__() got an unexpected keyword argument 'pi
     "text", [ARGUMENT, "unexpected keyword argument pieces", "`unexpected keyword argument 'pieces'`"]
 )
 def test_the_class_that_code_passes_the_argument_to(text: str) -> None:
-    assert completed(text, code_of(Page(CALL)), "") == NAMED
+    assert complete_message(text, code_of(Page(CALL)), "") == NAMED
 
 
 def test_the_class_on_the_line_that_failed() -> None:
-    assert completed(ARGUMENT, "", "self.builder = plans.RunBuilder(") == NAMED
+    assert complete_message(ARGUMENT, "", "self.builder = plans.RunBuilder(") == NAMED
     missing = "TypeError: __new__() missing 1 required positional argument: 'task'"
     near = "self.score = scores.Exactness(rows=4)"
-    assert completed(missing, "", near).startswith("TypeError: Exactness.__new__() missing 1")
+    assert complete_message(missing, "", near).startswith("TypeError: Exactness.__new__() missing 1")
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_the_class_on_the_line_that_failed() -> None:
     ],
 )
 def test_what_is_said_or_cannot_be_told_stays(text: str, lines: list[str], near: str) -> None:
-    assert completed(text, code_of(Page(lines)), near) == text
+    assert complete_message(text, code_of(Page(lines)), near) == text
 
 
 def test_the_module_that_a_name_is_imported_from() -> None:
     lines = ["----> 4 from plans.pieces import (Board,", "      5     Piece, Rule)"]
-    said = completed("ImportError: cannot import name 'Piece'", code_of(Page(lines)), "")
+    said = complete_message("ImportError: cannot import name 'Piece'", code_of(Page(lines)), "")
     assert said == "ImportError: cannot import name 'Piece' from 'plans.pieces'"
 
 
@@ -57,4 +57,4 @@ def test_within_a_traceback() -> None:
 
 def test_long_texts_are_read_in_a_moment() -> None:
     page = Page(["x = Call(" + "a=(" * 3_000 + "pieces=1"] * 30)
-    assert completed(ARGUMENT, code_of(page), "") == ARGUMENT
+    assert complete_message(ARGUMENT, code_of(page), "") == ARGUMENT

@@ -56,14 +56,14 @@ def read(page: Page, draft: Draft) -> None:
         for pattern in _LACKS:
             if one := pattern.search(plain):
                 lacking.setdefault(one["spec"].strip(), (one.groupdict().get("by") or "").strip())
-    if torn := _torn(page):
-        draft.message(torn)
+    if conflict := _conflict_of_pins(page):
+        draft.message(conflict)
     if lacking:
         named = ", ".join(f"{spec} for {by}" if by else spec for spec, by in list(lacking.items())[:20])
         draft.message(f"the solver lacks{beside}: {named}")
 
 
-def _torn(page: Page) -> str:
+def _conflict_of_pins(page: Page) -> str:
     """Of a tree: which of the packages that were asked for requires another release of one that was asked for, too."""
     asked: dict[str, str] = {}
     parent = ""
