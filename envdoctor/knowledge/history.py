@@ -25,6 +25,7 @@ from envdoctor.values.document import read_text
 from envdoctor.values.frozen import frozen
 
 _FOLDER = FOLDER / "history"
+_LINES = re.compile(r"(?: .*\n)+")
 _DEEPEST = 16
 """Parts of the longest name of a module that is looked for."""
 _TOPS = {  # module -> the file that has it, where they are not named alike
@@ -147,14 +148,26 @@ class _Book:
 
     def under(self, heading: str, name: str) -> Span | None:
         """The line below a heading that names it."""
-        for head in re.finditer(rf"^{re.escape(heading)}(?: .*)?\n(?P<lines>(?: .*\n)+)", self.text, re.MULTILINE):
-            for line in head["lines"].splitlines():
+        for lines in self._below(heading):
+            for line in lines:
                 bounds, *names = line.split()
                 for each in names:
                     plain, _, to = each.partition(">")
                     if plain == name:
                         return self._span(name, bounds, to)
         return None
+
+    def _below(self, heading: str) -> Iterator[list[str]]:
+        """The lines below each of the headings of this name: found by its letters, as an expression takes ten times
+        as long for a file of these lengths, and each library is asked of each error."""
+        at = self.text.find(f"\n{heading}")
+        while at >= 0:
+            after = at + 1 + len(heading)
+            if self.text[after : after + 1] in ("\n", " "):
+                begin = self.text.find("\n", after) + 1
+                found = _LINES.match(self.text, begin) if begin else None
+                yield found[0].splitlines() if found else []
+            at = self.text.find(f"\n{heading}", after)
 
     @functools.cached_property
     def _modules(self) -> dict[str, str]:
