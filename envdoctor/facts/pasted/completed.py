@@ -17,6 +17,7 @@ _NAMED = Pattern(r"(?<!__init__)(?<!__new__)\(\) got an unexpected|\w\.__(?:init
 _OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))")
 _IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")
 _CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
+_EATEN = Pattern(r"(?<=\w)\.(?:\*\*)?(?P<name>init|new)(?:\*\*)?(?=\(\) (?:got|missing|takes))")
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
 _ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
 """The line of code at which a notebook says that it stopped."""
@@ -49,7 +50,8 @@ class Beside:
 
 def complete_message(text: str, code: str, near: str) -> str:
     """The message with what it leaves out, where the report's ``code`` shows it; ``near``: the line of code that stands
-    before it."""
+    before it. The two underscores that Markdown takes for bold print come back."""
+    text = _EATEN.sub(r".__\g<name>__", text)
     if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], code)):
         return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
     bare = _OF_A_CLASS.search(text)

@@ -12,6 +12,7 @@ from envdoctor.values.pattern import Pattern
 _SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
     r"|\d+x|training|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
+    r"|tak(?:es?|ing) (?:too|so|very|really|extremely) (?:long|much time)|more time when"
     r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
     r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
     re.IGNORECASE,

@@ -33,7 +33,7 @@ _ROWS = (
     ),
     _row(
         r"no (?:NVIDIA |CUDA )?(?:GPU|graphics card)s?,? (?:or|nor|and) (?:no )?(?:NVIDIA )?drivers? .{0,20}found"
-        r"|GPU access blocked|libcuda\.so\S* (?:is |was )?(?:not found|missing|absent)|no GPU (?:was |is )?passed"
+        r"|libcuda\.so\S* (?:is |was )?(?:not found|missing|absent)|no GPU (?:was |is )?passed"
         r"|without GPU pass-?through|container (?:has|sees|got) no GPU",
         "Found no NVIDIA driver on your system",
     ),

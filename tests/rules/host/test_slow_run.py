@@ -30,6 +30,10 @@ def told(text: str) -> list[str]:
         ("# Training is slower than before\nI wrap the net in DataParallel over three cards.", "DataParallel"),
         ("# Is 4 GPUs slower than one normal?\nAn epoch takes 50 s on one and 80 s on four.", "several GPUs"),
         ("# Very slow epochs\ntorchrun --nproc_per_node=8 main.py --num_workers 32", "workers of every process"),
+        (
+            "# Tokenizing is taking too long?\nMap (num_proc=1): 100%| 90/90 [4:57:10<00:00, 11.27 examples/s]",
+            "rows that one process prepares",
+        ),
         ("# Why is my training so slow?\nThe pictures lie on an HDD, 16 GB of RAM.", "the disk"),
         ("# Very slow epochs\nnvidia-smi shows that gpu utilization stays around 8 %.", "a GPU that waits"),
         ("# Really slow epochs\nI have Windows 10 and num_workers=8.", "loader workers on Windows"),

@@ -89,7 +89,7 @@ CAUSES = [
     (
         "RuntimeError: HIP error: invalid device function",
         "no-kernels-for-gpu",
-        "torch for ROCm",
+        "the AMD GPU",
     ),
     (
         "nvrtc: error: invalid value for --gpu-architecture (-arch)",

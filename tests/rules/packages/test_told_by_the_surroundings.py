@@ -241,3 +241,25 @@ def test_a_torch_for_amd_on_windows() -> None:
     )
     assert "ROCm" in root(said.format("c10_hip")).message
     assert "ROCm" not in root(said.format("c10")).message
+
+
+@pytest.mark.parametrize("callee", ["Trainer.init", "Trainer.**init**", "Trainer.__init__"])
+def test_underscores_that_bold_print_took(callee: str) -> None:
+    found = root(f"TypeError: {callee}() got an unexpected keyword argument 'processing_class'\n")
+    assert found.subject == "transformers"
+
+
+def test_a_library_of_a_newer_cuda_than_tensorflows() -> None:
+    line = "W tensorflow/x.cc:60] Could not load dynamic library 'libcusolver.so.11'; dlerror: libnvJitLink.so.12:"
+    assert root(f"{line} cannot open shared object file\n").subject == "TensorFlow"
+
+
+def test_nvml_that_the_system_below_refuses() -> None:
+    found = root("Failed to initialize NVML: GPU access blocked by the operating system\n")
+    assert "dxgkrnl" in found.message
+    assert "No NVIDIA driver" not in found.message
+
+
+def test_a_schedule_that_goes_on_without_its_optimizer() -> None:
+    said = "KeyError: \"param 'initial_lr' is not specified in param_groups[0] when resuming an optimizer\"\n"
+    assert "last_epoch=-1" in root(said).remedy.text
