@@ -69,7 +69,8 @@ def _block(
         return
     texts = list(dict.fromkeys(found["remedy"]["text"] for found in group))
     commands = list(dict.fromkeys(command for found in group for command in found["remedy"]["commands"]))
-    for text in texts[:SHOWN] if len(texts) == 1 or not commands else ():  # else a command does it all
+    alone = {found["remedy"]["text"] for found in group if not found["remedy"]["commands"]}
+    for text in [text for text in texts if len(texts) == 1 or text in alone][:SHOWN]:  # else a command does it
         yield line(f"→ {printable(text)}", indent=4)
     for command in commands[:SHOWN]:
         yield line(f"  {printable(command)}", indent=4)

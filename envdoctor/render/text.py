@@ -16,6 +16,7 @@ from envdoctor.rules.finding import Finding, Severity
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
 SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
+FEW = 4  # sentences of one rule that are all read
 
 
 def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
@@ -30,7 +31,8 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     for name, group in groupby(shown, key=lambda found: found.rule):
-        yield from _block(list(group), titles.get(name, name), verbose=verbose)
+        reported = checkup.facts.origin.kind == "pasted"
+        yield from _block(list(group), titles.get(name, name), verbose=verbose, reported=reported)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
     for missing in diagnosis.unseen:
@@ -80,7 +82,7 @@ def _held_against(checkup: Checkup) -> str:
     return f"target {target.name} ({checkup.target_reason}), {stack}, {evidence}"
 
 
-def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]:
+def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -> Iterator[Line]:
     first = group[0]
     mark, style = MARKS[first.severity or Severity.NOTE]
     yield Line(((f"{mark} {title}", style), (f"  {first.rule}", "dim")))
@@ -104,7 +106,7 @@ def _block(group: list[Finding], title: str, *, verbose: bool) -> Iterator[Line]
         causes = sorted({found.symptom_of.split()[0] for found in group if found.symptom_of})
         yield line(f"follows from {', '.join(causes)}: mend that first", "dim", 4)
     else:
-        yield from _remedies(group)
+        yield from _remedies(group, reported=reported)
     yield Line()
 
 
@@ -124,12 +126,16 @@ def _says_more(found: Finding) -> bool:
     return not (found.actual and found.expected and found.actual in found.message and found.expected in found.message)
 
 
-def _remedies(group: Sequence[Finding]) -> Iterator[Line]:
-    """What to do about a group: its sentences (one each, unless a command does it all), and each command once."""
+def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
+    """What to do about a group: the sentences that no command does (all of them, where they are few and somebody else's
+    error is told of: a command may only look), and each command once."""
+    few = FEW if reported else 1
     texts = list(dict.fromkeys(found.remedy.text for found in group if found.remedy.text))
+    if len(texts) > few:
+        alone = {found.remedy.text for found in group if not found.remedy.commands}
+        texts = [text for text in texts if text in alone]
     commands = list(dict.fromkeys(command for found in group for command in found.remedy.commands))
-    if len(texts) == 1 or not commands:
-        yield from (line(printable(text), indent=4) for text in texts[:SHOWN])
+    yield from (line(printable(text), indent=4) for text in texts[:SHOWN])
     for who in dict.fromkeys(found.who for found in group):
         if WHO[who]:
             yield line(f"({WHO[who]})", "dim", 4)

@@ -1,0 +1,42 @@
+"""What to do is read, also where a command stands beside it that only looks."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor import doctor
+from envdoctor.facts.pasted import read
+from envdoctor.render.brief import report
+from envdoctor.render.document import document
+from envdoctor.render.page import laid_out
+from envdoctor.render.text import text
+from envdoctor.rules.checkup import CheckOptions, Checkup
+
+SLOW = "# Training is super slow\nThe images lie on an NFS share, GPU usage 10 %\n"
+CONFLICT = (
+    "NCCL WARN Connect to 10.1.2.3<4711> failed : Connection refused\ndist_init_method: file:///scratch/meet\n"
+    "NCCL error in: ProcessGroupNCCL.cpp:410, unhandled system error, NCCL version 2.4.8\n"
+)
+
+
+def judged(pasted: str) -> Checkup:
+    return doctor.judge(read(pasted), CheckOptions(target="none"))
+
+
+@pytest.mark.parametrize(
+    ("pasted", "sentences", "command"),
+    [
+        (SLOW, ("Give the loader several workers", "Copy the data set to a local SSD"), "nvidia-smi dmon"),
+        (CONFLICT, ("Delete the file before each start", "Run once with NCCL_DEBUG=WARN"), "export NCCL_DEBUG=WARN"),
+    ],
+)
+def test_of_few_findings_all_sentences_are_read(pasted: str, sentences: tuple[str, ...], command: str) -> None:
+    shown = " ".join(laid_out(text(judged(pasted))).split())
+    for words in (*sentences, command):
+        assert words in shown
+
+
+def test_a_sentence_without_a_command_is_read_by_programs_too() -> None:
+    shown = " ".join(report(document(judged(CONFLICT))).split())
+    assert "Delete the file before each start" in shown
+    assert "export NCCL_DEBUG=WARN" in shown
