@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal
 
+from envdoctor.knowledge.besides import Besides
 from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -45,11 +46,9 @@ class KnownError:
         return Pattern(self.said, re.IGNORECASE)
 
     @cached_property
-    def besides(self) -> tuple[Pattern | None, Pattern | None]:
-        """The patterns of what must stand somewhere else in the report, and of what must not."""
-        both = (self.beside, self.unless)
-        one, other = (Pattern(source, re.IGNORECASE) if source else None for source in both)
-        return one, other
+    def besides(self) -> Besides:
+        """What must stand somewhere else in the report, and what must not."""
+        return Besides.of(self.beside, self.unless)
 
 
 @frozen

@@ -205,8 +205,13 @@ def _major(cuda: str) -> str:
     return cuda.partition(".")[0]
 
 
+def named_in(text: str) -> list[str]:
+    """The distributions of which the text holds a module's name, one for each such name."""
+    lower = text.lower()
+    return [name for word, name in MODULES.items() if word in lower]
+
+
 def extension_named(text: str, candidates: Iterable[str] = ()) -> str | None:
     """The distribution that an error line is about, preferring those that are installed."""
-    lower = text.lower()
-    found = [name for word, name in MODULES.items() if word in lower]
+    found = named_in(text)
     return next((name for name in found if name in set(candidates)), found[0] if found else None)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from envdoctor.knowledge import versions
+from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.table import FOLDER
 from envdoctor.values.document import read_text
 from envdoctor.values.frozen import frozen
@@ -191,6 +192,12 @@ class _Book:
     def _span(self, name: str, bounds: str, to: str = "") -> Span:
         added, _, removed = bounds.partition("..")
         return Span(package=self.package, name=name, added=added, removed=removed, moved_to=to, read=self.read)
+
+
+def shown_as(package: str) -> tuple[str, ...]:
+    """The names under which a report shows a library: the distribution's, and those of its modules."""
+    modules = (normal(module) for module, file in _TOPS.items() if file == package)
+    return tuple(dict.fromkeys((package, *modules)))
 
 
 def _book_of(module: str) -> _Book | None:

@@ -148,6 +148,11 @@ def of_module(module: str) -> Iterator[Name]:
         yield _row(span, span.name)
 
 
+def shown_as(package: str) -> tuple[str, ...]:
+    """The names under which a report shows a library."""
+    return history.shown_as(package)
+
+
 def is_module(path: str) -> bool:
     """Is this a module that came or went, and no name within one?"""
     return history.is_module(path)

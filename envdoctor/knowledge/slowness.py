@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from envdoctor.knowledge.besides import Besides
 from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -24,18 +25,15 @@ class Situation:
     commands: tuple[str, ...] = ()
 
     @cached_property
-    def _patterns(self) -> tuple[Pattern, Pattern | None, Pattern | None]:
-        both = (self.beside, self.unless)
-        beside, unless = (Pattern(source, re.IGNORECASE) if source else None for source in both)
-        return Pattern(self.said, re.IGNORECASE), beside, unless
+    def _pattern(self) -> Pattern:
+        return Pattern(self.said, re.IGNORECASE)
+
+    @cached_property
+    def _besides(self) -> Besides:
+        return Besides.of(self.beside, self.unless)
 
     def is_in(self, text: str) -> bool:
-        said, beside, unless = self._patterns
-        return (
-            said.search(text) is not None
-            and (beside is None or beside.search(text) is not None)
-            and (unless is None or unless.search(text) is None)
-        )
+        return self._pattern.search(text) is not None and self._besides.stand((text,))
 
 
 SITUATIONS = Rows(bundled_table("slowness"), "situation", Situation)

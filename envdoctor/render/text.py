@@ -30,8 +30,8 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line((("Root cause: ", "bold"), (f"{printable(root.message)} ", ""), (f"({root.rule})", "dim")))
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
+    reported = checkup.facts.origin.kind == "pasted"
     for name, group in groupby(shown, key=lambda found: found.rule):
-        reported = checkup.facts.origin.kind == "pasted"
         yield from _block(list(group), titles.get(name, name), verbose=verbose, reported=reported)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")

@@ -29,5 +29,5 @@ def read(page: Page, draft: Draft) -> None:
 
 def _patterns_of_surroundings(said: str) -> Iterator[Pattern]:
     for row in ERRORS:
-        if row.beside and row.pattern.may_match(said) and row.pattern.search(said):
-            yield from filter(None, row.besides)
+        if row.beside and row.pattern.search(said):
+            yield from row.besides.patterns

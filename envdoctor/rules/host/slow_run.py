@@ -2,7 +2,7 @@ from envdoctor.knowledge.slowness import SITUATIONS
 from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, rule
 
 
-@rule(WARNING, kind="script-slow", subject="the run")
+@rule(WARNING, kind="script-slow")
 def slow_run(facts: Facts) -> Findings:
     """A person says that a run is slow, and what it runs on or with is known to be slow.
 

@@ -14,13 +14,6 @@ _ARGUMENT = Pattern(
     r"for) argument '(?P<what>\w{2,80})'"
 )
 _COMMON = frozenset("__init__ __call__ forward wrapper main run train test predict call step".split())
-_MODULES = {
-    "open-clip-torch": ("open-clip-torch", "open-clip"),
-    "pillow": ("pillow", "pil"),
-    "pytorch-lightning": ("pytorch-lightning", "lightning"),
-    "scikit-learn": ("scikit-learn", "sklearn"),
-}
-"""Under which names a report shows a library, where there are two."""
 
 
 @rule(ERROR, kind="package-conflict")
@@ -93,7 +86,7 @@ def _rows(line: str) -> Iterator[names.Name]:
 
 def _is_there(row: names.Name, version: str | None, line: str) -> bool:
     """Does the class of the installed release have it: by its version, or as its own code asks for it?"""
-    own = {row.package, *_MODULES.get(row.package, ())}
+    own = set(names.shown_as(row.package))
     return not row.fits(version) if version else caller_of(line) in own
 
 
@@ -133,7 +126,7 @@ def _is_seen(package: str, facts: Facts, line: str) -> bool:
     present = {d.name for d in packages.distributions} if packages else set()
     shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
     modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
-    return any(name in modules for name in _MODULES.get(package, (package,)))
+    return any(name in modules for name in names.shown_as(package))
 
 
 def _is_its_own(row: names.Name) -> bool:
@@ -143,5 +136,5 @@ def _is_its_own(row: names.Name) -> bool:
 
 def _version(facts: Facts, package: str) -> str | None:
     packages = known(facts.packages)
-    found = (packages.version(name) for name in (package, *_MODULES.get(package, ()))) if packages else ()
+    found = (packages.version(name) for name in names.shown_as(package)) if packages else ()
     return next((version for version in found if version), None)

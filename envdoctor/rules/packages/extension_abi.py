@@ -118,8 +118,7 @@ def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | N
 def _told_of(facts: Facts) -> str | None:
     """The one extension that anything names that was said, by the program or by a person."""
     people = (facts.remarks.get(key, "") for key in ("complaint", "question"))
-    words = " ".join((*facts.messages, *people)).lower()
-    named = {name for word, name in extensions.MODULES.items() if word.replace("_", "-") in words.replace("_", "-")}
+    named = set(extensions.named_in(" ".join((*facts.messages, *people)).replace("-", "_")))
     return named.pop() if len(named) == 1 else None
 
 

@@ -123,8 +123,7 @@ def _is_decided(facts: Facts, line: str) -> bool:
     """Does a row speak of the line because of what stands around it (a fork that took the package's name)? It knows
     more than the name tells."""
     around = (*facts.messages, *facts.remarks.values())
-    rows = (row for row in errors_in(line) if row.beside and not row.weak)
-    return any(row.besides[0] is not None and any(map(row.besides[0].search, around)) for row in rows)
+    return any(row.beside and not row.weak and row.besides.stand(around) for row in errors_in(line))
 
 
 def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:

@@ -1,5 +1,5 @@
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from envdoctor.knowledge.errors import KnownError
@@ -79,17 +79,14 @@ def _without_mended(
     return [(row, found) for row, found in heard if row.kind != "package-missing" or lines.index(found.string) == last]
 
 
-def _first(row: KnownError, lines: Iterable[str], everything: Iterable[str], mended: bool) -> re.Match[str] | None:
+def _first(row: KnownError, lines: Iterable[str], everything: Collection[str], mended: bool) -> re.Match[str] | None:
     matches = (match for line in lines if (match := row.pattern.search(line)))
     found = next(matches, None)
     if found is None:
         return None
     if row.kind == "package-missing" and mended:
         found = [found, *matches][-1]
-    beside, unless = row.besides
-    if beside is not None and not any(beside.search(line) for line in everything):
-        return None
-    return None if unless is not None and any(unless.search(line) for line in everything) else found
+    return found if row.besides.stand(everything) else None
 
 
 _BUILT = Pattern(r"(?:Failed building wheel for|Failed to build) ['`\"]?(?P<name>[A-Za-z][\w.-]{1,60}\w)")

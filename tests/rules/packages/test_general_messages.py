@@ -67,7 +67,7 @@ _SAYS_ALL_ITSELF = {"links", "MASTER_ADDR"}
 @pytest.mark.parametrize("message", [*_ERRNO, *_CUDA, *_NCCL, *_WINDOWS, *_SIGNALS])
 def test_one_cause_of_many_is_not_told_as_the_cause(message: str) -> None:
     for row in ERRORS:
-        if row.pattern.search(message) is None or row.besides[0] is not None or row.guess:
+        if row.pattern.search(message) is None or row.besides.beside is not None or row.guess:
             continue
         several = " or " in row.meaning or row.severity == "warning" or row.subject in _SAYS_ALL_ITSELF
         assert several, f"{row.subject}: {row.meaning}"

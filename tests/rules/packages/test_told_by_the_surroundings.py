@@ -16,8 +16,8 @@ def root(text: str) -> Finding:
 
 def test_a_c_library_that_uv_remembers() -> None:
     found = root(
-        "error: Distribution `torch==2.9.0 @ registry+https://pypi.org/simple` can't be installed because it doesn't "
-        "have a source distribution or wheel for the current platform\n\nhint: You're on Linux "
+        "error: Distribution `torch==2.9.0 @ registry+https://index.example/simple` can't be installed because it "
+        "doesn't have a source distribution or wheel for the current platform\n\nhint: You're on Linux "
         "(`manylinux_2_26_x86_64`), but `torch` (v2.9.0) only has wheels for the following platforms: "
         "`manylinux_2_28_aarch64`, `manylinux_2_28_x86_64`, `win_amd64`\n"
     )
@@ -163,7 +163,7 @@ def test_a_firewall_that_is_told_of() -> None:
 
 def test_an_index_for_rocm_that_was_asked() -> None:
     said = "AssertionError: Torch is not able to use GPU; add --skip-torch-cuda-test to COMMANDLINE_ARGS\n"
-    asked = "Looking in indexes: https://pypi.org/simple, https://download.pytorch.org/whl/rocm6.0\n"
+    asked = "Looking in indexes: https://index.example/simple, https://wheels.example/whl/rocm6.0\n"
     assert "ROCm" in root(f"{asked}{said}").message
     assert "ROCm" not in root(said).message
 
