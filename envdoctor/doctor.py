@@ -201,24 +201,24 @@ def fix(
 
 def _fix_ahead(examination: Examination, how: ChangeOptions, dialogue: Dialogue, started: float) -> Repaired | None:
     """`fix` where a yes was said beforehand: what has to be installed is known long before torch has been imported, so
-    the new state is begun beside that. None where nothing can be begun, or torch told that something else is needed:
-    then nothing has changed.
+    the new state is begun beside that, or without it. None where nothing can be begun, or torch told that something
+    else is needed: then nothing has changed.
     """
     from envdoctor.change.ahead import AgreedPlan, begin
     from envdoctor.change.apply import Outdated
     from envdoctor.change.repair import carry_out
 
-    plan = AgreedPlan(examination, how, agree=dialogue.agree)
     if (early := begin(examination, how)) is None:
         return None
-    look = functools.partial(examine, options=replace(examination.options, deep=False))
+    plan = AgreedPlan(examination, early, how, agree=dialogue.agree)
+    look = plan.enough(functools.partial(examine, options=replace(examination.options, deep=False)))
     try:
         with dialogue.stopping("stopping: clearing away what was begun"):
             applied, after = carry_out(early, look, progress=dialogue.step, settle=plan.settle)
     except Outdated:
         return None
     except Trouble:
-        if plan.settled is None and not plan.still(early):
+        if plan.settled is None and not plan.still():
             return None
         raise
     return Repaired(checkup=after, proposal=plan.settled, applied=applied, seconds=time.monotonic() - started)

@@ -2,7 +2,8 @@
 
 Which packages have to be installed is read from files, in a tenth of the time that torch's import takes. They are put
 into a clone that nobody uses; by then torch has told the rest. Where that asks for other packages, what was begun is
-cleared away.
+cleared away. For a target that sets nothing within torch, torch is asked once, in the clone: what it told of the state
+before would change nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import replace
 from envdoctor.change.apply import Outdated
 from envdoctor.change.examination import Examination
 from envdoctor.change.proposal import ChangeOptions, Proposal, change_for, propose, require_comparison
+from envdoctor.change.repair import Examine, not_healthier
 from envdoctor.change.values import Change, Strategy
+from envdoctor.facts.environment import Environment
 from envdoctor.rules.checkup import Checkup
 
 
@@ -30,10 +33,32 @@ def begin(examination: Examination, how: ChangeOptions) -> Proposal | None:
 class AgreedPlan:
     """What is agreed to once the examination has ended."""
 
-    def __init__(self, examination: Examination, how: ChangeOptions, *, agree: Callable[[Proposal], bool]) -> None:
+    def __init__(
+        self, examination: Examination, early: Proposal, how: ChangeOptions, *, agree: Callable[[Proposal], bool]
+    ) -> None:
         self.settled: Proposal | None = None
-        self._examination, self._how, self._agree = examination, how, agree
+        self._examination, self._early, self._how, self._agree = examination, early, how, agree
         self._checkup: Checkup | None = None
+        self._torch = bool(early.checkup.target.flags)
+        if not self._torch:
+            examination.without_torch()
+
+    def enough(self, examine: Examine) -> Examine:
+        """``examine`` for the clone. It raises `Outdated` where torch was not asked before and tells there that more
+        is to be done, or something is wrong that torch may have told of before, too."""
+
+        def look(environment: Environment, *, compiling: bool) -> Checkup:
+            after = examine(environment, compiling=compiling)
+            if not self._torch and self._is_more(after):
+                raise Outdated
+            return after
+
+        return look
+
+    def _is_more(self, after: Checkup) -> bool:
+        unseen = any(one.section == "torch" for one in after.diagnosis.unseen)
+        worse = not_healthier(self._early.checkup.diagnosis, after.diagnosis)
+        return unseen or worse is not None or not self._how.applied_to(after).plan.empty
 
     def settle(self, begun: Change, strategy: Strategy) -> Proposal:
         """The proposal that was begun, as it is with torch's facts. Raises `Outdated` where it is another one now."""
@@ -48,21 +73,22 @@ class AgreedPlan:
         self.settled = proposal
         return proposal
 
-    def still(self, early: Proposal) -> bool:
+    def still(self) -> bool:
         """After a failure: whether what was begun is what would be done, so that it would fail again.
 
         Shows it then, and raises the `Trouble` of a plan that would be refused.
         """
-        if not self._same(early.change):
+        if not self._same(self._early.change):
             return False
-        require_comparison(early.environment, self.checkup)
-        return self._agree(propose(early.environment, self.checkup, self._how))
+        require_comparison(self._early.environment, self.checkup)
+        return self._agree(propose(self._early.environment, self.checkup, self._how))
 
     @property
     def checkup(self) -> Checkup:
-        """Of the environment as it was found. Waits for torch."""
+        """Of the environment as it was found. Waits for torch where that decides about anything."""
         if self._checkup is None:
-            self._checkup = self._how.applied_to(self._examination.checkup())
+            found = self._examination.checkup() if self._torch else self._early.checkup
+            self._checkup = self._how.applied_to(found)
         return self._checkup
 
     def _same(self, begun: Change) -> bool:

@@ -35,7 +35,9 @@ class Examination:
         self._started = time.monotonic()
         self._early: Checkup | None = None
         self._whole: Checkup | None = None
-        self._collection = collect.begin(
+        self._begun = True
+        self._begin = functools.partial(
+            collect.begin,
             environment,
             torch=options.torch,
             deep=options.deep,
@@ -44,6 +46,7 @@ class Examination:
             torch_deadline=options.torch_deadline,
             compiling=compiling,
         )
+        self._collection = self._begin()
 
     def __enter__(self) -> Examination:
         return self
@@ -57,8 +60,16 @@ class Examination:
             self._early = self._judge(replace(self.options, torch=False), self._collection.quick)
         return self._early
 
+    def without_torch(self) -> None:
+        """End torch's import, which nothing hangs on; who asks for it all the same begins anew."""
+        self._collection.end_torch()
+        self._begun = False
+
     def checkup(self) -> Checkup:
         """What is found in all. Waits for the slowest probe, once."""
+        if not self._begun:
+            self._collection.abandon()
+            self._collection, self._begun = self._begin(), True
         if self._whole is None:
             if self.options.torch:
                 self._warm_up()

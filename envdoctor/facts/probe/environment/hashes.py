@@ -5,16 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 from .files import regular
 
 TYPE_CHECKING = False  # importing typing would take a probe longer than most of its work
 if TYPE_CHECKING:
-    from typing import Any, Iterator, List, Optional, Tuple
+    from typing import Any, Callable, Iterator, List, Optional, Tuple
 
-SMALL, BLOCK = 1 << 16, 1 << 20  # bytes
-AT_ONCE = 16  # files: handing one over takes longer than hashing a small one
+SMALL, LARGE, BLOCK = 1 << 16, 1 << 18, 1 << 20  # bytes
+AT_ONCE = 16  # files: to take one takes longer than hashing a small one
 _NEW = {"sha256": hashlib.sha256, "sha384": hashlib.sha384, "sha512": hashlib.sha512}
 ALGORITHMS = tuple(_NEW)  # what the wheel format allows in RECORD
 
@@ -23,19 +24,29 @@ def differing_files(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[T
     """Paths of entries (path, hash, size) whose file hashes otherwise, with its hash, or the error of reading it."""
     known = [entry for entry in entries if entry[1].partition("=")[0] in ALGORITHMS]
     # The largest first, each by itself: else the last thread would still hash one when the others have ended.
-    large = sorted((entry for entry in known if (entry[2] or 0) > BLOCK), key=lambda entry: -(entry[2] or 0))
-    small = [entry[:2] for entry in known if (entry[2] or 0) <= BLOCK]
-    some = [[entry[:2]] for entry in large]
-    some += [small[at : at + AT_ONCE] for at in range(0, len(small), AT_ONCE)]
+    large = sorted((entry for entry in known if (entry[2] or 0) > LARGE), key=lambda entry: -(entry[2] or 0))
+    small = [entry[:2] for entry in known if (entry[2] or 0) <= LARGE]
+    todo = deque([entry[:2]] for entry in large)
+    todo.extend(small[at : at + AT_ONCE] for at in range(0, len(small), AT_ONCE))
+    # Small files are work for Python itself, and threads at them wait for each other half of the time: so one begins
+    # with them, at the other end.
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        for hashed in pool.map(_hash_all, some):
-            for path, expected, found in hashed:
-                if found and found != expected.rstrip("="):
-                    yield path, found
+        others = [pool.submit(_hash_all, todo.popleft) for _ in range(min(4, os.cpu_count() or 1, len(todo)) - 1)]
+        hashed = _hash_all(todo.pop)
+        for path, expected, found in (*hashed, *(one for other in others for one in other.result())):
+            if found and found != expected.rstrip("="):
+                yield path, found
 
 
-def _hash_all(entries: List[Tuple[str, str]]) -> List[Tuple[str, str, str]]:
-    return [_hash(entry) for entry in entries]
+def _hash_all(take: Callable[[], List[Tuple[str, str]]]) -> List[Tuple[str, str, str]]:
+    """Hash some files after others, until there are none to take."""
+    done: List[Tuple[str, str, str]] = []
+    while True:
+        try:
+            some = take()
+        except IndexError:
+            return done
+        done.extend(map(_hash, some))
 
 
 def _hash(entry: Tuple[str, str]) -> Tuple[str, str, str]:
