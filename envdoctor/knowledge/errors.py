@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from typing import Literal
 
@@ -69,6 +69,6 @@ ERRORS = Rows(_TABLE, "error", KnownError, by="kind")
 HINTS = Rows(_TABLE, "hint", Hint, by="said")
 
 
-def errors_in(line: str) -> Iterator[KnownError]:
-    """The rows that say what this line means, but for those that are said of any such failure."""
-    return (row for row in ERRORS if not row.last and row.pattern.search(line))
+def errors_in(line: str, around: Collection[str]) -> Iterator[KnownError]:
+    """The rows that say what this line means beside ``around``, but for those that are said of any such failure."""
+    return (row for row in ERRORS if not row.last and row.pattern.search(line) and row.besides.stand(around))

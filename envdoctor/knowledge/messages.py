@@ -77,6 +77,11 @@ _NO_ERROR = Pattern(
 )
 
 
+def everything(facts: Facts) -> tuple[str, ...]:
+    """The lines of a report, and what was kept of those that are no messages."""
+    return (*facts.messages, *facts.remarks.values())
+
+
 def errors(facts: Facts) -> tuple[str, ...]:
     """The lines of a report in which a program says that it failed; warnings and of a person's own words only the
     complaint that something hangs or crashes, where no program says anything."""

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.asking import Ask
-from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, versions
+from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, messages, versions
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
@@ -20,7 +20,7 @@ def asked_for(facts: Facts, target: Target) -> Findings:
     told: set[str] = set()
     for line in facts.messages:
         ask = None if is_log_line(line) else ask_of(line)
-        if ask is None or ask.spoken in told or _is_told(line):
+        if ask is None or ask.spoken in told or _is_told(facts, line):
             continue
         version = packages.version(ask.package) if packages and ask.package else None
         if ask.module:
@@ -33,9 +33,9 @@ def asked_for(facts: Facts, target: Target) -> Findings:
         yield _finding(facts, target, ask, line, version)
 
 
-def _is_told(line: str) -> bool:
+def _is_told(facts: Facts, line: str) -> bool:
     """Does another rule, or a row, speak of this very sentence? It knows more than its form."""
-    return any(pattern.search(line) for pattern in LINES) or any(errors_in(line))
+    return any(pattern.search(line) for pattern in LINES) or any(errors_in(line, messages.everything(facts)))
 
 
 def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: str | None) -> Finding:

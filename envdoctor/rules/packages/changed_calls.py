@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import errors_in, names
+from envdoctor.knowledge.questions import errors_in, messages, names
 from envdoctor.knowledge.symptoms import callees
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
@@ -43,7 +43,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             told.add((row.name, row.argument))
             yield _older_object(row, version, line)
             continue
-        if not row.fits(version) or (not seen and _is_told(line)):
+        if not row.fits(version) or (not seen and _is_told(facts, line)):
             continue
         told.add((row.name, row.argument))
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
@@ -69,9 +69,9 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         )
 
 
-def _is_told(line: str) -> bool:
-    """Does a row of the errors say by this line alone what it is?"""
-    return any(not row.weak for row in errors_in(line))
+def _is_told(facts: Facts, line: str) -> bool:
+    """Does a row of the errors say what it is?"""
+    return any(not row.weak for row in errors_in(line, messages.everything(facts)))
 
 
 def _rows(line: str) -> Iterator[names.Name]:

@@ -2,12 +2,12 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
-from envdoctor.knowledge.errors import KnownError
+from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ERRORS, ask_of, is_log_line, normal, platform_of, torch_cuda, versions
+from envdoctor.knowledge.questions import ask_of, is_log_line, messages, normal, platform_of, torch_cuda, versions
 from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
@@ -29,7 +29,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     """
     if not facts.messages:
         raise Skip("the report has no error lines")
-    everything = (*facts.messages, *facts.remarks.values())
+    everything = messages.everything(facts)
     mended = any(_MENDED.search(line) for line in everything)
     told: set[tuple[str, str]] = set()
     at_once = "\n".join(facts.messages)
