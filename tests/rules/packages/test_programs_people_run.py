@@ -217,6 +217,58 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "stand-in",
         "sentencepiece",
     ),
+    (
+        "ValueError: Cannot load <class 'diffusers.m.AutoencoderKL'> from /m because the following keys are missing: \n"
+        " decoder.a.weight.\n",
+        ERROR,
+        "lacks weights that diffusers.m.AutoencoderKL",
+        "from_single_file",
+    ),
+    (
+        "ValueError: You are trying to load the model files of the `variant=fp16`, but no such modeling files are "
+        "available.\n",
+        ERROR,
+        "no files of the variant fp16",
+        "Leave out variant",
+    ),
+    (
+        'File "/v/unet.py", line 9, in get_aug_embed\n    if "text_embeds" not in added_cond_kwargs:\n'
+        "TypeError: argument of type 'NoneType' is not iterable\n",
+        ERROR,
+        "SDXL model",
+        "StableDiffusionXLPipeline",
+    ),
+    ("lora key not loaded: lora_unet_a.alpha\n", WARNING, "another base model", "that very base model"),
+    (
+        "RuntimeError: \"addmm_cuda\" not implemented for 'Float8_e4m3fn'\n",
+        ERROR,
+        "no code in this operation",
+        "bf16 or fp16",
+    ),
+    ("ValueError: Unsupported CUDA architecture: sm61\n", ERROR, "no kernels for this GPU", "sageattention<2"),
+    ("TypeError: glow_vl isn't supported yet.\n", ERROR, "of the kind glow_vl", "gptqmodel"),
+    ("ModuleNotFoundError: No module named 'awq_ext'\n", ERROR, "not there", "autoawq-kernels"),
+    (
+        "OSError: [Errno 10048] error while attempting to bind on address ('127.0.0.1', 8188): only one usage of each "
+        "socket address\n",
+        ERROR,
+        "port is taken",
+        "--port",
+    ),
+    ("ImportError: No prodigyopt / prodigyopt\n", ERROR, "ask for prodigyopt", "pip install prodigyopt"),
+    (
+        "NotADirectoryError: [WinError 267] The directory name is invalid: 'C:\\a.wav'\n",
+        ERROR,
+        "that of a file",
+        "folder",
+    ),
+    ("KeyError: 'mxfp8'\n", ERROR, "format mxfp8", "Update"),
+    (
+        "RuntimeError: torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9\n",
+        ERROR,
+        "another generation of GPUs",
+        "precision",
+    ),
 ]
 
 
