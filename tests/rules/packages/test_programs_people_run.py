@@ -269,6 +269,35 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "another generation of GPUs",
         "precision",
     ),
+    (
+        "ERROR    Executing callback: C:\\ui\\extensions\\glow\\scripts\\glow.py\n"
+        "AttributeError: 'OptionInfo' object has no attribute 'needs_reload_ui'\n",
+        ERROR,
+        "another of the web UIs",
+        "Update the web UI",
+    ),
+    (
+        "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: "
+        "'/opt/lib/python3.10/site-packages/glow-3.9.1.dist-info/METADATA'\n",
+        ERROR,
+        "installation of glow is damaged",
+        "--ignore-installed glow",
+    ),
+    (
+        "RuntimeError: Calculated padded input size per channel: (3). Kernel size: (4). Kernel size can't be greater "
+        "than actual input size\n",
+        ERROR,
+        "less than its kernel",
+        "size of the input",
+    ),
+    (
+        "NotImplementedError: Unsloth currently only works on NVIDIA GPUs and Intel GPUs.\n"
+        "ImportError: Unsloth: Please install unsloth_zoo via `pip install unsloth_zoo`\n",
+        ERROR,
+        "that is the cause",
+        "first error",
+    ),
+    ("fatal: destination path 'Glow' already exists and is not an empty directory.\n", ERROR, "earlier try", "Remove"),
 ]
 
 
@@ -285,6 +314,7 @@ OTHER = [  # resembles one of the above and means something else: words that mus
     ("Exception: ClipVision model not found.\n", "C++ compiler"),
     ("TypeError: argument of type 'bool' is not iterable\n", "pydantic"),
     ("TypeError: unhashable type: 'dict'\n", "Starlette"),
+    ("AttributeError: 'Options' object has no attribute 'glow'\n", "web UI"),
     ("LookupError: Resource disk_quota not found\n", "NLTK"),
     ("ModuleNotFoundError: No module named 'resource'\n", "Linux and macOS only"),
     ("'activate' is not recognized as an internal or external command\n", "Linux's shells"),
