@@ -298,6 +298,30 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "first error",
     ),
     ("fatal: destination path 'Glow' already exists and is not an empty directory.\n", ERROR, "earlier try", "Remove"),
+    (
+        "AttributeError: Can't get attribute 'C9' on <module 'ultralytics.nn.modules.block' from '/v/block.py'>\n",
+        ERROR,
+        "no such class",
+        "upgrade ultralytics",
+    ),
+    (
+        "RuntimeError: nms_impl: implementation for device cuda:0 not found.\n",
+        ERROR,
+        "no code of nms for cuda",
+        "mim install mmcv",
+    ),
+    (
+        "RuntimeError: stft requires the return_complex parameter be given for real inputs\n",
+        ERROR,
+        "complex numbers",
+        "view_as_real",
+    ),
+    (
+        "glfw.GLFWError: (65550) b'X11: The DISPLAY environment variable is missing'\n",
+        ERROR,
+        "there is no screen",
+        "xvfb-run",
+    ),
 ]
 
 
@@ -315,6 +339,8 @@ OTHER = [  # resembles one of the above and means something else: words that mus
     ("TypeError: argument of type 'bool' is not iterable\n", "pydantic"),
     ("TypeError: unhashable type: 'dict'\n", "Starlette"),
     ("AttributeError: 'Options' object has no attribute 'glow'\n", "web UI"),
+    ("AttributeError: Can't get attribute 'f' on <module '__main__' (built-in)>\n", "A saved file"),
+    ("AttributeError: Can't get attribute 'C9' on <module 'glow.block' from '/v/block.py'>\n", "worker process"),
     ("LookupError: Resource disk_quota not found\n", "NLTK"),
     ("ModuleNotFoundError: No module named 'resource'\n", "Linux and macOS only"),
     ("'activate' is not recognized as an internal or external command\n", "Linux's shells"),
