@@ -380,6 +380,13 @@ def test_a_name_that_moved_twice_is_told_of_the_module_that_is_asked() -> None:
     assert "2.1.0" not in found.message
 
 
+def test_a_program_that_ends_without_a_word() -> None:
+    log = "Total VRAM 4096 MB\nWorking with z of shape (1, 4, 32, 32)\n{}Press any key to continue . . .\n"
+    assert "without a word" in root(log.format("")).message
+    said = judged(log.format("ModuleNotFoundError: No module named 'einops'\n")).findings
+    assert all("without a word" not in found.message for found in said)
+
+
 def test_what_a_system_lacks_is_said_where_the_system_is_seen() -> None:
     found = root("File \"C:\\w\\serve.py\", line 1, in <module>\nModuleNotFoundError: No module named 'resource'\n")
     assert "Linux and macOS only" in found.message
