@@ -118,6 +118,7 @@ def test_without_rank_0_the_others_say_so(tell: Callable[[str], None]) -> None:
     outcome = start(1, 2, free_port(), "--wait", "5").wait()
     assert outcome.code == 3
     assert "rank 1 of 2 did not hear of rank 0" in outcome.err
+    assert outcome.out == "", "rank 0 alone speaks"
     tell(f"rank 1 of 2 says so after {outcome.seconds:.1f} s (limit 5 s); exit code 3")
 
 
