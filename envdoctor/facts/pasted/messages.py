@@ -57,6 +57,7 @@ _MESSAGE = Pattern(
     r"|not up to date|changed significantly|Unrecognized |feature has been|torch-0\.1\.2"
     r"|\] :/\S{1,120}/nvcc |^' is not def|^: \w|'nvalid |does not implement"
     r"|\b(?:fixed|solved|resolved) (?:that|it|this) (?:by|with|via)\b"
+    r"|\bValue not in list\b|\bkey not loaded\b|^Press any key to continue|请按任意键继续|^Drücken Sie eine beliebige"
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",

@@ -53,6 +53,9 @@ _OPEN = (
     "is the usual reason, one of 32 bits, another system or index are others"
 )
 _RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
+_BELOW = Pattern(r"<(?P<too>=?) ?3\.(?P<minor>[6-9]|\d\d)\b")
+_LEAST = Pattern(r"Requires-Python >=? ?3\.(?P<minor>[6-9]|\d\d)\b")
+"""The Pythons that a release leaves out: the newest before the bound, or the first from it on."""
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
 _OFFLINE = Pattern(r"connection|network|proxy|SSL|timed out|resolve", re.IGNORECASE)
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
@@ -205,7 +208,10 @@ def _python_of(said: str) -> str:
     if release := _RELEASE.search(said):
         return newest_python(release["name"].lower(), release["version"]) or "3.12"
     gone = any(pattern.search(said) for pattern, wrong in _SINCE if wrong == ">=3.12")
-    return "3.11" if gone else "3.12"
+    newest = 11 if gone else 12
+    below = [int(bound["minor"]) - (not bound["too"]) for bound in _BELOW.finditer(said)]
+    least = [int(bound["minor"]) for bound in _LEAST.finditer(said)]
+    return f"3.{min(newest, max(below)) if below else max(newest, min(least, default=newest))}"
 
 
 def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
