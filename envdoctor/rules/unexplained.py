@@ -46,7 +46,8 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         greedy = (found for found in findings if found.kind == "known-slow-version")
         if any(found.severity is Severity.WARNING for found in greedy):
             return None  # a slow way that takes several times the memory as well
-    if not said and (slow := facts.remarks.get("slowness")):
+    asked = said == (facts.remarks.get("complaint"),)  # a person's own word, and no program's
+    if (asked or not said) and (slow := facts.remarks.get("slowness")):
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))

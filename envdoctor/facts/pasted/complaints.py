@@ -11,14 +11,14 @@ from envdoctor.values.pattern import Pattern
 
 _OF = {
     "stall": Pattern(
-        r"\b(?<!am )(?<!'m )(?:stuck|hangs?|hung|hanging|deadlock\w{0,4}|freezes|froze)\b"
+        r"\b(?<!am )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freezes|froze)\b"
         r"(?! (?:with|on) this (?:error|issue))"
         r"|\bnothing happens|\bno (?:response|progress)\b|never (?:starts|finishes|ends|returns|stops)"
         r"|stops? (?:responding|making progress)|卡住|卡死|一直不动",
         re.IGNORECASE,
     ),
     "memory": Pattern(
-        r"memory[- ]leak|leak(?:s|ing)? (?:gpu |cpu )?memory|内存泄[漏露]|显存泄[漏露]"
+        r"memory[- ]leak\w{0,3}|leak(?:s|ing)? (?:gpu |cpu )?memory|内存泄[漏露]|显存泄[漏露]"
         r"|\b(?:memory|v?ram)\b.{0,60}"
         r"\b(?:grow(?:s|ing)?|increas(?:es|ing|ed)|climb(?:s|ing)|ris(?:es|ing)|go(?:es|ing) up)\b"
         r"|(?:grow(?:s|ing)|increas(?:es|ing)) (?:\w{1,20} ){0,2}(?:memory|v?ram)\b"
@@ -29,6 +29,8 @@ _OF = {
         r"\bblack (?:images?|pictures?|squares?|frames?|videos?|outputs?)\b|全黑|黑图|乱码|!{8,}"
         r"|\b(?:images?|outputs?|frames?|videos?|pictures?|results?)\b.{0,40}"
         r"\b(?:black|noisy?|garbled|gibberish|garbage|nonsense)\b"
+        r"|\brepeat(?:s|ed|ing)?\b.{0,40}(?:all the time|itself|over and over|endless|forever|same (?:word|token|sentence|text))"
+        r"|\bkeeps repeating|(?:endless|infinite) (?:loop of|repetition)"
         r"|\bgibberish\b|\bgarbage (?:outputs?|text|characters|results?)"
         r"|\bloss(?:es)?\b.{0,30}\b(?:not|\w{2,5}n't|never|hardly|doesnt|stops?) (?:be )?"
         r"(?:decreas|converg|drop|fall|go(?:ing|es)? down|chang|improv)\w{0,4}"
