@@ -28,8 +28,9 @@ _OF = {
     "nonsense": Pattern(
         r"\bblack (?:images?|pictures?|squares?|frames?|videos?|outputs?)\b|全黑|黑图|乱码|!{8,}"
         r"|\b(?:images?|outputs?|frames?|videos?|pictures?|results?)\b.{0,40}"
-        r"\b(?:black|noisy?|garbled|gibberish|garbage|nonsense)\b"
-        r"|\brepeat(?:s|ed|ing)?\b.{0,40}(?:all the time|itself|over and over|endless|forever|same (?:word|token|sentence|text))"
+        r"\b(?:black|nois[ey]|garbled|gibberish|garbage|nonsense)\b"
+        r"|\brepeat(?:s|ed|ing)?\b.{0,40}"
+        r"(?:all the time|itself|over and over|endless|forever|same (?:word|token|sentence|text))"
         r"|\bkeeps repeating|(?:endless|infinite) (?:loop of|repetition)"
         r"|\bgibberish\b|\bgarbage (?:outputs?|text|characters|results?)"
         r"|\bloss(?:es)?\b.{0,30}\b(?:not|\w{2,5}n't|never|hardly|doesnt|stops?) (?:be )?"

@@ -26,12 +26,14 @@ _SLOW = Pattern(
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
+_SAID = Pattern(r"Warning|[A-Za-z](?:Error|Exception)\b ?:")
+"""A program's word."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""
 
 
 def is_complaint(text: str) -> bool:
-    return len(text) < 600 and "Warning" not in text and _SLOW.search(text) is not None
+    return len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
 
 
 def read_situations(page: Page, draft: Draft) -> None:
