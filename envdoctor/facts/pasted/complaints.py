@@ -11,14 +11,16 @@ from envdoctor.values.pattern import Pattern
 
 _OF = {
     "stall": Pattern(
-        r"\b(?<!am )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freezes|froze)\b"
+        r"\b(?<!am )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freez(?:es|ed)|froze)\b"
         r"(?! (?:with|on) this (?:error|issue))"
         r"|\bnothing happens|\bno (?:response|progress)\b|never (?:starts|finishes|ends|returns|stops)"
-        r"|stops? (?:responding|making progress)|卡住|卡死|一直不动",
+        r"|(?:just|suddenly) stops\b"
+        r"|stops? (?:responding|making progress|without (?:any )?error|with no error)|卡住|卡死|一直不动",
         re.IGNORECASE,
     ),
     "memory": Pattern(
-        r"memory[- ]leak\w{0,3}|leak(?:s|ing)? (?:gpu |cpu )?memory|内存泄[漏露]|显存泄[漏露]"
+        r"\bram (?:issue|problem|crash\w{0,3}|consumption)|\bram\b.{0,20}\bcrash|\bout of (?:system )?ram\b|\bmax ram\b"
+        r"|memory[- ]leak\w{0,3}|leak(?:s|ing)? (?:gpu |cpu )?memory|内存泄[漏露]|显存泄[漏露]"
         r"|\b(?:memory|v?ram)\b.{0,60}"
         r"\b(?:grow(?:s|ing)?|increas(?:es|ing|ed)|climb(?:s|ing)|ris(?:es|ing)|go(?:es|ing) up)\b"
         r"|(?:grow(?:s|ing)|increas(?:es|ing)) (?:\w{1,20} ){0,2}(?:memory|v?ram)\b"
@@ -38,7 +40,12 @@ _OF = {
         r"|\bloss(?:es)? (?:stays?|remains?|is stuck|keeps?|stuck)\b|\b(?:not|\w{2,5}n't) converge\b"
         r"|\b(?:wrong|different|incorrect|inconsistent) (?:\w{1,20} )?(?:results?|outputs?|predictions?|values?) "
         r"(?:on|with|between|when|from|in)\b"
-        r"|\b(?:results?|outputs?|predictions?)\b.{0,30}\b(?:differ|inconsistent)\b",
+        r"|\b(?:results?|outputs?|predictions?)\b.{0,30}"
+        r"\b(?:differ|inconsistent|not (?:stable|consistent|deterministic))\b"
+        r"|\bresults? changes?\b|got different results"
+        r"|\bdifferent (?:\w{1,20} )?(?:results?|outputs?) (?:every|each|at)\b"
+        r"|结果.{0,12}(?:不一致|不同|差异)|\bnan\b.{0,20}(?:loss|output|after)"
+        r"|(?:loss|outputs?|gradients?|caus\w{2,3}|becomes?|gets?) (?:\w{1,12} ){0,2}nan\b",
         re.IGNORECASE,
     ),
 }

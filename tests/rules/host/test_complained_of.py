@@ -42,6 +42,12 @@ def told(text: str) -> list[str]:
         ("# RAM usage keeps increasing\n60 GB of RAM and all of swap after a day", "the machine's memory"),
         ("# GPU memory is not released\nvLLM takes all of the memory after its start.", "what an engine reserves"),
         ("# Memory leak\nEach prompt in ComfyUI needs more of it.", "models that stay loaded"),
+        (
+            "# Colab: RAM crashed\nIt crashes at torch.load(path, map_location='cpu').",
+            "a checkpoint that is read whole",
+        ),
+        ("# NaN after the first step\nThe loss becomes nan in FP16, never in float32.", "numbers that overflow"),
+        ("# Results change between runs\nThe same input gives another label each time.", "not the same twice"),
         ("# I only get black images\nGTX 1660, no message.", "black pictures"),
         ("# The output images are all noise\nA LoRA of SDXL with diffusers.", "pictures of noise"),
         ("# Model gives gibberish\nThe chat model repeats random tokens.", "garbled text"),
@@ -74,6 +80,7 @@ def test_every_situation_is_tried() -> None:
         "# I am stuck with this install\nModuleNotFoundError: No module named 'foo', two GPUs, num_workers=2",
         # a program's own line
         "[rank0]: ProcessGroupNCCL's watchdog got stuck for 480 seconds; torchrun on two GPUs\nError: x",
+        "# Memory\nWith float32 the V100 would cause out of memory, says everybody.",
     ],
 )
 def test_nothing_is_guessed(text: str) -> None:
@@ -102,6 +109,12 @@ def test_where_it_stands_is_asked_for() -> None:
     unexplained = judged("# It gets stuck in the second round\nNo message at all.").unexplained
     assert unexplained is not None
     assert "py-spy" in unexplained.help
+
+
+def test_what_a_person_complains_of_is_never_passed_over() -> None:
+    unexplained = judged("# A question\nThere is no output and it just stops, on my GPU as elsewhere.").unexplained
+    assert unexplained is not None
+    assert "just stops" in unexplained.line
 
 
 def test_unknown_is_skipped() -> None:
