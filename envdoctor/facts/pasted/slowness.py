@@ -17,6 +17,7 @@ _SLOW = Pattern(
     r"|(?:inference|training|generation) (?:speed|time) (?:problem|issue)s?|underperform\w{0,3}|low fps"
     r"|(?:in|a) longer time|longer time (?:for|than|when|with)"
     r"|(?:time|speed) (?:did|does|is)(?: ?n[o']t| not) (?:reduc|improv|decreas|scal)\w{1,3}|no speed-?up"
+    r"|(?:loads?|runs?|trains?|generates?|starts?) (?:very |so |too |really )?slow(?:ly)?"
     r"|(?:half|third) (?:of )?the (?:speed|throughput)|(?:speed|throughput) (?:dropp?ed|drops|halved|decreas)"
     r"|only (?:about |around )?\d{1,2}(?:\.\d)? ?(?:fps|it/s|tokens?/s)"
     r"|(?:utili[sz]ation|usage|gpu-?util)\b.{0,30}\b(?:extremely low|unstable|fluctuat\w{0,4}|is (?:only )?\d ?%|is 0)"

@@ -110,6 +110,9 @@ SAID = [
     ('PanicException: called x on an Err value: Error("expected value", line: 1, column: 1)', "JSON", "download"),
     ("OSError: [Errno 28] Auf dem Gerät ist kein Speicherplatz mehr verfügbar", "full", "TMPDIR"),
     ("KeyError: 'annos'", "annos", "Print the keys"),
+    ("RuntimeError: Internal: could not parse ModelProto from ./tokenizer.model", "sentencepiece model", "AutoTok"),
+    ("ConnectionError: HTTPSConnectionPool(host='h.example', port=443): Read timed out.", "not reached", "mirror"),
+    ("libpng error: IDAT: CRC error", "cannot be decoded", "verify"),
 ]
 
 
