@@ -13,6 +13,7 @@ _SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
     r"|\d+x|training|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
     r"|tak(?:es?|ing) (?:too|so|very|really|extremely) (?:long|much time)|more time when"
+    r"|(?:about|at) the same speed"
     r"|(?:horrible|bad|poor|terrible|awful|abysmal) (?:\w{1,20} )?(?:speeds?|performance|throughput)"
     r"|(?:inference|training|generation) (?:speed|time) (?:problem|issue)s?|underperform\w{0,3}|low fps"
     r"|(?:in|a) longer time|longer time (?:for|than|when|with)"
