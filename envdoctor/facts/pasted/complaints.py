@@ -50,7 +50,11 @@ _OF = {
     ),
 }
 """A person's own words for each."""
-_SAID = Pattern(r"Warning|\bW\d{4}|^\[|^File |\d{4}-\d\d-\d\d|watchdog", re.IGNORECASE)
+_SAID = Pattern(
+    r"Warning|avoid deadlock|may hang|might hang|can (?:hang|deadlock)|\bW\d{4}|^File |\d{4}-\d\d-\d\d|watchdog"
+    r"|^\[(?!(?:bug|issue|question|help|usage|performance)\b)",
+    re.IGNORECASE,
+)
 """A program's line, which tells of itself."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""

@@ -32,6 +32,7 @@ def told(text: str) -> list[str]:
             "# Training gets stuck after two epochs\nWe use four V100 GPUs with torchrun.",
             "ranks that wait for one another",
         ),
+        ("[Bug] Training hangs after one epoch\nWe use DDP on 2 gpus.", "ranks that wait for one another"),
         ("# Nothing happens before the first batch\nnum_workers=8 hangs, 0 goes.", "the loader's workers"),
         ("# map is stuck at 97 %\nds.map(fn, num_proc=16)", "rows prepared by several processes"),
         ("# The download hangs\nFetching 30 files: 40%, from the Hub.", "a download"),
@@ -80,6 +81,7 @@ def test_every_situation_is_tried() -> None:
         "# I am stuck with this install\nModuleNotFoundError: No module named 'foo', two GPUs, num_workers=2",
         # a program's own line
         "[rank0]: ProcessGroupNCCL's watchdog got stuck for 480 seconds; torchrun on two GPUs\nError: x",
+        "torch 2.5.1, two GPUs with torchrun\nprocess was forked. Disabling parallelism to avoid deadlocks...",
         "# Memory\nWith float32 the V100 would cause out of memory, says everybody.",
     ],
 )
