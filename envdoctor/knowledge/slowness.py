@@ -1,4 +1,4 @@
-"""What people say beside "it is slow", and where such runs lose their time most often."""
+"""What people say beside a complaint (it is slow, stands still, eats memory, gives nonsense), and what is behind it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from envdoctor.values.pattern import Pattern
 
 @frozen
 class Situation:
-    """``said`` in one line of a report about a slow run (and ``beside`` in any, ``unless`` in none)."""
+    """``said`` in one line of a report with the complaint ``of`` it (and ``beside`` in any, ``unless`` in none)."""
 
     name: str
     said: str
     meaning: str
     remedy: str
     source: str
+    of: str = "speed"
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()
@@ -37,8 +38,14 @@ class Situation:
 
 
 SITUATIONS = Rows(bundled_table("slowness"), "situation", Situation)
+COMPLAINTS = Rows(bundled_table("complaints"), "situation", Situation)
 
 
 def situations_in(text: str) -> tuple[str, ...]:
-    """The names of those that the text of a report tells of."""
+    """The names of those that the text of a report about a slow run tells of."""
     return tuple(situation.name for situation in SITUATIONS if situation.is_in(text))
+
+
+def situations_of(complaint: str, text: str) -> tuple[str, ...]:
+    """The names of those that the text of a report with such a complaint tells of."""
+    return tuple(one.name for one in COMPLAINTS if one.of == complaint and one.is_in(text))

@@ -46,12 +46,21 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         greedy = (found for found in findings if found.kind == "known-slow-version")
         if any(found.severity is Severity.WARNING for found in greedy):
             return None  # a slow way that takes several times the memory as well
-    if not said and (slow := facts.remarks.get("slowness")):
+    asked = said == (facts.remarks.get("complaint"),)  # a person's own word, and no program's
+    if (asked or not said) and (slow := facts.remarks.get("slowness")):
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
-    line = _quotation(_telling(said))
+    line = _quotation(_telling(said)) or _complaint(facts, findings)
     return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
+
+
+def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
+    """What a person says of a run that prints no error, where nothing at all was found to guess at."""
+    if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+        return ""
+    told = (facts.remarks.get(f"complaint of {of}") for of in ("stall", "memory", "nonsense"))
+    return next(filter(None, told), "")
 
 
 def _telling(said: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envdoctor.facts.pasted import complaints, slowness, surroundings
 from envdoctor.facts.pasted import shown as shown_modules
-from envdoctor.facts.pasted import slowness, surroundings
 from envdoctor.facts.pasted.completed import Beside
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
@@ -60,6 +60,7 @@ _MESSAGE = Pattern(
     r"|\bValue not in list\b|\bkey not loaded\b|^Press any key to continue|请按任意键继续|^Drücken Sie eine beliebige"
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
+    r"|panicked at|client_loop: send|closed by remote host|hit config\.recompile_limit|SubprocException"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )
@@ -300,6 +301,7 @@ def read(page: Page, draft: Draft) -> None:
     if operators:
         draft.remark("attention operators", "; ".join(operators))
     slowness.read_situations(page, draft)
+    complaints.read(page, draft)
     if mentions:
         draft.remark("mentions", ", ".join(dict.fromkeys(mentions)))
     if told_of or (kernel_of and len(page.lines) - since <= 8):

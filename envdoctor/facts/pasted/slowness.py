@@ -13,17 +13,29 @@ _SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
     r"|\d+x|training|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
     r"|tak(?:es?|ing) (?:too|so|very|really|extremely) (?:long|much time)|more time when"
+    r"|(?:about|at) the same speed"
+    r"|(?:horrible|bad|poor|terrible|awful|abysmal) (?:\w{1,20} )?(?:speeds?|performance|throughput)"
+    r"|(?:inference|training|generation) (?:speed|time) (?:problem|issue)s?|underperform\w{0,3}|low fps"
+    r"|(?:in|a) longer time|longer time (?:for|than|when|with)"
+    r"|(?:time|speed) (?:did|does|is)(?: ?n[o']t| not) (?:reduc|improv|decreas|scal)\w{1,3}|no speed-?up"
+    r"|(?:loads?|runs?|trains?|generates?|starts?) (?:very |so |too |really )?slow(?:ly)?"
+    r"|(?:half|third) (?:of )?the (?:speed|throughput)|(?:speed|throughput) (?:dropp?ed|drops|halved|decreas)"
+    r"|only (?:about |around )?\d{1,2}(?:\.\d)? ?(?:fps|it/s|tokens?/s)"
+    r"|(?:utili[sz]ation|usage|gpu-?util)\b.{0,30}\b(?:extremely low|unstable|fluctuat\w{0,4}|is (?:only )?\d ?%|is 0)"
     r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
-    r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)",
+    r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)"
+    r"|变慢|很慢|太慢|速度慢|好慢|慢很多|非常慢|(?:占用|利用率|[Uu]til).{0,10}(?:低|不高|上不去)",
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
+_SAID = Pattern(r"Warning|[A-Za-z](?:Error|Exception)\b ?:")
+"""A program's word."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""
 
 
 def is_complaint(text: str) -> bool:
-    return len(text) < 600 and "Warning" not in text and _SLOW.search(text) is not None
+    return len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
 
 
 def read_situations(page: Page, draft: Draft) -> None:

@@ -157,7 +157,8 @@ _ROWS = (
     ),
     _row(
         r"(?:\b(?:gpus?|vram|graphics (?:card|memory)|[avh]\d00s?|rtx ?\d{4})\b|显存)"
-        r"(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}\b(?:out of memory|OOM)\b"
+        r"(?:(?!\bram\b|\bcpu\b|\b(?:machine|computer|server) ).){0,60}"
+        r"(?<!ll cause )(?<!ld cause )(?<!ay cause )(?<!ht cause )(?<!avoid )(?<!without )\b(?:out of memory|OOM)\b"
         r"|\b(?:out of memory|OOM)\b(?:(?!\bram\b|\bcpu\b).){0,30}(?:\b(?:gpus?|vram)\b|显存)",
         "CUDA out of memory",
     ),
@@ -216,7 +217,7 @@ _ALONE = (
         "CUDA out of memory",
     ),
     _row(
-        r"\b(?:system |cpu |host )?ram\b.{0,20}(?:keeps|grows|growing|increas|fills|is full|runs out)"
+        r"\b(?:system |cpu |host )?ram\b.{0,20}(?:fills|is full|runs out)"
         r"|\b(?:using|used) all available ram|kernel (?:appears to have )?died|kernel (?:crashed|restarting)",
         "the process gets Killed",
     ),

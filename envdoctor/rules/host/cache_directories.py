@@ -45,7 +45,17 @@ def cache_directories(facts: Facts) -> Findings:
             variable = _VARIABLES[place.purpose]
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
-        yield _finding("TRITON_CACHE_DIR", said.string, "failed", f"A cache failed: {said.string}.", ERROR)
+        yield _finding(_variable_of(said.string), said.string, "failed", f"A cache failed: {said.string}.", ERROR)
+
+
+def _variable_of(line: str) -> str:
+    """The variable that moves the cache that the line names; of a bare ~/.cache the one that moves all of it."""
+    path = line.lower()
+    if "triton" in path or "/tmp" in path:
+        return "TRITON_CACHE_DIR"
+    if "inductor" in path:
+        return "TORCHINDUCTOR_CACHE_DIR"
+    return "HF_HOME" if "huggingface" in path or "hf_home" in path else "XDG_CACHE_HOME"
 
 
 def _problem(place: Storage) -> str | None:

@@ -44,6 +44,9 @@ def told(text: str) -> list[str]:
         ("# Training slow\nIt gets slower and slower with every epoch.", "slower with time"),
         ("# So slow at the beginning\nThe first iteration takes five minutes.", "the first steps"),
         ("# Training slow\nWe train in float32 on an A100.", "float32"),
+        ("# Painfully slow to load\nLoading checkpoint shards takes 20 minutes.", "loading the weights"),
+        ("# Process 0 very slow\nds.map(tokenize, num_proc=8)", "rows that several processes prepare"),
+        ("# Serving is slower than before\nDecode batch. cuda graph: False", "an engine without CUDA graphs"),
     ],
 )
 def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:

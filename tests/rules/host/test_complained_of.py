@@ -1,0 +1,123 @@
+"""A person says that a run stands still, eats memory or gives nonsense: what stands beside it tells the likeliest."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
+from envdoctor.knowledge.slowness import COMPLAINTS
+from envdoctor.locks.target import no_target
+from envdoctor.rules.catalog import load_rules
+from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.host.complained_of import complained_of
+from tests.rules.judging import skipped
+
+RULES = load_rules(("image", "script"))
+
+
+def judged(text: str) -> Diagnosis:
+    return diagnose(read(text), no_target(), RULES)
+
+
+def told(text: str) -> list[str]:
+    return [one.subject for one in judged(text).findings if one.rule == "host/complained-of"]
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("# It hangs for hours\nThe last line is: Loading extension module fused_adam...", "a lock left behind"),
+        (
+            "# Training gets stuck after two epochs\nWe use four V100 GPUs with torchrun.",
+            "ranks that wait for one another",
+        ),
+        ("[Bug] Training hangs after one epoch\nWe use DDP on 2 gpus.", "ranks that wait for one another"),
+        ("# Nothing happens before the first batch\nnum_workers=8 hangs, 0 goes.", "the loader's workers"),
+        ("# map is stuck at 97 %\nds.map(fn, num_proc=16)", "rows prepared by several processes"),
+        ("# The download hangs\nFetching 30 files: 40%, from the Hub.", "a download"),
+        ("# Stuck while installing\nBuilding wheels for collected packages: flash-attn", "a compiler at work"),
+        ("# Stuck here\nLoading checkpoint shards: 0%| 0/3", "weights on their way"),
+        ("# Memory leak\nIt grows with num_workers of the DataLoader.", "the loader's copies"),
+        ("# GPU memory keeps growing\nwith each iteration, until it is full", "what is kept from step to step"),
+        ("# RAM usage keeps increasing\n60 GB of RAM and all of swap after a day", "the machine's memory"),
+        ("# GPU memory is not released\nvLLM takes all of the memory after its start.", "what an engine reserves"),
+        ("# Memory leak\nEach prompt in ComfyUI needs more of it.", "models that stay loaded"),
+        (
+            "# Colab: RAM crashed\nIt crashes at torch.load(path, map_location='cpu').",
+            "a checkpoint that is read whole",
+        ),
+        ("# NaN after the first step\nThe loss becomes nan in FP16, never in float32.", "numbers that overflow"),
+        ("# Results change between runs\nThe same input gives another label each time.", "not the same twice"),
+        ("# I only get black images\nGTX 1660, no message.", "black pictures"),
+        ("# The output images are all noise\nA LoRA of SDXL with diffusers.", "pictures of noise"),
+        ("# Model gives gibberish\nThe chat model repeats random tokens.", "garbled text"),
+        ("# Loss is not decreasing\nIt stays at 1.386 in all epochs.", "a loss that does not fall"),
+        ("# Wrong results on MPS\nThe same net is right on the CPU of my MacBook.", "Apple's GPU"),
+        ("# Different results between CPU and GPU\nThe outputs differ by 0.3.", "other numbers on another device"),
+    ],
+)
+def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:
+    found = judged(text)
+    assert subject in told(text)
+    assert found.unexplained is None
+    guesses = [one for one in found.findings if one.rule == "host/complained-of"]
+    assert {one.severity.word for one in guesses} == {"warning"}
+    assert all(one.message.startswith("Most often in such runs ") and not one.certain for one in guesses)
+
+
+def test_every_situation_is_tried() -> None:
+    mark = next(mark for mark in test_what_stands_beside_the_complaint_is_named.pytestmark if mark.args)
+    assert {subject for _, subject in mark.args[1]} == set(COMPLAINTS.names())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # a program says what failed
+        "# Training hangs with torchrun\nModuleNotFoundError: No module named 'foo'",
+        "# Black images\nRuntimeError: CUDA error: no kernel image is available for execution on the device",
+        # a person is stuck, not the run
+        "# I am stuck with this install\nModuleNotFoundError: No module named 'foo', two GPUs, num_workers=2",
+        # a program's own line
+        "[rank0]: ProcessGroupNCCL's watchdog got stuck for 480 seconds; torchrun on two GPUs\nError: x",
+        "torch 2.5.1, two GPUs with torchrun\nprocess was forked. Disabling parallelism to avoid deadlocks...",
+        "# Memory\nWith float32 the V100 would cause out of memory, says everybody.",
+    ],
+)
+def test_nothing_is_guessed(text: str) -> None:
+    assert not told(text)
+
+
+def test_memory_that_grows_until_it_is_full() -> None:
+    text = "# GPU memory increases every iteration\nRuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+    assert "what is kept from step to step" in told(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Inference slow\nonly about 3 FPS with onnxruntime on a 3090",
+        "训练时，cpu 占用100%，gpu占用较低是什么原因？",
+        "# Utilization\nThe utilization of my GPU is extremely low, gpu utilization 3%.",
+        "# More GPUs, longer time for the step\n450 ms on one V100, 2 s on 4 gpus.",
+    ],
+)
+def test_slowness_in_other_words(text: str) -> None:
+    assert any(one.rule == "host/slow-run" for one in judged(text).findings)
+
+
+def test_where_it_stands_is_asked_for() -> None:
+    unexplained = judged("# It gets stuck in the second round\nNo message at all.").unexplained
+    assert unexplained is not None
+    assert "py-spy" in unexplained.help
+
+
+def test_what_a_person_complains_of_is_never_passed_over() -> None:
+    unexplained = judged("# A question\nThere is no output and it just stops, on my GPU as elsewhere.").unexplained
+    assert unexplained is not None
+    assert "just stops" in unexplained.line
+
+
+def test_unknown_is_skipped() -> None:
+    assert skipped(complained_of, Facts())
