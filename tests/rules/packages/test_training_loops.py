@@ -120,7 +120,7 @@ AttributeError: can't set attribute 'hparams' | self.hparams | save_hyperparamet
 KeyError: 'pytorch-lightning_version' | no checkpoint of Lightning | load_state_dict
 ValueError: AcceleratorState has already been initialized and cannot be changed, restart your runtime completely and
   pass `mixed_precision='fp16'` to `Accelerator()`. | second Accelerator | restart the kernel
-RuntimeError: Lightning can't create new processes if CUDA is already initialized. | was touched before | Restart the kernel
+RuntimeError: Lightning can't create new processes if CUDA is already initialized. | touched before | Restart the kernel
 train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose from 'no', 'fp16', 'bf16') | by the name
   no | --mixed_precision no
 ValueError: FooForCausalLM does not support gradient checkpointing. | FooForCausalLM | Turn it off
@@ -209,6 +209,72 @@ File "/home/u/proj/train.py", line 9, in train_epoch // if not 0.0 <= lr: // Typ
 RuntimeError: Expected a 'cuda' generator device but found 'cpu' | lies on another device | torch.Generator
 RuntimeError: CUDA driver error: out of memory | the GPU's is full |
 wandb: ERROR api_key not configured (no-tty) | nobody is logged in | WANDB_MODE
+ValueError: Some specified arguments are not used by the HfArgumentParser: ['--local-rank=0'] | argument classes |
+  torchrun
+ValueError: Undefined dataset mine in dataset_info.json. | no entry mine | --dataset_dir
+RuntimeError: Cannot find valid samples, check `data/README.md` for the data format. | can use no row | formatting
+pydantic_core._pydantic_core.ValidationError: 2 validation errors for AxolotlInputConfig | lines below name it |
+  Compare the key
+ValueError: You must specify exactly one of input_ids or inputs_embeds | without its tokens | batch.keys()
+ValueError: Image features and image tokens do not match: tokens: 100, features 200 | it was cut | truncation=False
+ValueError: Unable to infer channel dimension format | neither 1 nor 3 channels | convert("RGB")
+File "/home/u/p/train.py", line 3, in train // KeyError: 'chosen' | takes chosen from | data format
+requests.exceptions.ConnectionError: vLLM server can't be reached | none answers | vllm-serve
+ValueError: Adapter with name default already exists. Please use a different name. | put into this model before |
+  adapter_name
+TypeError: Provided `function` which is applied to all elements of table returns a variable of type <class 'list'>. |
+  no dict | batched=True
+AssertionError: Label class 15 exceeds nc=15 in data.yaml. Possible class labels are 0-14 | class 15 | from 0
+AssertionError: The `num_classes` (80) in BBoxHead of MMDataParallel does not matches the length of `CLASSES` 3) in
+  CocoDataset | head has 80 classes | to 3
+FloatingPointError: Predicted boxes or scores contain Inf/NaN. Training has diverged. | diverged | BASE_LR
+RuntimeError: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [1, 1, 3, 9, 9] | number
+  of dimensions | unsqueeze(0)
+RuntimeError: size mismatch, m1: [32 x 512], m2: [1024 x 10] at THCTensorMathBlas.cu:283 | widths of two layers |
+  in_features
+RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor | on the GPU |
+  lengths.cpu()
+RuntimeError: Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0 | length
+  0 | clamp
+RuntimeError: Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got
+  torch.FloatTensor instead (while checking arguments for embedding) | of type Float | ids.long()
+RuntimeError: Expected object of scalar type Long but got scalar type Float for argument #2 'target' | two number
+  formats | .long()
+TypeError: only size-1 arrays can be converted to Python scalars | several elements | x.mean()
+RuntimeError: Subtraction, the `-` operator, with a bool tensor is not supported. | early PyTorch | ~mask
+RuntimeError: expected device cpu but got device cuda:0 | another device | model.to(device)
+ValueError: Label values must be <= vocab_size: 32 | vocabulary is smaller | ignore_mismatched_sizes
+TypeError: iteration over a 0-d tensor | without dimensions | reshape(-1)
+TypeError: expected Tensor as element 0 in argument 0, but got numpy.ndarray | a numpy.ndarray is given | as_tensor
+ValueError: zero-size array to reduction operation maximum which has no identity | no examples | len()
+ValueError: could not convert string to float: 'abc' | is none | separator
+ValueError: All arrays must be of the same length | different lengths | Print their lengths
+ValueError: X has 10 features, but LinearRegression is expecting 12 features as input. | fitted with 12 | Pipeline
+ValueError: Unknown label type: 'continuous' | measured numbers | regressor
+File "/v/lib/python3.11/site-packages/pandas/core/indexes/base.py", line 9, in get_loc // KeyError: 'filepath' | no
+  column | df.columns
+AttributeError: 'DataFrame' object has no attribute 'ix' | before 1 | iloc
+AttributeError: '_MultiProcessingDataLoaderIter' object has no attribute 'next' | dropped in 1.13 | next(iterator)
+RuntimeError: quantile() input tensor is too large | larger than | in parts
+RuntimeError: Could not infer dtype of NoneType | made of a NoneType | fill or drop
+AssertionError: embed_dim must be divisible by num_heads | exclude each other | multiple
+AssertionError: The shape of the 2D attn_mask is torch.Size([77, 77]), but should be (1, 1). | mask was made for
+  another | batch_first
+ValueError: 'epochs' is not a valid IntervalStrategy, please select one of ['no', 'steps', 'epoch'] | does not know |
+  lists
+AssertionError: EarlyStoppingCallback requires IntervalStrategy of steps or epoch | contradict each other |
+  load_best_model_at_end
+assert outputs.is_cuda or outputs.device.type == "xla" // AssertionError: | loss that lies on the CPU | enabled=
+instance_ref = weakref.ref(method.__self__) // AttributeError: 'function' object has no attribute '__self__' |
+  apex.amp | torch.amp
+TypeError: cannot unpack non-iterable NoneType object | returned nothing | which value is None
+TypeError: 'NoneType' object is not subscriptable | returned nothing | which value is None
+TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' | returned nothing | which value is None
+TypeError: list indices must be integers or slices, not str | read like a dict | first element
+RecursionError: maximum recursion depth exceeded while calling a Python object | without end | repeat in the traceback
+RuntimeError: unable to open file </torch_123> in read-only mode: No such file or directory (2) | gone before |
+  num_workers=0
+AttributeError: 'Tensor' object has no attribute 'astype' | asked of a tensor | torch.float32
 """
 """A message, what its sentence says, what its remedy names; " // " parts lines, and an indented line goes on."""
 
@@ -256,12 +322,28 @@ def test_each_refusal_is_explained(row: str) -> None:
         ("AttributeError: 'tuple' object has no attribute 'forward'", "What backward() is called on"),
         ("RuntimeError: Expected a 'cuda' generator device but found 'cpu'", "Apple"),
         ("AttributeError: Can't get attribute 'Net' on <module '__main__' from 'infer.py'>", "a lambda"),
+        ("KeyError: 'filepath'", "pandas"),
+        ("KeyError: 'chosen'", "splits"),
+        ("AttributeError: 'function' object has no attribute '__self__'", "apex"),
         ("RuntimeError: mat2 must be a matrix, got 1-D tensor", "FSDP or ZeRO"),
         ("RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.", "empty cells"),
     ],
 )
 def test_what_resembles_it_is_not_told_so(text: str, not_said: str) -> None:
     assert all(not_said not in found.message for found in judged(f"{text}\n").findings)
+
+
+@pytest.mark.parametrize(
+    ("told", "subject"),
+    [
+        ("Memory leak? It runs out of memory after 3 epochs.", "memory that grows"),
+        ("Training is fine, this happens in the evaluation step.", "memory in evaluation"),
+        ("It fails at once, whatever the batch.", None),
+    ],
+)
+def test_when_the_memory_is_full(told: str, subject: str | None) -> None:
+    found = judged(f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n{told}\n").findings
+    assert [one.subject for one in found if one.subject.startswith("memory ")] == [subject] * bool(subject)
 
 
 @pytest.mark.parametrize(
