@@ -275,6 +275,41 @@ RecursionError: maximum recursion depth exceeded while calling a Python object |
 RuntimeError: unable to open file </torch_123> in read-only mode: No such file or directory (2) | gone before |
   num_workers=0
 AttributeError: 'Tensor' object has no attribute 'astype' | asked of a tensor | torch.float32
+ValueError: torch.utils.checkpoint: please pass in use_reentrant=True or use_reentrant=False explicitly. | wants to be
+  told | use_reentrant=False
+tensorflow.python.framework.errors_impl.InvalidArgumentError: Found Inf or NaN global norm. : Tensor had NaN values |
+  became NaN | clip gradients
+assert img.size[1] == segm.size[1] // AssertionError | takes for granted | of one size
+assert(segm.mode == "L") // AssertionError | (segm.mode == "L") | grey picture
+assert mode in MODES // AssertionError | its condition: mode in MODES | Print what stands in it
+ValueError: Shapes (None, 1) and (None, 10) are incompatible | one-hot | sparse_categorical
+ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis -1 of input shape to have value 784
+  | another shape | model.summary()
+ValueError: Data cardinality is ambiguous. | cannot take the data | len(x)
+ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | earlier Keras | learning_rate
+import keras // AttributeError: 'Adam' object has no attribute 'lr' | earlier Keras | learning_rate
+ValueError: Could not interpret optimizer identifier: <keras.optimizers.Adam object> | mixed | one of keras
+ValueError: No gradients provided for any variable: ['dense/kernel:0']. | nothing to train by | GradientTape
+jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]. | not known yet
+  | lax.cond
+flax.errors.ScopeParamShapeError: Initializer expected to generate shape (10, 3) but got shape (12, 3) | another type
+  or shape | made for
+yaml.scanner.ScannerError: mapping values are not allowed here | no YAML | line and column
+UnboundLocalError: local variable 'loss' referenced before assignment | loss is used before | empty loader
+AttributeError: 'Namespace' object has no attribute 'local_rank' | reads local_rank | one release
+FileNotFoundError: Couldn't find any class folder in data/train. | does not hold | ImageFolder
+OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0) | HDF5 | file.keys()
+lmdb.Error: train.lmdb: No such file or directory | LMDB | lock=False
+ValueError: Object arrays cannot be loaded when allow_pickle=False | Python objects | allow_pickle=True
+_pickle.UnpicklingError: pickle data was truncated | read to its end | load it again
+TypeError: 'module' object is not callable | A module is called | module.name()
+TypeError: slice indices must be integers or None or have an __index__ method | A float stands | int(x)
+TypeError: unhashable type: 'list' | A list is used as a key | tuple(x)
+IndexError: tuple index out of range | fewer parts | Print its length
+ValueError: assignment destination is read-only | only looks at | x.copy()
+FileExistsError: [Errno 17] File exists: 'runs/exp1' | is there already | exist_ok=True
+SyntaxError: unexpected EOF while parsing | cannot read the source | git checkout
+Error invalid configuration argument at line 119 in file /src/csrc/ops.cu | empty tensor | ZeRO-2
 """
 """A message, what its sentence says, what its remedy names; " // " parts lines, and an indented line goes on."""
 
@@ -322,6 +357,9 @@ def test_each_refusal_is_explained(row: str) -> None:
         ("AttributeError: 'tuple' object has no attribute 'forward'", "What backward() is called on"),
         ("RuntimeError: Expected a 'cuda' generator device but found 'cpu'", "Apple"),
         ("AttributeError: Can't get attribute 'Net' on <module '__main__' from 'infer.py'>", "a lambda"),
+        ("AttributeError: 'Adam' object has no attribute 'lr'", "Keras"),
+        ("RuntimeError: Unable to open landmarks.dat", "HDF5"),
+        ("assert x in y, 'no y'\nAssertionError: no y", "its condition"),
         ("KeyError: 'filepath'", "pandas"),
         ("KeyError: 'chosen'", "splits"),
         ("AttributeError: 'function' object has no attribute '__self__'", "apex"),
