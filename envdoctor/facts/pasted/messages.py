@@ -59,7 +59,7 @@ _MESSAGE = Pattern(
     r"|\b(?:fixed|solved|resolved) (?:that|it|this) (?:by|with|via)\b"
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
-    r"|\bStopIteration:"
+    r"|\bStopIteration:|\bno data found\b"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )

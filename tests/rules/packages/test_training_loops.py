@@ -13,10 +13,8 @@ from tests.rules.packages.test_known_errors import judged
 CLASSES = r"""
 ValueError: optimizer got an empty parameter list | no parameters | nn.ModuleList
 ValueError: some parameters appear in more than one parameter group | twice | id()
-TypeError: params argument given to the optimizer should be an iterable of Tensors or dicts, but got torch.Tensor | no
-  list of tensors | [tensor]
-TypeError: optimizer can only optimize Tensors, but one of the params is Module.parameters | no list of tensors |
-  itertools.chain
+TypeError: params argument given to the optimizer should be an iterable of Tensors or | no list of tensors | [tensor]
+TypeError: optimizer can only optimize Tensors, but one of the params is | no list of tensors | itertools.chain
 ValueError: can't optimize a non-leaf Tensor | computed from another | detach()
 ValueError: Tried to step 1002 times. The specified number of total steps is 1000 | made for 1000 steps | optimizer
   steps of an epoch
@@ -27,8 +25,7 @@ TypeError: ReduceLROnPlateau.step() missing 1 required positional argument: 'met
 ValueError: persistent_workers option needs num_workers > 0 | has none | Give it workers
 ValueError: prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable
   multiprocessing, otherwise set prefetch_factor to None. | num_workers=0 | prefetch_factor=None
-ValueError: batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last | were both
-  given | leave the others out
+ValueError: batch_sampler option is mutually exclusive with batch_size, | were both given | leave the others out
 ValueError: DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True | takes no
   shuffle there | buffer_size
 TypeError: object of type 'IterableDataset' has no len() | stream without a length | max_steps
@@ -40,22 +37,18 @@ TypeError: cannot pickle '_io.BufferedReader' object | open file | __getitem__
 AttributeError: Can't get local object 'make.<locals>.collate' | local function | top of a module
 TypeError: 'DataLoader' object is not subscriptable | no numbered batches | loader.dataset
 AttributeError: Can't get attribute 'Net' on <module '__main__' from 'infer.py'> | has none | state_dict()
-AttributeError: Can't get attribute 'SPPF' on <module 'models.common' from '/home/u/yolov5/models/common.py'> |
-  models.common has SPPF | wrote the file
+AttributeError: Can't get attribute 'SPPF' on <module 'models.common' from | models.common has SPPF | wrote the file
 IndexError: Target 5 is out of bounds. | not among the classes | ignore_index
 RuntimeError: Class values must be smaller than num_classes. | not among the classes | num_classes
 RuntimeError: 0D or 1D target tensor expected, multi-target not supported | one-hot | argmax(1)
 RuntimeError: Expected target size [8, 10], got [8] | classes stand last | view(-1
-RuntimeError: only batches of spatial targets supported (3D tensors) but got targets of dimension: 4 | dimension of
-  channels | squeeze(1)
-RuntimeError: weight tensor should be defined either for all 21 classes or no classes but got weight tensor of shape:
-  [20] | class weights | last layer
+RuntimeError: only batches of spatial targets supported (3D tensors) but got | dimension of channels | squeeze(1)
+RuntimeError: weight tensor should be defined either for all 21 classes or no classes but | class weights | last layer
 RuntimeError: all elements of input should be between 0 and 1 | no probabilities | BCEWithLogitsLoss
 RuntimeError: all elements of target should be between 0 and 1 | masks of 0 to 255 | mask / 255
 RuntimeError: torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast. | under autocast |
   BCEWithLogitsLoss
-ValueError: Target size (torch.Size([16])) must be the same as input size (torch.Size([16, 1])) | different shapes |
-  view_as
+ValueError: Target size (torch.Size([16])) must be the same as input size | different shapes | view_as
 ValueError: Using a target size (torch.Size([64])) that is different to the input size (torch.Size([64, 1])) is
   deprecated. Please ensure they have the same size. | different shapes | unsqueeze(1)
 RuntimeError: scatter(): Expected dtype int64 for index | another type | long()
@@ -74,8 +67,7 @@ RuntimeError: upsample_bicubic2d_backward_out_cuda does not have a deterministic
 RuntimeError: Deterministic behavior was enabled, but this operation is not deterministic because it uses CuBLAS and
   you have CUDA >= 10.2. | workspace of fixed size | Set the variable
 StopIteration: Caught StopIteration in replica 0 on device 0. | copies have none | torchrun
-RuntimeError: Input tensor at index 1 has invalid shape [3, 10], but expected [4, 10] | different shapes |
-  total_length
+RuntimeError: Input tensor at index 1 has invalid shape [3, 10], but expected [4, | different shapes | total_length
 ValueError: SyncBatchNorm expected input tensor to be on GPU | SyncBatchNorm | norm_cfg
 RuntimeError: Tensors must be contiguous | not lie in one piece | contiguous()
 train.py: error: unrecognized arguments: --local-rank=0 | launcher hands each process | LOCAL_RANK
@@ -84,27 +76,22 @@ ZeRORuntimeException: The checkpoint being loaded used a DP world size of 8 but 
   adjustment is not supported. | cut into 8 parts | universal checkpoint
 AssertionError: You are using an untested ZeRO Optimizer. Please add <"zero_allow_untested_optimizer": true> | none of
   those that DeepSpeed has tried | zero_allow_untested_optimizer
-ValueError: You cannot specify an optimizer in the config file and in the code at the same time. | do not agree |
-  DummyOptim
+ValueError: You cannot specify an optimizer in the config file and in the code at the same | do not agree | DummyOptim
 ValueError: When using DeepSpeed, `accelerate.prepare()` requires you to pass at least one of training or evaluation
   dataloaders with `batch_size` attribute returning an integer value | cannot tell DeepSpeed the batch size |
   train_micro_batch_size_per_gpu
 pydantic_core._pydantic_core.ValidationError: 1 validation error for DeepSpeedZeroConfig | another kind | whole
   numbers
-ValueError: Expected a string path to an existing deepspeed config, or a dictionary. Received: ds.json | not found
-  under the path | whole path
+ValueError: Expected a string path to an existing deepspeed config, or a | not found under the path | whole path
 ValueError: Cannot flatten integer dtype tensors | quantised | bnb_4bit_quant_storage
 RuntimeError: The tensor has a non-zero number of elements, but its data is not allocated yet. | has no memory |
   summon_full_params
-AssertionError: It is illegal to call Engine.step() inside no_sync context manager | within no_sync() |
-  gradient_accumulation_steps
-MisconfigurationException: `ModelCheckpoint(monitor='val_f1')` could not find the monitored key in the returned
-  metrics: ['train_loss']. | (val_f1) | self.log(
-RuntimeError: Early stopping conditioned on metric `val_loss` which is not available. Pass in or modify your
-  `EarlyStopping` callback to use any of the following: `train_loss` | (val_loss) | self.log(
+AssertionError: It is illegal to call Engine.step() inside no_sync | within no_sync() | gradient_accumulation_steps
+MisconfigurationException: `ModelCheckpoint(monitor='val_f1')` could not find the monitored key | (val_f1) | self.log(
+RuntimeError: Early stopping conditioned on metric `val_loss` which is not available. Pass in | (val_loss) | self.log(
 KeyError: "The `metric_for_best_model` training argument is set to 'eval_f1', which is not found in the evaluation
   metrics." | (eval_f1) | compute_metrics
-KeyError: 'eval_loss' | looks for eval_loss | label_names
+KeyError: 'eval_loss' | eval_loss is looked for | label_names
 NotImplementedError: Support for `training_epoch_end` has been removed in v2.0.0. `Net` implements this method. |
   training_epoch_end is a hook of Lightning 1 | Lightning 1
 MisconfigurationException: The provided lr scheduler `StepLR` doesn't follow PyTorch's LRScheduler API. You should
@@ -118,11 +105,10 @@ MisconfigurationException: No `test_dataloader()` method defined to run `Trainer
 ValueError: You selected an invalid strategy name: `strategy='ddp_sharded'`. | no strategy of that | fsdp
 AttributeError: can't set attribute 'hparams' | self.hparams | save_hyperparameters
 KeyError: 'pytorch-lightning_version' | no checkpoint of Lightning | load_state_dict
-ValueError: AcceleratorState has already been initialized and cannot be changed, restart your runtime completely and
-  pass `mixed_precision='fp16'` to `Accelerator()`. | second Accelerator | restart the kernel
-RuntimeError: Lightning can't create new processes if CUDA is already initialized. | touched before | Restart the kernel
-train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose from 'no', 'fp16', 'bf16') | by the name
-  no | --mixed_precision no
+ValueError: AcceleratorState has already been initialized and cannot be | second Accelerator | restart the kernel
+RuntimeError: Lightning can't create new processes if CUDA is already initialized. | touched before | Restart the
+  kernel
+train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose | by the name no | --mixed_precision no
 ValueError: FooForCausalLM does not support gradient checkpointing. | FooForCausalLM | Turn it off
 TypeError: FooPreTrainedModel._set_gradient_checkpointing() got an unexpected keyword argument 'enable' | 4.35 | newer
   copy
@@ -130,17 +116,13 @@ ValueError: Can't find a valid checkpoint at out/checkpoint-500 | no checkpoint 
 File "/home/u/proj/train.py", line 9, in train_epoch // resume: runs/last.pth // KeyError: 'optimizer' | no entry
   optimizer | pretrained weights
 IndexError: Invalid key: 12 is out of bounds for size 0 | become empty | remove_unused_columns=False
-ValueError: Column name ['text'] not in the dataset. Current columns in the dataset: ['prompt', 'answer'] | column is
-  asked for | rename_column
-jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant/user/assistant/... | in turn | join
-  messages
+ValueError: Column name ['text'] not in the dataset. Current columns in the | column is asked for | rename_column
+jinja2.exceptions.TemplateError: Conversation roles must alternate | in turn | join messages
 tokenizer.apply_chat_template(row) // jinja2.exceptions.UndefinedError: 'str object' has no attribute 'role' | another
   shape | role/content
-ZeroDivisionError: Unsloth: All labels in your dataset are -100. Training losses will be all 0. | No token would be
-  trained | response_part
+ZeroDivisionError: Unsloth: All labels in your dataset are -100. Training | No token would be trained | response_part
 ValueError: Cannot handle batch sizes > 1 if no padding token is defined. | no padding token | pad_token_id
-ValueError: text input must be of type `str` (single example), `list[str]` (batch or single pretokenized example) or
-  `list[list[str]]` (batch of pretokenized examples) | no text | dropna()
+ValueError: text input must be of type `str` (single example), `list[str]` (batch or single | no text | dropna()
 OverflowError: out of range integral type conversion attempted | -100 | np.where
 ValueError: expected sequence of length 512 at dim 1 (got 430) | different lengths | padding=True
 ValueError: Classification metrics can't handle a mix of binary and continuous targets | different kinds | argmax(1)
@@ -157,13 +139,10 @@ ValueError: The implied number of classes (from shape of inputs) does not match 
 ValueError: Predictions and/or references don't match the expected format. | logits | argmax(-1)
 ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after 1
   dimensions. The detected shape was (2,) + inhomogeneous part. | different lengths | dtype=object
-ValueError: operands could not be broadcast together with shapes (32,) (31,) | Arrays of different shapes | Print the
-  shapes
-ValueError: At least one stride in the given numpy array is negative, and tensors with negative strides are not
-  currently supported. | turned view | .copy()
+ValueError: operands could not be broadcast together with shapes (32,) | Arrays of different shapes | Print the shapes
+ValueError: At least one stride in the given numpy array is negative, and tensors with | turned view | .copy()
 TypeError: Object of type float32 is not JSON serializable | A float32 | x.item()
-pandas.errors.ParserError: Error tokenizing data. C error: Expected 3 fields in line 5, saw 4 | number of fields |
-  on_bad_lines
+pandas.errors.ParserError: Error tokenizing data. C error: Expected 3 fields in line | number of fields | on_bad_lines
 PIL.UnidentifiedImageError: cannot identify image file 'a/1.jpg' | could not be read | verify()
 RuntimeError: output with shape [1, 28, 28] doesn't match the broadcast shape [3, 28, 28] | three means |
   convert("RGB")
@@ -178,8 +157,7 @@ RuntimeError: torch.cat(): expected a non-empty list of Tensors | Nothing is the
 File "/home/u/p/data.py", line 3, in __getitem__ // IndexError: list index out of range | more than it holds | lengths
   of the lists
 IndexError: index 5 is out of bounds for axis 0 with size 5 | 5 of 5 | begin at 1
-torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not guard on data-dependent expression |
-  depends on the numbers | torch._check
+torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not | depends on the numbers | torch._check
 TypeError: RNG state must be a torch.ByteTensor | onto the GPU | .cpu()
 RuntimeError: Parent directory ckpt does not exist. | not there: ckpt | makedirs
 safetensors_rust.SafetensorError: Error while serializing: IoError(Os { code: 28, kind: StorageFull }) | was full |
@@ -209,8 +187,7 @@ File "/home/u/proj/train.py", line 9, in train_epoch // if not 0.0 <= lr: // Typ
 RuntimeError: Expected a 'cuda' generator device but found 'cpu' | lies on another device | torch.Generator
 RuntimeError: CUDA driver error: out of memory | the GPU's is full |
 wandb: ERROR api_key not configured (no-tty) | nobody is logged in | WANDB_MODE
-ValueError: Some specified arguments are not used by the HfArgumentParser: ['--local-rank=0'] | argument classes |
-  torchrun
+ValueError: Some specified arguments are not used by the HfArgumentParser: | argument classes | torchrun
 ValueError: Undefined dataset mine in dataset_info.json. | no entry mine | --dataset_dir
 RuntimeError: Cannot find valid samples, check `data/README.md` for the data format. | can use no row | formatting
 pydantic_core._pydantic_core.ValidationError: 2 validation errors for AxolotlInputConfig | lines below name it |
@@ -220,26 +197,19 @@ ValueError: Image features and image tokens do not match: tokens: 100, features 
 ValueError: Unable to infer channel dimension format | neither 1 nor 3 channels | convert("RGB")
 File "/home/u/p/train.py", line 3, in train // KeyError: 'chosen' | takes chosen from | data format
 requests.exceptions.ConnectionError: vLLM server can't be reached | none answers | vllm-serve
-ValueError: Adapter with name default already exists. Please use a different name. | put into this model before |
-  adapter_name
-TypeError: Provided `function` which is applied to all elements of table returns a variable of type <class 'list'>. |
-  no dict | batched=True
+ValueError: Adapter with name default already exists. | put into this model before | adapter_name
+TypeError: Provided `function` which is applied to all elements of table returns a variable | no dict | batched=True
 AssertionError: Label class 15 exceeds nc=15 in data.yaml. Possible class labels are 0-14 | class 15 | from 0
 AssertionError: The `num_classes` (80) in BBoxHead of MMDataParallel does not matches the length of `CLASSES` 3) in
   CocoDataset | head has 80 classes | to 3
 FloatingPointError: Predicted boxes or scores contain Inf/NaN. Training has diverged. | diverged | BASE_LR
-RuntimeError: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: [1, 1, 3, 9, 9] | number
-  of dimensions | unsqueeze(0)
-RuntimeError: size mismatch, m1: [32 x 512], m2: [1024 x 10] at THCTensorMathBlas.cu:283 | widths of two layers |
-  in_features
-RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long tensor | on the GPU |
-  lengths.cpu()
-RuntimeError: Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0 | length
-  0 | clamp
+RuntimeError: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got | number of dimensions | unsqueeze(0)
+RuntimeError: size mismatch, m1: [32 x 512], m2: [1024 x 10] at | widths of two layers | in_features
+RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long | on the GPU | lengths.cpu()
+RuntimeError: Length of all samples has to be greater than 0, but found an element in 'lengths' | length 0 | clamp
 RuntimeError: Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got
   torch.FloatTensor instead (while checking arguments for embedding) | of type Float | ids.long()
-RuntimeError: Expected object of scalar type Long but got scalar type Float for argument #2 'target' | two number
-  formats | .long()
+RuntimeError: Expected object of scalar type Long but got scalar type Float for | two number formats | .long()
 TypeError: only size-1 arrays can be converted to Python scalars | several elements | x.mean()
 RuntimeError: Subtraction, the `-` operator, with a bool tensor is not supported. | early PyTorch | ~mask
 RuntimeError: expected device cpu but got device cuda:0 | another device | model.to(device)
@@ -260,10 +230,8 @@ RuntimeError: Could not infer dtype of NoneType | made of a NoneType | fill or d
 AssertionError: embed_dim must be divisible by num_heads | exclude each other | multiple
 AssertionError: The shape of the 2D attn_mask is torch.Size([77, 77]), but should be (1, 1). | mask was made for
   another | batch_first
-ValueError: 'epochs' is not a valid IntervalStrategy, please select one of ['no', 'steps', 'epoch'] | does not know |
-  lists
-AssertionError: EarlyStoppingCallback requires IntervalStrategy of steps or epoch | contradict each other |
-  load_best_model_at_end
+ValueError: 'epochs' is not a valid IntervalStrategy, please select one of ['no', 'steps', | does not know | lists
+AssertionError: EarlyStoppingCallback requires IntervalStrategy of | contradict each other | load_best_model_at_end
 assert outputs.is_cuda or outputs.device.type == "xla" // AssertionError: | loss that lies on the CPU | enabled=
 instance_ref = weakref.ref(method.__self__) // AttributeError: 'function' object has no attribute '__self__' |
   apex.amp | torch.amp
@@ -272,8 +240,7 @@ TypeError: 'NoneType' object is not subscriptable | returned nothing | which val
 TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' | returned nothing | which value is None
 TypeError: list indices must be integers or slices, not str | read like a dict | first element
 RecursionError: maximum recursion depth exceeded while calling a Python object | without end | repeat in the traceback
-RuntimeError: unable to open file </torch_123> in read-only mode: No such file or directory (2) | gone before |
-  num_workers=0
+RuntimeError: unable to open file </torch_123> in read-only mode: No such file or | gone before | num_workers=0
 AttributeError: 'Tensor' object has no attribute 'astype' | asked of a tensor | torch.float32
 ValueError: torch.utils.checkpoint: please pass in use_reentrant=True or use_reentrant=False explicitly. | wants to be
   told | use_reentrant=False
@@ -283,17 +250,14 @@ assert img.size[1] == segm.size[1] // AssertionError | takes for granted | of on
 assert(segm.mode == "L") // AssertionError | (segm.mode == "L") | grey picture
 assert mode in MODES // AssertionError | its condition: mode in MODES | Print what stands in it
 ValueError: Shapes (None, 1) and (None, 10) are incompatible | one-hot | sparse_categorical
-ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis -1 of input shape to have value 784
-  | another shape | model.summary()
+ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis | another shape | model.summary()
 ValueError: Data cardinality is ambiguous. | cannot take the data | len(x)
 ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | earlier Keras | learning_rate
 import keras // AttributeError: 'Adam' object has no attribute 'lr' | earlier Keras | learning_rate
 ValueError: Could not interpret optimizer identifier: <keras.optimizers.Adam object> | mixed | one of keras
 ValueError: No gradients provided for any variable: ['dense/kernel:0']. | nothing to train by | GradientTape
-jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[]. | not known yet
-  | lax.cond
-flax.errors.ScopeParamShapeError: Initializer expected to generate shape (10, 3) but got shape (12, 3) | another type
-  or shape | made for
+jax.errors.TracerBoolConversionError: Attempted boolean conversion of traced array with | not known yet | lax.cond
+flax.errors.ScopeParamShapeError: Initializer expected to generate shape (10, 3) | another type or shape | made for
 yaml.scanner.ScannerError: mapping values are not allowed here | no YAML | line and column
 UnboundLocalError: local variable 'loss' referenced before assignment | loss is used before | empty loader
 AttributeError: 'Namespace' object has no attribute 'local_rank' | reads local_rank | one release
@@ -310,6 +274,15 @@ ValueError: assignment destination is read-only | only looks at | x.copy()
 FileExistsError: [Errno 17] File exists: 'runs/exp1' | is there already | exist_ok=True
 SyntaxError: unexpected EOF while parsing | cannot read the source | git checkout
 Error invalid configuration argument at line 119 in file /src/csrc/ops.cu | empty tensor | ZeRO-2
+buf.mul_(momentum).add_(1 - dampening, d_p) // RuntimeError: sizes do not match at THC/THCTensorMath.cu:271 |
+  optimizer's | fresh
+KeyError: Parameter containing: | no state for a parameter | Move the model first
+RuntimeError: storage has wrong size: expected 0 got 512 | is damaged | rank 0
+ValueError: When using `deepspeed_config_file`, the following accelerate config variables will be ignored:
+  ['zero_stage'] | belong | Leave
+No data found. Please verify arguments (train_data_dir must be the parent of folders with | no pictures | 10_name
+ValueError: x and y must have same first dimension, but have shapes (51,) and (50,) | plotted | the list itself
+ValueError: __len__() should return >= 0 | negative | settings of the first
 """
 """A message, what its sentence says, what its remedy names; " // " parts lines, and an indented line goes on."""
 
@@ -358,6 +331,7 @@ def test_each_refusal_is_explained(row: str) -> None:
         ("RuntimeError: Expected a 'cuda' generator device but found 'cpu'", "Apple"),
         ("AttributeError: Can't get attribute 'Net' on <module '__main__' from 'infer.py'>", "a lambda"),
         ("AttributeError: 'Adam' object has no attribute 'lr'", "Keras"),
+        ("AttributeError: 'dict' object has no attribute 'lower'", "from its configuration"),
         ("RuntimeError: Unable to open landmarks.dat", "HDF5"),
         ("assert x in y, 'no y'\nAssertionError: no y", "its condition"),
         ("KeyError: 'filepath'", "pandas"),
