@@ -61,6 +61,7 @@ _MESSAGE = Pattern(
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|panicked at|client_loop: send|closed by remote host|hit config\.recompile_limit|SubprocException"
+    r"|\bStopIteration:|\bno data found\b"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )
