@@ -4,7 +4,9 @@ from envdoctor.knowledge.questions import anywhere, driver_owner, hidden_by
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
-_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA )Error (\d{1,3})\b", IGNORECASE)
+_NUMBERED = Pattern(
+    r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b", IGNORECASE
+)
 
 
 @rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")

@@ -31,8 +31,8 @@ _NINE = Pattern(
 """What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
 
 _ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so(?:\.(?P<major>\d{1,2})\S*?)?): cannot open shared object file")
-_NO_LIBCUDA = Pattern(r"libcudnn\S{0,60} Error: libcuda\.so: cannot open")
-"""cuDNN 8 is there; what it does not find is the driver's library under its short name: packages/known-errors."""
+_WITHOUT_ITS_OWN = Pattern(r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open")
+"""cuDNN 8 is there, and does not find another library under its short name: packages/known-errors."""
 _OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
 
 
@@ -50,7 +50,7 @@ def cudnn(facts: Facts) -> Findings:
     """
     torch = known(facts.torch)
     said = anywhere(facts, *_SAYS)
-    if anywhere(facts, _NO_LIBCUDA) is not None:
+    if anywhere(facts, _WITHOUT_ITS_OWN) is not None:
         return
     libraries = [library for library in mapped_libraries(facts) if library.stem.startswith("libcudnn")]
     folders = sorted({library.folder for library in libraries})
