@@ -304,3 +304,42 @@ def test_a_gpu_that_jax_could_not_open_is_no_missing_build() -> None:
 )
 def test_what_only_resembles_it(message: str, never: str) -> None:
     assert never not in said_of(message)
+
+
+def test_an_instance_of_mig_is_number_0() -> None:
+    said = "RuntimeError: cuda runtime error (101) : invalid device ordinal at x.cpp:33\n"
+    assert root(f"On an A100 with MIG instances every process but the first stops.\n{said}").subject == "MIG"
+    assert root(f"|  GPU  Name   | MIG M. |\n{said}").subject != "MIG"
+
+
+def test_the_toolkits_own_call_is_no_ranks() -> None:
+    said = "nvidia-container-cli: detection error: cuda error: invalid device ordinal: unknown\n"
+    assert "container toolkit's own call" in said_of(said)
+    assert "local rank: " not in said_of(said)
+
+
+def test_memory_that_mps_could_not_share() -> None:
+    said = (
+        "UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 205: mapping of buffer "
+        "object failed (Triggered internally at x.cpp:109.)\n"
+    )
+    assert "Multi-Process Service" in root(said).message
+    assert "sent to another process" not in said_of(said)
+
+
+def test_an_operator_that_falls_back_is_not_what_stopped() -> None:
+    said = (
+        "UserWarning: The operator 'aten::nonzero' is not currently supported on the MPS backend and will fall back to "
+        "run on the CPU.\nfailed assertion `[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough"
+    )
+    assert "failed assertion" in root(said).message
+
+
+@pytest.mark.parametrize("said", ["TensorFlow 2.16.1 fails to recognize GPUs", "TensorFlow: GPU not detected"])
+def test_tensorflow_without_a_gpu_is_not_torch(said: str) -> None:
+    assert "torch sees no GPU" not in said_of(said)
+
+
+def test_tensorflow_that_sees_no_gpu() -> None:
+    assert "and-cuda" in root("TensorFlow 2.16.1 fails to recognize GPUs on this machine\n").remedy.text
+    assert "and-cuda" not in said_of("torch 2.4 fails to recognize GPUs on this machine\n")
