@@ -60,7 +60,7 @@ _MESSAGE = Pattern(
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link"
-    r"|GGML_ASSERT|attempt to run as root"
+    r"|GGML_ASSERT|attempt to run as root|file not recognized: "
     r"|Ignoring (?:visible )?gpu|is not present|does not exist|was not detected"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,

@@ -343,3 +343,33 @@ def test_tensorflow_without_a_gpu_is_not_torch(said: str) -> None:
 def test_tensorflow_that_sees_no_gpu() -> None:
     assert "and-cuda" in root("TensorFlow 2.16.1 fails to recognize GPUs on this machine\n").remedy.text
     assert "and-cuda" not in said_of("torch 2.4 fails to recognize GPUs on this machine\n")
+
+
+@pytest.mark.parametrize(
+    ("message", "says", "helps"),
+    [
+        (
+            "The installed Paddle is compiled with CUDNN 7.6, but CUDNN version in your machine is 7.5, which may fail",
+            "built with cuDNN 7.6",
+            "paddlepaddle-gpu",
+        ),
+        ("F tensorflow/c/logging.cc:43] HRESULT failed with 0x887a0005: readback_heap->Map()", "DirectX", "TdrDelay"),
+        ("RuntimeError: Expected one of cpu, cuda device type at start of device string: dml", "DirectML", "torch-dir"),
+        ("F0124 17:45:50.528501 9 opengl_utils.cc:56] Check failed: context_.create()", "OpenGL", "xvfb-run"),
+        ("Invalid argument: unable to load model, TensorRT backend supports only GPU device", "Triton", "--gpus all"),
+        ("NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please", "470.xx", "that branch"),
+        ("ImportError: libnvdla_compiler.so: cannot open shared object file: No such file", "L4T", "--runtime nvidia"),
+        ("/usr/lib/aarch64-linux-gnu/libcublas.so: file not recognized: File truncated", "empty", "default-runtime"),
+        ("EL0003: The argument is invalid. Reason: rtGetDeviceCount failed, drv_devid open failed", "NPU", "npu-smi"),
+    ],
+)
+def test_what_other_makers_systems_say(message: str, says: str, helps: str) -> None:
+    found = root(message + "\n")
+    assert says in f"{found.subject} {found.message}"
+    assert helps in found.remedy.text
+    assert "torch sees no GPU" not in said_of(message)
+
+
+def test_a_library_cut_short_elsewhere_is_not_jetsons() -> None:
+    said = "/usr/lib/x86_64-linux-gnu/libcublas.so: file not recognized: File truncated\n"
+    assert "Jetson" not in said_of(said)
