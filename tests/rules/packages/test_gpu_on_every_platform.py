@@ -357,7 +357,7 @@ def test_tensorflow_that_sees_no_gpu() -> None:
         ("RuntimeError: Expected one of cpu, cuda device type at start of device string: dml", "DirectML", "torch-dir"),
         ("F0124 17:45:50.528501 9 opengl_utils.cc:56] Check failed: context_.create()", "OpenGL", "xvfb-run"),
         ("Invalid argument: unable to load model, TensorRT backend supports only GPU device", "Triton", "--gpus all"),
-        ("NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please", "470.xx", "that branch"),
+        ("NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please", "470.xx", "branch"),
         ("ImportError: libnvdla_compiler.so: cannot open shared object file: No such file", "L4T", "--runtime nvidia"),
         ("/usr/lib/aarch64-linux-gnu/libcublas.so: file not recognized: File truncated", "empty", "default-runtime"),
         ("EL0003: The argument is invalid. Reason: rtGetDeviceCount failed, drv_devid open failed", "NPU", "npu-smi"),
