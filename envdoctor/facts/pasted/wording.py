@@ -262,6 +262,14 @@ _ALONE = (
 """What people say where no program's own words are there: too loose to stand beside them."""
 
 
+_OTHERS = Pattern(
+    r"tensorflow|\btf\b|\bjax|\bflax\b|onnx ?runtime|\bpaddle|\bcupy\b|\bnumba\b|\bollama\b|llama[. ]?cpp|openvino"
+    r"|tensorrt|xgboost|lightgbm|\bmxnet\b|\bopenmm\b",
+    re.IGNORECASE,
+)
+"""Who may see no GPU in place of torch."""
+
+
 def in_the_tools_words(line: str, *, alone: bool) -> Iterator[str]:
     """What a tool would have said, for each thing that the line says in its own way.
 
@@ -269,6 +277,8 @@ def in_the_tools_words(line: str, *, alone: bool) -> Iterator[str]:
     """
     for rows, told in ((_ROWS, ""), (_ALONE if alone else (), AS_TOLD)):
         for pattern, words in rows:
+            if words.startswith("torch.") and _OTHERS.search(line) and "torch" not in line.lower():
+                continue
             if found := pattern.search(line):
                 said = re.sub(r"flash[-_ ]?att\w*$", "flash-attn", found.expand(words), flags=re.IGNORECASE)
                 if said.lower() not in line.lower():

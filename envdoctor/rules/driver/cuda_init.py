@@ -4,7 +4,9 @@ from envdoctor.knowledge.questions import anywhere, driver_owner, hidden_by
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
-_NUMBERED = Pattern(r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA )Error (\d{1,3})\b", IGNORECASE)
+_NUMBERED = Pattern(
+    r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b", IGNORECASE
+)
 
 
 @rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")
@@ -29,14 +31,15 @@ def cuda_init(facts: Facts) -> Findings:
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None
     if numbered is not None and int(numbered[1]) in _ELSEWHERE:
         numbered = None
+    if numbered is not None and start_error(int(numbered[1])) is None and "cudaGetDeviceCount" not in numbered[0]:
+        numbered = None  # a number of the run's, as other programs than torch print them
     if code is None and numbered is not None:
         code, quote = start_error(int(numbered[1])), numbered[0]
     if number in (0, None, 100) and code is None and numbered is None:
         if number is None:
             raise Skip("cuInit was not called, and no error of it is reported")
         return  # success, or no device at all: `driver/no-gpu` and `driver/devices` say why
-    said = anywhere(facts, _NUMBERED)
-    number = number or (code.number if code else int(said[1]) if said else None)
+    number = number or (code.number if code else int(numbered[1]) if numbered else None)
     yield _finding(facts, number, code, quote)
 
 

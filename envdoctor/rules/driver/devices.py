@@ -5,7 +5,7 @@ from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Patter
 _SAYS = (
     Pattern(r"no CUDA-capable device is detected", IGNORECASE),
     Pattern(r"No CUDA GPUs are available"),
-    Pattern(r"Failed to initialize NVML:? (?:Insufficient Permissions|Unknown Error)", IGNORECASE),
+    Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE),
 )
 _LOST = Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE)
 _WORKED = Pattern(

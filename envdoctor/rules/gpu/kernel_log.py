@@ -21,14 +21,22 @@ _HARDWARE = {
     80: "corrupted data sent to the GPU",
     81: "VGA subsystem error",
     92: "high rate of single-bit memory errors",
+    94: "a memory error that was contained: the programs on it end",
+    95: "a memory error that was not contained",
     119: "GPU system processor does not answer",
     120: "GPU system processor error",
+    140: "memory error that could not be corrected",
+    149: "NVLink error",
+    155: "NVLink went down",
 }
 _SOFTWARE = {
+    8: "a kernel did not end in its time",
     13: "graphics engine exception",
     31: "memory page fault",
+    32: "a damaged stream of commands: a program, the bus or the driver",
     43: "a process was stopped",
     45: "a process ended",
+    109: "a switch between programs did not end in its time",
 }
 _SAYS = Pattern(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
 
@@ -54,7 +62,7 @@ def kernel_log(facts: Facts) -> Findings:
         hard = number in _HARDWARE
         # 63 records a successful replacement: the card goes on, and wants a reset.
         pasted = gpus is None and number in _SOFTWARE  # somebody shows it as what went wrong
-        severity = WARNING if number == 63 or pasted else ERROR if hard else NOTE
+        severity = WARNING if number in (63, 94) or pasted else ERROR if hard else NOTE
         yield finding(
             subject=f"{name}, Xid {number}",
             actual=f"Xid {number}",

@@ -19,6 +19,8 @@ def ranks(facts: Facts) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/elastic/run.html
     """
     said = next((line for line in facts.messages if _SAYS.search(line) and not _AT_START.search(line)), None)
+    if said is not None and any("nvidia-container-cli" in text for text in facts.messages):
+        return  # the container toolkit's own call of CUDA
     if said is not None:
         yield _from_report(said, facts.remarks.get("slurm gpus per task") == "1")
         return

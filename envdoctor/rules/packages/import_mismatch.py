@@ -78,6 +78,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
     for line in sorted(facts.messages, key=lambda text: (_EXCEPTION.search(text) is None, caller_of(text) is None)):
         if _HIDDEN.search(line):
             continue  # a file that hides the module: interpreter/shadowed-modules
+        if "Unable to initialize backend '" in line:
+            continue  # JAX's log of each way that it tries
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None or _is_decided(facts, line):
             continue

@@ -19,6 +19,8 @@ _SAYS = (
 _TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE)
 _UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", IGNORECASE)
 _GONE = Pattern(r"cannot import name|has no (?:attribute|name)", IGNORECASE)
+_OF_XLA = Pattern(r"(?:Xla|Jax)RuntimeError|jaxlib|\bxla[/.]|stream_executor|tensorflow")
+"""JAX and TensorFlow call the same assembler."""
 _MISSING = Pattern(r"No module named '?triton\b", IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
@@ -39,6 +41,8 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     packages, torch_facts = known(facts.packages), known(facts.torch)
     torch = (torch_facts.version if torch_facts else None) or (packages.version("torch") if packages else None)
     said = messages.in_report(facts, *_SAYS)
+    if said is not None and _OF_XLA.search(said.string) and "triton" not in said.string.lower():
+        said = None
     if said is None and not messages.line_with(facts, _HARMLESS):
         said = messages.in_report(facts, _MISSING)
     if torch is None and said is None:

@@ -29,7 +29,9 @@ _NINE = Pattern(
 )
 """What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
 
-_ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so\.(?P<major>\d{1,2})\S*?): cannot open shared object file")
+_ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so(?:\.(?P<major>\d{1,2})\S*?)?): cannot open shared object file")
+_WITHOUT_ITS_OWN = Pattern(r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open")
+"""cuDNN 8 is there, and does not find another library under its short name: packages/known-errors."""
 _OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
 
 
@@ -47,6 +49,8 @@ def cudnn(facts: Facts) -> Findings:
     """
     torch = known(facts.torch)
     said = anywhere(facts, *_SAYS)
+    if anywhere(facts, _WITHOUT_ITS_OWN) is not None:
+        return
     libraries = [library for library in mapped_libraries(facts) if library.stem.startswith("libcudnn")]
     folders = sorted({library.folder for library in libraries})
     loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
@@ -95,17 +99,19 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
 
 def _not_found(said: Match[str], others: bool) -> Finding:
     major = said["major"]
+    which = f"cuDNN {major}" if major else "cuDNN"
     return finding(
         actual=f"{said['file']} not found",
-        expected=f"cuDNN {major}",
-        message=f"cuDNN {major} is looked for and not found"
+        expected=which,
+        message=f"{which} is looked for and not found"
         + (" by what asks for it, which is not torch" if others else "")
-        + f': "{said[0]}". Another major version of it does not serve.',
-        fix=f"Install cuDNN {major} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, "
+        + f': "{said[0]}".'
+        + (" Another major version of it does not serve." if major else ""),
+        fix=f"Install {which} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, "
         "conda, or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or "
         "take a release that was built for the cuDNN that is here. torch brings its own: install torch again if it is "
         "the one that asks.",
-        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12=={major}.*'"),
+        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12{f'=={major}.*' if major else ''}'"),
         explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
 

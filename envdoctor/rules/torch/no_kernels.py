@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 from envdoctor.knowledge.architectures import compiler_name
@@ -27,6 +28,13 @@ _RANGE = Pattern(
 )
 _FLASHINFER = Pattern(r"\b\w{3,60} failed with error code (?:no kernel image|device kernel image)")
 """FlashInfer's operators, which sgl-kernel has as well."""
+_OTHER = Pattern(
+    r"\b(?:(?P<cupy>cupy)|(?P<opencv>opencv|cv2)|(?P<xgboost>xgboost)|(?P<onnxruntime>onnxruntime)"
+    r"|(?P<catboost>catboost)|(?P<lightgbm>lightgbm)|(?P<numba>numba)|(?P<paddle>paddle\w*)|(?P<tensorflow>tensorflow)"
+    r"|(?P<jax>jaxlib|Xla\w*Error))(?:Error\b|_|\b)",
+    re.IGNORECASE,
+)
+"""What the line of an error itself names in place of torch."""
 _SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
 
 
@@ -125,6 +133,7 @@ def _finding(
     machine = machine_of(facts)
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
+    other = _other_than_torch(facts)
     by_hand: tuple[str, ...]
     extension = _raiser(facts) if number is None or not kernels or either else None
     if extension:
@@ -134,6 +143,12 @@ def _finding(
         at_home = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
         built = extension in extensions.BUILT_AT_HOME
         by_hand = (remedies.again(extension, at_home) if built else remedies.upgrade(extension),)
+    elif number is None and other:
+        text = (
+            f"Install a release of {other} whose build covers the GPU, or build it with this GPU's architecture: "
+            "Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, builds for CUDA 13 begin at the RTX 20."
+        )
+        by_hand = ()
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
@@ -161,7 +176,7 @@ def _finding(
         expected=f"{wanted}, or code that it runs",
         message=_message(version, name, wanted, either=either)
         if number is not None and extension is None
-        else _unspecific(extension, version),
+        else _unspecific(extension, other, version),
         fix=remedies.choose(target, locked, text, *by_hand),
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
@@ -195,8 +210,16 @@ def _extension_built_at_home(facts: Facts) -> str | None:
     return there.pop() if len(there) == 1 else None
 
 
-def _unspecific(extension: str | None, version: str | None) -> str:
+def _other_than_torch(facts: Facts) -> str | None:
+    """The library that the line of the error names by its own name."""
+    lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+    return next((found.lastgroup for text in lines if (found := _OTHER.search(text))), None)
+
+
+def _unspecific(extension: str | None, other: str | None, version: str | None) -> str:
     if extension:
         return f"A kernel that {extension} starts has no code for this GPU: {extension} was built for others."
+    if other:
+        return f"{other} holds no code for the GPU: it was built for others."
     torch = f"torch {version}" if version else "torch"
     return f"What was started holds no code for the GPU: {torch}, or an extension that was built for other GPUs."
