@@ -9,7 +9,8 @@ _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _USER = Pattern(r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ]{1,80})")
 _DEPENDS = Pattern(
     r"(?<![\w.+-])(?P<one>[A-Za-z][\w.-]{0,80}?)(?:\[[\w,-]{1,80}\])? (?P<version>\d[\w.+!-]{0,60}) depends on "
-    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;]{1,120})"
+    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;,]{1,60}"
+    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
 )
 
 
@@ -75,7 +76,7 @@ def _asked_in_vain(facts: Facts) -> Findings:
     told: set[tuple[str, str]] = set()
     for line in lines:
         found = _DEPENDS.search(line)
-        wanted = read(found["wanted"].rstrip(").,")) if found else None
+        wanted = read(found["wanted"].rstrip(").,*").replace(" and ", ",")) if found else None
         if found is None or wanted is None:
             continue
         pin = next((one for one in asked if one.name == wanted.name and _apart(one.specifier, wanted.specifier)), None)
@@ -94,8 +95,8 @@ def _asked_in_vain(facts: Facts) -> Findings:
             kind="torch-pair-mismatch" if mates else "",
             message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
             "they cannot be installed together.",
-            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer, or change one of "
-            "the two pins.",
+            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer; or, where it need "
+            f"not be {asked_for}, write {wanted.name}{wanted.specifier} in its place.",
             run=(remedies.install(*use),),
             explains=("packages/known-errors",),
         )
