@@ -130,6 +130,26 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "protobuf 4.21.1 is installed, and the program that starts demands protobuf<4",
             "what it demands",
         ),
+        ("Error: pg_config executable not found.\n", "PostgreSQL", "psycopg2-binary"),
+        ("error: command 'swig' failed: No such file or directory\n", "SWIG", "pip install swig"),
+        ("bash: pip: command not found\n", "does not find pip", "python3 -m pip"),
+        (
+            "Fatal Python error: init_fs_encoding: failed to get the Python codec of the filesystem encoding\n"
+            "ModuleNotFoundError: No module named 'encodings'\n",
+            "PYTHONHOME",
+            "Unset both",
+        ),
+        (
+            "fatal: clone of 'git@github.com:x/y.git' into submodule path 'z' failed\nPermission denied (publickey).\n",
+            "fetched by ssh",
+            "insteadOf",
+        ),
+        ("Permission denied (publickey).\ndeepspeed --hostfile hosts train.py\n", "launcher", "without a password"),
+        ("AttributeError: 'Sequential' object has no attribute 'predict_classes'\n", "Keras dropped", "argmax"),
+        ("AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'\n", "train", "compat.v1"),
+        ("ImportError: cannot import name 'Adam' from 'keras.optimizers'\n", "do not hand Adam on", "tensorflow.keras"),
+        ("AttributeError: module 'tensorflow_core.compat.v2' has no attribute '__internal__'\n", "newer than", "2.3.1"),
+        ("..\\meson.build:1:0: ERROR: Unknown compiler(s): [['icl'], ['cl']]\n", "Meson", "has wheels"),
         ("ERROR: Can not perform a '--user' install. User site-packages are not visible\n", "--user", "Leave --user"),
         ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not trusted by uv", "--native-tls"),
         ("CondaSSLError: OpenSSL appears to be unavailable on this machine.\n", "module ssl", "conda's own prompt"),
@@ -199,3 +219,41 @@ def test_what_only_resembles_it(text: str, words: str) -> None:
 def test_who_is_named_when_no_metadata_is_found() -> None:
     found = root("importlib.metadata.PackageNotFoundError: No package metadata was found for peft\n")
     assert found.subject == "peft"
+
+
+def test_two_packages_that_exclude_each_other() -> None:
+    said = (
+        "The conflict is caused by:\n    pytorch-lightning 1.8.0 depends on lightning-utilities==0.3.*\n"
+        "    lightning-bolts 0.6.0 depends on lightning-utilities<{below} and >0.{above}\n"
+    )
+    found = root("ERROR: ResolutionImpossible\n" + said.format(below="0.5.0", above="4.0"))
+    assert "pytorch-lightning 1.8.0 needs lightning-utilities==0.3.*, and lightning-bolts 0.6.0 needs" in found.message
+    agree = judged("ERROR: ResolutionImpossible\n" + said.format(below="0.5.0", above="2.0"))
+    assert all("needs lightning-utilities" not in one.message for one in agree.findings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "needed", "apart"),
+    [
+        ("numpy<1.17 and >=1.16.4", "numpy>=1.19.3", True),
+        ("numpy<1.20 and >=1.16.4", "numpy>=1.19.3", False),
+        ("numpy<2", "numpy!=1.26.4, <2 and >=1.26", False),
+        ("torch==2.1.0+cu118", "torch==2.1.0", False),
+        ("torch~=1.8.1", "torch<1.8 and >=1.3", True),
+    ],
+)
+def test_ranges_that_no_release_meets(asked: str, needed: str, apart: bool) -> None:
+    said = f"The conflict is caused by:\n    The user requested {asked}\n    some-package 4.5.2 depends on {needed}\n"
+    messages = [one.message for one in judged("ERROR: ResolutionImpossible\n" + said).findings]
+    assert any("some-package 4.5.2 needs" in one for one in messages) is apart
+
+
+def test_what_pip_took_away_is_not_there() -> None:
+    told = judged(
+        "  Attempting uninstall: torch\n    Found existing installation: torch 2.0.1+cu118\n"
+        "    Uninstalling torch-2.0.1+cu118:\n      Successfully uninstalled torch-2.0.1+cu118\n"
+        "torchvision 0.15.2+cu118 requires torch==2.0.1, but you have torch 2.7.1 which is incompatible.\n"
+    )
+    assert told.root_cause is not None
+    assert "2.7.1" in told.root_cause.message
+    assert all("is a build for CUDA" not in one.message for one in told.findings)
