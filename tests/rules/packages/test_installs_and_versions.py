@@ -130,6 +130,13 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "protobuf 4.21.1 is installed, and the program that starts demands protobuf<4",
             "what it demands",
         ),
+        (
+            "Apple M2, macOS 14.4\nERROR: No matching distribution found for triton\n",
+            "no wheel for macOS",
+            "sys_platform == 'linux'",
+        ),
+        ("ERROR: No matching distribution found for decord==0.6.0\n", "decord has wheels", "eva-decord"),
+        ("'DynamicCache' object has no attribute 'seen_tokens'\n", "get_max_length", "transformers<4.49"),
         ("Error: pg_config executable not found.\n", "PostgreSQL", "psycopg2-binary"),
         ("error: command 'swig' failed: No such file or directory\n", "SWIG", "pip install swig"),
         ("bash: pip: command not found\n", "does not find pip", "python3 -m pip"),
@@ -206,6 +213,7 @@ def test_names_that_came_or_went(line: str, requirement: str) -> None:
         (TREE.format(asked="==11.7"), "exclude each other"),  # the release that is asked for is what is needed
         (PIP.format(asked="0.13.3"), "needs tokenizers"),
         (BOOL, "gradio"),  # of any code
+        ("ERROR: No matching distribution found for triton\n", "no wheel for macOS"),
         ("AttributeError: module 'scipy' has no attribute 'no_such_thing'\n", "was not imported"),
         ("DNN library initialization failed\n", "do not go together"),
         ("ModuleNotFoundError: No module named 'queue'\n", "Python 2"),
