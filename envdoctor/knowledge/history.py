@@ -31,6 +31,8 @@ _DEEPEST = 16
 """Parts of the longest name of a module that is looked for."""
 _TOPS = {  # module -> the file that has it, where they are not named alike
     "huggingface_hub": "huggingface-hub",
+    "langchain_community": "langchain-community",
+    "langchain_core": "langchain-core",
     "lightning": "pytorch-lightning",
     "open_clip": "open-clip-torch",
     "PIL": "pillow",

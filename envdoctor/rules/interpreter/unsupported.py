@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import messages, newest_python, release_of, versions
+from envdoctor.knowledge.questions import errors_in, messages, newest_python, release_of, versions
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
 from envdoctor.values import shell
@@ -78,6 +78,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     if said is not None and not _judges(said.string, known(facts.interpreter)):
         said = None
     missing = messages.in_report(facts, _NOT_FOUND)
+    if missing is not None and _of_another_system(facts, missing.string):
+        missing = None
     told = said is not None and re.search(r"python", said.string, re.IGNORECASE) is not None
     telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
     telltale = messages.in_report(facts, *telling) if known(facts.interpreter) is None else None
@@ -230,6 +232,13 @@ def _sentence(interpreter: Interpreter, text: str) -> str:
         return f"N{text[1:]}."
     gone = any(pattern.search(text) for pattern, wrong in _SINCE if wrong in _TELLING)
     return f"{'The code asks for what Python 3.12 dropped' if gone else 'Something here wants another Python'}: {text}."
+
+
+def _of_another_system(facts: Facts, line: str) -> bool:
+    """Does a row say that this system has no wheel of it, whichever the Python?"""
+    around = (*facts.messages, *facts.remarks.values())
+    rows = (row for row in errors_in(line) if row.kind == "extension-binary-missing" and row.beside)
+    return any(row.besides.stand(around) for row in rows)
 
 
 def _finding(

@@ -11,6 +11,7 @@ _TREE = Pattern(r"the solver lacks(?P<beside> beside conflicts)?: (?P<specs>.{1,
 _EXACT = Pattern(r"(?P<name>[A-Za-z_][\w.-]*) ?={1,2} ?(?P<version>\d{1,4}(?:\.\d{1,4}){0,3})(?:\.?\*)?")
 _NAME = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)")
 _BUILD = Pattern(r"[\w.-]+ ?={1,2} ?[\w.!*]+ ?= ?(?=[\w.*]*[A-Za-z_])[\w.*]+")
+_BUILD_IN_TREE = Pattern(r"[\w.-]+ ={1,2} ?[\w.!]+ (?=[\w.]*[A-Za-z_])[\w.]+(?: for \S+)?")
 _LABEL = Pattern(r"(?P<name>[\w.-]+) ?== ?(?P<version>[\d.]+\+(?:cu\d{2,3}|cpu|rocm[\d.]+))")
 _VIRTUAL = Pattern(
     r"(?<![\w-])(?P<name>__(?:cuda|glibc|osx|win|unix|linux|archspec))\b(?: \D{0,4}(?P<version>\d+\.\d+))?"
@@ -38,6 +39,9 @@ def conda_lacks(facts: Facts) -> Findings:
     specs = [spec.strip() for spec in said["specs"].split(", ")]
     if virtual := _VIRTUAL.search(said["specs"]):
         yield _of_machine(virtual["name"], virtual["version"] or "12.8", said.string)
+        return
+    if listed is None and not said["beside"] and sum(map(bool, map(_BUILD_IN_TREE.fullmatch, specs))) > 1:
+        yield _of_builds(facts, said.string)
         return
     if listed is None:
         yield _of_channels(facts, specs, (), said.string, proven=not said["beside"])

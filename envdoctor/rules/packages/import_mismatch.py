@@ -53,9 +53,9 @@ _HIDDEN = Pattern(
     r"module '(?:datasets|wandb|tokenizers|deepspeed|accelerate|transformers|whisper|evaluate|torch|numpy|peft|trl)' "
     r"has no attribute '(?:load_dataset|Dataset|init|log|initialize|Accelerator|load_model|Tensor|tensor|nn|ndarray"
     r"|array|AutoModel|AutoTokenizer|__version__|Tokenizer|LoraConfig)'"
-    r"|is not a package|partially initialized|circular import"
+    r"|is not a package|partially initialized|circular import|cannot import name '_\w+' from 'numpy\._?core\b"
 )
-"""No release lacks these: another file or folder of that name is imported."""
+"""No release lacks these: another file or folder of that name is imported, or one that was changed meanwhile."""
 _PRIVATE = Pattern(r"_(?!_|core$)\w")
 _PYTHONS_OWN = frozenset(
     "warnings os sys math json re time copy pickle functools itertools subprocess shutil glob logging threading".split()

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.pairs import first_with_numpy_2
-from envdoctor.knowledge.questions import messages, versions
+from envdoctor.knowledge.questions import errors_in, messages, versions
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Packages, Skip, Target, finding, known, remedies, rule
 
 _SAYS = (
@@ -32,6 +32,8 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
     said = messages.line_with(facts, *_SAYS) or (torch.numpy if torch and torch.numpy else None)
     if said is None and numpy is None:
         raise Skip("the version of NumPy is not known")
+    if said is not None and _has_a_row_of_its_own(facts, said):
+        return
     old = {}
     if numpy and versions.at_least(numpy, "2.0") and packages:
         present = {d.name: d.version for d in packages.distributions}
@@ -45,6 +47,12 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
     text = f"{blamed} {'was' if len(old) == 1 else 'were'} built for NumPy 1; {numpy} is installed" if old else ""
     text = text or f"NumPy's binary interface does not fit: {said}"
     yield _finding(target, packages, text, tuple(sorted(old)), proven=said is not None)
+
+
+def _has_a_row_of_its_own(facts: Facts, said: str) -> bool:
+    """NumPy's own compiled parts do not fit it: no other package is to blame, and a row says so."""
+    around = (*facts.messages, *facts.remarks.values())
+    return any(row.kind == "numpy-abi" and row.beside and row.besides.stand(around) for row in errors_in(said))
 
 
 def _before(version: str, first: str) -> bool:

@@ -1,15 +1,19 @@
 import re
 
 from envdoctor.knowledge.questions import normal, pairs, versions
-from envdoctor.knowledge.requirements import read
+from envdoctor.knowledge.requirements import Wanted, read
 from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, known, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
-_USER = Pattern(r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ]{1,80})")
+_USER = Pattern(
+    r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ,]{1,80}"
+    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
+)
 _DEPENDS = Pattern(
     r"(?<![\w.+-])(?P<one>[A-Za-z][\w.-]{0,80}?)(?:\[[\w,-]{1,80}\])? (?P<version>\d[\w.+!-]{0,60}) depends on "
-    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;]{1,120})"
+    r"(?P<wanted>[A-Za-z][\w.-]{0,80}(?:\[[\w,-]{1,80}\])? ?[<>=!~]=?[^ ;,]{1,60}"
+    r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
 )
 
 
@@ -23,9 +27,10 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     Source: https://pip.pypa.io/en/stable/topics/dependency-resolution/
     https://github.com/huggingface/transformers/blob/main/src/transformers/utils/versions.py
     """
-    yield from _asked_in_vain(facts)
     packages = known(facts.packages)
-    asked = any(_USER.search(line) for line in facts.messages)
+    in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts))
+    yield from in_vain
+    asked = bool(in_vain) or any(_USER.search(line) for line in facts.messages)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         if asked and _DEPENDS.search(line.strip(" -")):
@@ -71,11 +76,11 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
 def _asked_in_vain(facts: Facts) -> Findings:
     """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
     lines = [line.strip(" -") for line in facts.messages]
-    asked = [one for line in lines if (found := _USER.search(line)) and (one := read(found["wanted"]))]
+    asked = [one for line in lines if (found := _USER.search(line)) and (one := _wanted(found["wanted"]))]
     told: set[tuple[str, str]] = set()
     for line in lines:
         found = _DEPENDS.search(line)
-        wanted = read(found["wanted"].rstrip(").,")) if found else None
+        wanted = _wanted(found["wanted"]) if found else None
         if found is None or wanted is None:
             continue
         pin = next((one for one in asked if one.name == wanted.name and _apart(one.specifier, wanted.specifier)), None)
@@ -94,11 +99,44 @@ def _asked_in_vain(facts: Facts) -> Findings:
             kind="torch-pair-mismatch" if mates else "",
             message=f"{name} {found['version']} needs {wanted.name}{wanted.specifier}, and {asked_for} was asked for: "
             "they cannot be installed together.",
-            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer, or change one of "
-            "the two pins.",
+            fix=f"Ask for the {name} that goes with {asked_for}: leave its version to the installer; or, where it need "
+            f"not be {asked_for}, write {wanted.name}{wanted.specifier} in its place.",
             run=(remedies.install(*use),),
             explains=("packages/known-errors",),
         )
+
+
+def _exclude_each_other(facts: Facts) -> Findings:
+    """Of pip's list: two packages that want releases of a third which no release meets together."""
+    demands: list[tuple[str, str, Wanted]] = []
+    for line in facts.messages:
+        found = _DEPENDS.search(line.strip(" -"))
+        wanted = _wanted(found["wanted"]) if found else None
+        if found is None or wanted is None:
+            continue
+        name, version = normal(found["one"]), found["version"]
+        against = (each for each in demands if each[0] != name and each[2].name == wanted.name)
+        other = next((each for each in against if _apart(each[2].specifier, wanted.specifier)), None)
+        demands.append((name, version, wanted))
+        if other is None:
+            continue
+        yield finding(
+            subject=f"{other[0]} {name}",
+            actual=f"{other[0]} {other[1]} with {name} {version}",
+            expected=f"one {wanted.name} for both",
+            message=f"{other[0]} {other[1]} needs {wanted.name}{other[2].specifier}, and {name} {version} needs "
+            f"{wanted.name}{wanted.specifier}: they cannot be installed together.",
+            fix=f"Ask for another release of one of the two: leave the version of {other[0]} or of {name} to the "
+            "installer.",
+            run=(remedies.install(f"{name}=={version}", other[0]),),
+            explains=("packages/known-errors",),
+        )
+        return
+
+
+def _wanted(text: str) -> Wanted | None:
+    """pip writes the last of several bounds behind "and"."""
+    return read(text.rstrip(").,").replace(" and ", ",").replace(", ", ","))
 
 
 def _exact(specifier: str) -> str | None:
@@ -107,6 +145,10 @@ def _exact(specifier: str) -> str | None:
 
 
 def _apart(asked: str, needed: str) -> bool:
-    """Does the release that was asked for not meet what is needed? Of ranges that cannot be told."""
-    exact = _exact(asked)
-    return exact is not None and versions.within(exact, needed) is False
+    """Does no release meet both? What both take holds the highest of the lower bounds, or what comes next to it."""
+    bounds = [bound.rstrip(".") for bound in re.findall(r"(?<![\w.+])\d[\w.+]*", f"{asked},{needed}")]
+    for each in ("0", *bounds, *(f"{bound}.0.0.1" for bound in bounds if "+" not in bound)):
+        one, other = versions.within(each, asked), versions.within(each, needed)
+        if one is not False and other is not False:
+            return False
+    return True

@@ -13,6 +13,7 @@ _DONE = Pattern(r"Successfully installed ((?:\S{3,120} ?){1,400})")
 _ONE = Pattern(rf"({_NAME})-({words.VERSION})")
 _THERE = Pattern(rf"Requirement already satisfied: ({_NAME})\S{{0,80}} in .{{1,300}}\(({words.VERSION})\)$")
 _BEFORE = Pattern(rf"Found existing installation: ({_NAME}) ({words.VERSION})")
+_GONE = Pattern(rf"Successfully uninstalled ({_NAME})-({words.VERSION})")
 _PYTHON = Pattern(
     r"Using (?:CPython|Python) (3\.\d{1,2}\.\d{1,2})|installed Python version: (3\.\d{1,2}\.\d{1,2})"
     r"|[Ff]ound [`'\"]?cpython-(3\.\d{1,2}\.\d{1,2})"
@@ -76,6 +77,7 @@ def read(page: Page, draft: Draft) -> None:
     wanted: dict[str, str] = {}
     sources = ""
     nested = False
+    gone = {(found[1].lower(), found[2]) for _, text in page.left() if (found := _GONE.search(text))}
     for number, text in page.left():
         if collecting := _COLLECTING.fullmatch(text):
             sources = collecting[1]
@@ -104,7 +106,8 @@ def read(page: Page, draft: Draft) -> None:
                     draft.package(one[1], one[2], LISTED)
             page.take(number)
         elif (there := _THERE.match(text)) or (there := _BEFORE.match(text)):
-            draft.package(there[1], there[2], INFERRED)
+            if (there[1].lower(), there[2]) not in gone:  # another release takes its place
+                draft.package(there[1], there[2], INFERRED)
             page.take(number)
         elif python := _PYTHON.search(text):
             draft.claim("interpreter.version", python[1] or python[2] or python[3], INFERRED)

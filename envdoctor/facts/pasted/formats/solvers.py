@@ -32,11 +32,11 @@ _LACKS = (
 )
 _CONFLICTS = Pattern(r"conflicts? with any installable|requested and can be installed|found to be incompatible with")
 _ASKED = Pattern(
-    r"[├└╰][─╮ ]{1,3}(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<spec>=?\d[\w.]{0,30}\*{0,2})[ ,]+is (?:not )?"
-    r"(?:requested|installable|uninstallable)"
+    r"[├└╰][─╮ ]{1,3}(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<spec>={0,2}\d[\w.]{0,30}\*{0,2})(?: [\w.]{1,60})?[ ,]+"
+    r"is (?:not )?(?:requested|installable|uninstallable)"
 )
 _REQUIRES = Pattern(r"(?P<who>[A-Za-z_][\w.-]{0,60} \d[\w.]{0,30}) would require,?")
-_WANTED = Pattern(r"(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<release>\d[\w.]{0,30})\b")
+_WANTED = Pattern(r"(?P<name>[A-Za-z_][\w.-]{0,60}) (?P<release>\d[\w.]{0,30})(?:\b|(?=\*))")
 _BRANCHES = re.compile(r"^[\s│├└─╰╭╮┌▶·×|+`-]+")
 
 
@@ -76,8 +76,9 @@ def _conflict_of_pins(page: Page) -> str:
             parent = requiring["who"]
         elif parent and (wanted := _WANTED.match(plain)):
             name, release = wanted["name"], wanted["release"]
-            spec = asked.get(name, "").rstrip("*").rstrip(".")
-            if spec and parent.split()[0] != name and not f"{release}.".startswith(f"{spec}."):
+            release, spec = release.rstrip("."), asked.get(name, "").strip("=*").rstrip(".")
+            apart = not f"{release}.".startswith(f"{spec}.") and not f"{spec}.".startswith(f"{release}.")
+            if spec and parent.split()[0] != name and apart:
                 return f"the solver's conflict: {parent} requires {name} {release}, and {name} {spec} is asked for"
             parent = ""
     return ""
