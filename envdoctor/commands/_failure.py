@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import threading
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal
@@ -33,11 +34,22 @@ def document(
     return {"schema": 1, "error": {**told, "exit_code": code}}
 
 
+_answered = threading.Event()
+
+
+def answered() -> None:
+    """Standard output has its one document, or another process of the job gives it: what goes wrong from now on is
+    told on stderr alone."""
+    _answered.set()
+
+
 def tell(found: dict[str, Any]) -> None:
     """On stdout, where the answer would be. ASCII alone: whatever a path or a message holds, this can be written.
 
     Standard output may be what is broken (a full disk, a reader that left); then what stderr says has to do.
     """
+    if _answered.is_set():
+        return
     with contextlib.suppress(OSError):
         click.echo(json.dumps(found, indent=1))
         sys.stdout.flush()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from envdoctor.commands import _failure
 from envdoctor.errors import Trouble
 from envdoctor.values import shell
 
@@ -57,6 +58,8 @@ def as_json(document: Any) -> str:
 
 
 def print_json(document: Any) -> None:
+    """The answer on stdout, once."""
+    _failure.answered()
     click.echo(as_json(document), nl=False)
 
 

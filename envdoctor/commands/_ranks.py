@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from envdoctor import doctor
+from envdoctor.commands import _failure
 from envdoctor.commands._output import print_json, say, stderr, stdout
 from envdoctor.errors import Trouble
 from envdoctor.facts import recorded
@@ -28,6 +29,8 @@ def preflight_together(
     Raises `Trouble` (exit code 3) on a rank that did not hear of it in time.
     """
     began = time.monotonic()
+    if launch.rank != 0:  # whose stdout the launcher mixes with that of rank 0
+        _failure.answered()
     checkup = doctor.examine(environment, options)
     left = max(seconds - (time.monotonic() - began), seconds / 2)  # the others were examined meanwhile
     own = document_of(launch, recorded.to_document(checkup.facts)["facts"], check_document(checkup))

@@ -99,6 +99,32 @@ def test_an_interruption_is_told(tmp_path: Path) -> None:
     assert (child.returncode, found["error"]["kind"], found["error"]["exit_code"]) == (130, "interrupted", 130), err
 
 
+STOPPED_AFTER_ITS_ANSWER = """
+import os, signal
+from envdoctor import cli
+from envdoctor.commands import _output
+
+answer = _output.print_json
+
+def then_stopped(document):
+    answer(document)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+_output.print_json = then_stopped
+cli.main(["targets", "--format", "json"])
+"""
+
+
+def test_a_stop_after_the_answer_does_not_answer_again(tmp_path: Path) -> None:
+    """A launcher ends the other ranks when the first has ended."""
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED_AFTER_ITS_ANSWER], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 143
+    assert "error" not in json.loads(done.stdout)
+    assert "told to stop" in done.stderr
+
+
 def test_without_it_stdout_stays_empty(tmp_path: Path) -> None:
     outcome = envdoctor("check", "--env", GONE, cwd=tmp_path)
     assert (outcome.code, outcome.out) == (2, "")

@@ -48,6 +48,7 @@ def found(outcome: process.Outcome) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("world", [2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.torch
 def test_ranks_that_agree_are_judged_once(world: int, tell: Callable[[str], None]) -> None:
     port = free_port()
     children = [start(rank, world, port, "--wait", "300") for rank in range(world)]
@@ -63,6 +64,7 @@ def test_ranks_that_agree_are_judged_once(world: int, tell: Callable[[str], None
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_rank_that_never_comes_is_named_within_the_limit(tell: Callable[[str], None]) -> None:
     port = free_port()
     children = [start(rank, 3, port, "--wait", "40") for rank in (0, 1)]
@@ -73,6 +75,7 @@ def test_a_rank_that_never_comes_is_named_within_the_limit(tell: Callable[[str],
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_rank_that_hangs_is_named(tmp_path: Path, tell: Callable[[str], None]) -> None:
     """It stops when it has imported torch and told its facts, before the all-reduce: the others name it."""
     port = free_port()
@@ -102,6 +105,7 @@ def test_a_rank_that_hangs_is_named(tmp_path: Path, tell: Callable[[str], None])
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_rank_that_dies_is_named(tell: Callable[[str], None]) -> None:
     port = free_port()
     first, second = start(0, 2, port, "--wait", "40"), start(1, 2, port, "--wait", "40")
@@ -114,14 +118,17 @@ def test_a_rank_that_dies_is_named(tell: Callable[[str], None]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_without_rank_0_the_others_say_so(tell: Callable[[str], None]) -> None:
     outcome = start(1, 2, free_port(), "--wait", "5").wait()
     assert outcome.code == 3
     assert "rank 1 of 2 did not hear of rank 0" in outcome.err
+    assert outcome.out == "", "rank 0 alone speaks"
     tell(f"rank 1 of 2 says so after {outcome.seconds:.1f} s (limit 5 s); exit code 3")
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_under_torchrun(tell: Callable[[str], None]) -> None:
     words = ["--env", sys.prefix, "--target", "none", "--format", "json", "--wait", "200"]
     argv = [Path(sys.prefix) / "bin" / "torchrun", "--standalone", "--nproc-per-node", "2", "--no-python"]

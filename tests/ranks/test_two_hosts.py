@@ -66,6 +66,7 @@ def hosts() -> Iterator[Hosts]:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_two_hosts_meet(hosts: Hosts, tell: Callable[[str], None]) -> None:
     children = [hosts.preflight(number) for number in (0, 1)]
     outcomes = [child.wait() for child in children]
@@ -84,6 +85,7 @@ def test_two_hosts_meet(hosts: Hosts, tell: Callable[[str], None]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_a_host_whose_cable_is_pulled_is_named_within_the_limit(hosts: Hosts, tell: Callable[[str], None]) -> None:
     first = hosts.preflight(0)
     time.sleep(0.5)

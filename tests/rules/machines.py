@@ -26,7 +26,7 @@ _VERSIONS = {
     "accelerate": "1.15.0",
     "certifi": "2026.9.1",
     "datasets": "5.2.0",
-    "filelock": "4.2.11",
+    "filelock": "4.2.12",
     "huggingface-hub": "2.4.0",
     "numpy": "2.4.6",
     "packaging": "26.3",

@@ -159,6 +159,7 @@ _QUOTED = Pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 _ASKS = Pattern(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = Pattern(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
+_WARNED = Pattern(r"\.py:\d+: \w*Warning\b")
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
@@ -172,6 +173,8 @@ def _raised_in(text: str, before: str) -> str:
     """
     if not text.startswith(("File ", "[/", "/", "~/")) and not re.match(r"[A-Za-z]:\\", text):
         return before
+    if _WARNED.search(text):  # a line of source that warned, which is no frame
+        return ""
     if _IMPORTS.match(text):
         return before
     found = None

@@ -20,8 +20,11 @@ def read(page: Page, draft: Draft) -> None:
     kept = 0
     for number, line in enumerate(page.lines, start=1):
         text = line.strip()
-        if asked and text and text not in draft.messages and any(pattern.search(text) for pattern in asked):
-            draft.remark(f"line {number}", text[:_LONG])
+        if not (asked and text) or text in draft.messages:
+            continue
+        if found := next((match for pattern in asked if (match := pattern.search(text))), None):
+            start = max(0, found.start() - _LONG // 3) if len(text) > _LONG else 0
+            draft.remark(f"line {number}", text[start : start + _LONG])
             kept += 1
             if kept == _MOST:
                 return

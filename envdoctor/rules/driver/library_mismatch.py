@@ -1,6 +1,11 @@
 from envdoctor.knowledge.questions import anywhere, driver_owner, numbers
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
 
+_MODULE = Pattern(r"kernel module has the version (?P<module>\d[\d.]*\d)", IGNORECASE)
+_LIBRARY = Pattern(
+    r"client has the version (?P<client>\d[\d.]*\d)|NVML library version: (?P<nvml>\d[\d.]*\d)", IGNORECASE
+)
+_CONTAINED = Pattern(r"/\.singularity\.d/|\bsingularity\b|\bapptainer\b|docker (?:run|build|exec)", IGNORECASE)
 _SAYS = Pattern(
     r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
     r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
@@ -27,20 +32,34 @@ def library_mismatch(facts: Facts) -> Findings:
     if said is None and pair is None:
         return
     module = driver.kernel_module if driver else None
+    if module is None and (told := anywhere(facts, _MODULE)):
+        module = told["module"]
+    if pair is None and (told := anywhere(facts, _LIBRARY)):
+        pair = told["client"] or told["nvml"]
     owner = driver_owner(facts)
     library = pair or "another version"
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
         who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
-        "do not belong together: what loads these libraries cannot open the GPU.",
-        fix="Reboot"
-        + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
-        + (" In a container or pod: install no driver there, its libraries are the host's." if owner == "you" else "")
-        + " Do not install torch or CUDA again: they are not the cause.",
-        run=() if owner == "host" else "sudo reboot",
+        "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
+        "that started before the upgrade, or brings the older ones, goes on.",
+        fix=_remedy(owner, contained=anywhere(facts, _CONTAINED) is not None),
+        run=() if owner == "host" or anywhere(facts, _CONTAINED) else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),
     )
+
+
+def _remedy(owner: str, *, contained: bool) -> str:
+    reboot = "Reboot" + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
+    inside = (
+        "install no driver there (of Debian's packages cuda-toolkit-12-8, not cuda), its libraries are the host's, "
+        "which --nv or the container toolkit brings in."
+    )
+    last = " Do not install torch or CUDA again: they are not the cause."
+    if contained:
+        return f"In the container or its image {inside} Where none was, reboot the host." + last
+    return reboot + (f" In a container or pod: {inside}" if owner == "you" else "") + last
 
 
 def _differing_version(driver: Driver) -> str | None:

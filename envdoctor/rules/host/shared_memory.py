@@ -23,11 +23,14 @@ _SAYS = (
 _FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
 
 
-_GUESSED = Pattern(r"might be caused by insufficient shared memory", IGNORECASE)
+_GUESSED = Pattern(
+    r"might be caused by insufficient shared memory|it is possible that dataloader's workers are out of shared memory",
+    IGNORECASE,
+)
 _AMPLE = Pattern(
     r"--ipc[= ]host|/dev/shm.{0,40}\b(?:\d{2,4}|[2-9]) ?G(?:i?B)?\b|\b(?:\d{2,4}|[2-9]) ?G(?:i?B)? (?:of "
     r")?(?:/dev/shm|shm|shared)"
-    r"|GB of /dev/shm",
+    r"|GB of /dev/shm|共享内存.{0,12}?(?:\d{2,4}|[2-9]) ?G",
     IGNORECASE,
 )
 """Somebody says that there is plenty."""
@@ -56,7 +59,8 @@ def shared_memory(facts: Facts) -> Findings:
     if said is None and (size is None or size >= ENOUGH):
         return
     ample = said is not None and (
-        (size is not None and size >= ENOUGH) or any(_AMPLE.search(text) for text in messages.texts(facts))
+        (size is not None and size >= ENOUGH)
+        or any(_AMPLE.search(text) for text in (*messages.texts(facts), *facts.remarks.values()))
     )
     if ample and _GUESSED.search(said or ""):
         yield _cut_short(said or "")

@@ -104,7 +104,8 @@ def _other_cuda(facts: Facts, torch: ExtensionBuild | None) -> re.Match[str] | N
     if libc is not None and extensions.extension_named(libc.string) in _BOUND:
         return libc
     found = messages.in_report(facts, _LIBRARY)
-    if found is None or "bitsandbytes" in " ".join(facts.messages):
+    said = " ".join((*facts.messages, *facts.remarks.values()))
+    if found is None or "bitsandbytes" in said or "ninja: no work to do" in said:  # the last: what torch built earlier
         return None
     if extensions.extension_named(found.string) in _BOUND:
         return found

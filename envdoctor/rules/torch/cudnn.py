@@ -10,7 +10,6 @@ _SAYS = (
     Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
     Pattern(r"libcudnn\S*: cannot open shared object file"),
     Pattern(r"Unable to load any of \{?libcudnn\S*"),
-    Pattern(r"Loaded runtime CuDNN library: \S+ but source was compiled with: \S+"),
     Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", IGNORECASE),
     Pattern(
         r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*", IGNORECASE
