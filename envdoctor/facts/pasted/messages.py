@@ -49,8 +49,7 @@ _MESSAGE = Pattern(
     r"|\bapt-get\b.{0,60}install|\bsignal: |\bdenied\b|bash\\r|\bOOM|nouveau|NotFound|No solution found"
     r"|\bfatal\b|ambiguous symbol|not expanded|exit ?code {0,3}:? ?-?[1-9]|terminate called|TIME LIMIT|than permitted"
     r"|代码为 ?-?[1-9]|exited with (?:code|status) -?[1-9]"
-    r"|项识别为|不是内部或外部命令"
-    r"|\binstall flash attention\b|Tensile|did not run successfully"
+    r"|项识别为|不是内部或外部命令|\binstall flash attention\b|Tensile|did not run successfully"
     r"|\bonly supports? (?:sm|compute|cuda|gpus?\b|ampere|hopper|turing)"
     r"|must be a|\bsupported only\b|\bsegfault|died due to|no space left|compatible (?:GPU|graphics)"
     r"|^hint: |\bonly has wheels\b|could be found\b|must be non-empty|identification is unknown|newer than PyO3"
@@ -61,10 +60,9 @@ _MESSAGE = Pattern(
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|panicked at|client_loop: send|closed by remote host|hit config\.recompile_limit|SubprocException"
-    r"|\bStopIteration:|\bno data found\b"
-    r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link"
-    r"|GGML_ASSERT|attempt to run as root|file not recognized: "
-    r"|Ignoring (?:visible )?gpu|is not present|does not exist|was not detected"
+    r"|\bStopIteration:|\bno data found\b|GGML_ASSERT|attempt to run as root|file not recognized: "
+    r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link|Ignoring (?:visible )?gpu"
+    r"|is not present|does not exist|was not detected"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )

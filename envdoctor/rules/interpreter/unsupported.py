@@ -236,9 +236,8 @@ def _sentence(interpreter: Interpreter, text: str) -> str:
 
 def _of_another_system(facts: Facts, line: str) -> bool:
     """Does a row say that this system has no wheel of it, whichever the Python?"""
-    around = (*facts.messages, *facts.remarks.values())
-    rows = (row for row in errors_in(line) if row.kind == "extension-binary-missing" and row.beside)
-    return any(row.besides.stand(around) for row in rows)
+    rows = errors_in(line, messages.everything(facts))
+    return any(row.kind == "extension-binary-missing" and row.beside for row in rows)
 
 
 def _finding(

@@ -51,8 +51,8 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
 
 def _has_a_row_of_its_own(facts: Facts, said: str) -> bool:
     """NumPy's own compiled parts do not fit it: no other package is to blame, and a row says so."""
-    around = (*facts.messages, *facts.remarks.values())
-    return any(row.kind == "numpy-abi" and row.beside and row.besides.stand(around) for row in errors_in(said))
+    rows = errors_in(said, messages.everything(facts))
+    return any(row.kind == "numpy-abi" and row.beside for row in rows)
 
 
 def _before(version: str, first: str) -> bool:
