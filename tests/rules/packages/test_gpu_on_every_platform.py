@@ -119,8 +119,8 @@ SAYS: list[tuple[str, str, str]] = [  # a message, a word of its explanation, a 
     ),
     (
         "[TRT] [E] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6",
-        "kind of GPU",
-        "build it again",
+        "of another kind",
+        "Build it again",
     ),
     ("[TRT] [E] createInferBuilder: Error (CUDA initialization failure with error: 35)", "35", "driver"),
     (
@@ -197,7 +197,7 @@ SAYS: list[tuple[str, str, str]] = [  # a message, a word of its explanation, a 
         "OpenCV",
         "WITH_CUDA",
     ),
-    ("ValueError: This CTranslate2 package was not compiled with CUDA support", "ctranslate2", "ARM"),
+    ("ValueError: This CTranslate2 package was not compiled with CUDA support", "CTranslate2", "ARM"),
     ("ImportError: Extension horovod.torch has not been built.", "Horovod", "cache"),
     (
         "Error: Could not load library libcudnn_cnn_infer.so.8. Error: libnvrtc.so: cannot open shared object file",

@@ -81,7 +81,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("ModuleNotFoundError: No module named 'pkg_resources'\n", "82", "setuptools<81"),
         (
             "RuntimeError: jaxlib version 0.4.30 is newer than and incompatible with jax version 0.4.28.\n",
-            "do not go together",
+            "of different releases",
             "in one command",
         ),
         (
@@ -98,8 +98,8 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("ImportError: DLL load failed while importing cv2: not found\n", "Visual C++", "Media Feature Pack"),
         (
             "cv2.error: The function is not implemented. Rebuild the library with Windows, GTK+ 2.x or Cocoa\n",
-            "without windows",
-            "cv2.imwrite",
+            "headless",
+            "in place of imshow",
         ),
         (f'  File "/x/gradio_client/utils.py", line 863, in get_type\n{BOOL}', "pydantic 2.11", "Upgrade gradio"),
         ("AttributeError: 'DataFrame' object has no attribute 'applymap'\n", "pandas 3", "pandas below 3"),
@@ -124,7 +124,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("AttributeError: 'EntryPoints' object has no attribute 'get'\n", "importlib-metadata 5", "below 5"),
         ("AttributeError: 'FigureCanvasAgg' object has no attribute 'tostring_rgb'\n", "3.10", "buffer_rgba"),
         ("You tried to access openai.ChatCompletion, but this is no longer supported\n", "openai 1.0", "below 1"),
-        ("LookupError:\n  Resource punkt_tab not found.\n", "nltk's data punkt_tab", "Download them once"),
+        ("LookupError:\n  Resource punkt_tab not found.\n", "data punkt_tab", "ownload"),
         (
             "pkg_resources.VersionConflict: (protobuf 4.21.1 (/x), Requirement.parse('protobuf<4'))\n",
             "protobuf 4.21.1 is installed, and the program that starts demands protobuf<4",

