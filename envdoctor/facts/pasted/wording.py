@@ -43,7 +43,7 @@ _ROWS = (
         "Driver/library version mismatch",
     ),
     _row(
-        r"\bcuInit\b(?:\(0?\))?\D{0,30}\b(\d{2,3})\b",
+        r"\bcuInit\b(?!\(\)=\d{3}\]\])(?:\(0?\))?\D{0,30}\b(\d{2,3})\b",  # in [[...]]: why an image goes on without
         r"CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error \1",
     ),
     _row(  # as numba and PyCUDA say it

@@ -25,7 +25,8 @@ def cuda_init(facts: Facts) -> Findings:
     code, quote = start_error(number) if number else None, ""
     if code is None:
         for candidate in START_ERRORS if texts(facts) else ():
-            if said := anywhere(facts, candidate.pattern):
+            said = anywhere(facts, candidate.pattern)
+            if said and not said.string.lstrip().startswith("[["):  # why an image of NVIDIA's goes on without
                 code, quote = candidate, said[0]
                 break
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None

@@ -81,3 +81,35 @@ def test_what_a_text_says_itself(text: str, said: str, remedy: str) -> None:
 def test_nothing_is_said_of_what_is_not_there(text: str, word: str) -> None:
     said = " ".join(f"{one.message} {one.remedy.text} {' '.join(one.remedy.commands)}" for one in findings(text))
     assert word not in said.lower()
+
+
+NOTICE = """ERROR: Detected Tesla V100S-PCIE-32GB GPU, which is not supported by this container
+ERROR: No supported GPU(s) detected to run this container
+[[System has unsupported display driver / cuda driver combination (CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) cuInit()=803]]
+"""
+IN_USE = "RuntimeError: The server socket has failed to bind to [::]:29601 (errno: 98 - Address already in use)."
+HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NOTICE, "holds no code for Tesla V100S-PCIE-32GB"),
+        ("ERROR: Detected NVIDIA H100 GPU, which is not yet supported in this version of the container", "before this"),
+        (f"{IN_USE}\nsrun: error: node1: tasks 0-5,7: Exited with exit code 1", "Several tasks of Slurm"),
+        (IN_USE, "by a run that is still there"),
+        (f"python generate.py --model_path ./dress.jpg\n{HEADER}", "no weights (a picture"),
+        (HEADER, "is not whole"),
+        ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code for the AMD GPU"),
+        (
+            "AttributeError: module 'gradio.components' has no attribute 'FormComponent'",
+            "dropped FormComponent in 3.35",
+        ),
+    ],
+)
+def test_what_stands_beside_it_decides(text: str, said: str) -> None:
+    assert said in findings(text)[0].message
+
+
+def test_a_notice_of_the_image_is_no_failure_to_start() -> None:
+    assert not [one for one in findings(NOTICE) if one.rule == "driver/cuda-init"]
