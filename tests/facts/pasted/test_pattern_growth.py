@@ -78,7 +78,7 @@ def lengths(pattern: re.Pattern[str], method: str, short: str, long: str, times:
 
 def suspicious(first: float, second: float) -> bool:
     """Much work, and nearer to the square (16 times) than to the length (4 times)."""
-    return second > MUCH and (second == float("inf") or second > 8 * first)
+    return second > MUCH and (second == float("inf") or second > 10 * first)
 
 
 FOUND = [one for one in written() if any(part in one[0] for part in READERS)]
