@@ -35,7 +35,6 @@ class Examination:
         self._started = time.monotonic()
         self._early: Checkup | None = None
         self._whole: Checkup | None = None
-        self._begun = True
         self._begin = functools.partial(
             collect.begin,
             environment,
@@ -46,35 +45,44 @@ class Examination:
             torch_deadline=options.torch_deadline,
             compiling=compiling,
         )
-        self._collection = self._begin()
+        self._collection: collect.Collection | None = self._begin()
 
     def __enter__(self) -> Examination:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._collection.abandon()
+        self._abandon()
 
     def early(self) -> Checkup:
         """What is found without torch, which may still be on its way."""
         if self._early is None:
-            self._early = self._judge(replace(self.options, torch=False), self._collection.quick)
+            self._early = self._judge(replace(self.options, torch=False), self._probes.quick)
         return self._early
 
     def without_torch(self) -> None:
         """End torch's import, which nothing hangs on; who asks for it all the same begins anew."""
-        self._collection.end_torch()
-        self._begun = False
+        self.early()
+        self._abandon()
 
     def checkup(self) -> Checkup:
         """What is found in all. Waits for the slowest probe, once."""
-        if not self._begun:
-            self._collection.abandon()
-            self._collection, self._begun = self._begin(), True
         if self._whole is None:
             if self.options.torch:
                 self._warm_up()
-            self._whole = self._judge(self.options, self._collection.finish)
+            self._whole = self._judge(self.options, self._probes.finish)
         return self._whole
+
+    @property
+    def _probes(self) -> collect.Collection:
+        """On their way; begun anew where they have been ended."""
+        if self._collection is None:
+            self._collection = self._begin()
+        return self._collection
+
+    def _abandon(self) -> None:
+        if self._collection is not None:
+            self._collection.abandon()
+        self._collection = None
 
     def _warm_up(self) -> None:
         """Judge what is known without torch, while it is waited for in any case: whatever tables, locks and modules

@@ -134,11 +134,6 @@ class Collection:
         finally:
             self.abandon()
 
-    def end_torch(self) -> None:
-        """End the import of torch: nobody will ask for what it tells."""
-        if (torch := self._children.pop("torch", None)) is not None:
-            torch.kill()
-
     def abandon(self) -> None:
         """End all probes and remove their files."""
         for child in self._children.values():

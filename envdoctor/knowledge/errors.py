@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal
 
+from envdoctor.facts.model import Facts
 from envdoctor.knowledge.besides import Besides
+from envdoctor.knowledge.messages import everything
 from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -69,6 +71,7 @@ ERRORS = Rows(_TABLE, "error", KnownError, by="kind")
 HINTS = Rows(_TABLE, "hint", Hint, by="said")
 
 
-def errors_in(line: str, around: Collection[str]) -> Iterator[KnownError]:
-    """The rows that say what this line means beside ``around``, but for those that are said of any such failure."""
+def errors_in(facts: Facts, line: str) -> Iterator[KnownError]:
+    """The rows that say what this line of a report means, but for those that are said of any such failure."""
+    around = everything(facts)
     return (row for row in ERRORS if not row.last and row.pattern.search(line) and row.besides.stand(around))

@@ -10,6 +10,10 @@ from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
+SPEED = "speed"
+OTHERS = ("stall", "memory", "nonsense")
+"""What a person complains of beside the speed."""
+
 
 @frozen
 class Situation:
@@ -20,7 +24,7 @@ class Situation:
     meaning: str
     remedy: str
     source: str
-    of: str = "speed"
+    of: str = SPEED
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()
@@ -41,11 +45,7 @@ SITUATIONS = Rows(bundled_table("slowness"), "situation", Situation)
 COMPLAINTS = Rows(bundled_table("complaints"), "situation", Situation)
 
 
-def situations_in(text: str) -> tuple[str, ...]:
-    """The names of those that the text of a report about a slow run tells of."""
-    return tuple(situation.name for situation in SITUATIONS if situation.is_in(text))
-
-
 def situations_of(complaint: str, text: str) -> tuple[str, ...]:
     """The names of those that the text of a report with such a complaint tells of."""
-    return tuple(one.name for one in COMPLAINTS if one.of == complaint and one.is_in(text))
+    rows = SITUATIONS if complaint == SPEED else COMPLAINTS
+    return tuple(one.name for one in rows if one.of == complaint and one.is_in(text))

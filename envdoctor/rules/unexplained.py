@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from envdoctor.facts.model import Facts, Unavailable
 from envdoctor.knowledge.errors import HINTS
 from envdoctor.knowledge.messages import errors
+from envdoctor.knowledge.slowness import OTHERS
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
 from envdoctor.values.frozen import frozen
@@ -59,7 +60,7 @@ def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
     """What a person says of a run that prints no error, where nothing at all was found to guess at."""
     if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
         return ""
-    told = (facts.remarks.get(f"complaint of {of}") for of in ("stall", "memory", "nonsense"))
+    told = (facts.remarks.get(f"complaint of {of}") for of in OTHERS)
     return next(filter(None, told), "")
 
 

@@ -6,6 +6,7 @@ import re
 
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.facts.pasted.slowness import beginning
 from envdoctor.knowledge.slowness import situations_of
 from envdoctor.values.pattern import Pattern
 
@@ -56,13 +57,11 @@ _SAID = Pattern(
     re.IGNORECASE,
 )
 """A program's line, which tells of itself."""
-_LONG = 20_000
-"""Characters of a report in which a person still tells of the run; a log comes after them."""
 
 
 def read(page: Page, draft: Draft) -> None:
     """What the report complains of, and what it tells beside it."""
-    told = "\n".join(page.lines)[:_LONG]
+    told = beginning(page)
     lines = [line.strip() for line in told.split("\n")]
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)

@@ -6,7 +6,7 @@ import re
 
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
-from envdoctor.knowledge.slowness import situations_in
+from envdoctor.knowledge.slowness import SPEED, situations_of
 from envdoctor.values.pattern import Pattern
 
 _SLOW = Pattern(
@@ -38,7 +38,12 @@ def is_complaint(text: str) -> bool:
     return len(text) < 600 and _SAID.search(text) is None and _SLOW.search(text) is not None
 
 
+def beginning(page: Page) -> str:
+    """What a person tells of the run."""
+    return "\n".join(page.lines)[:_LONG]
+
+
 def read_situations(page: Page, draft: Draft) -> None:
     """What the report tells of, where it complains of speed."""
-    if "slowness" in draft.remarks and (told := situations_in("\n".join(page.lines)[:_LONG])):
+    if "slowness" in draft.remarks and (told := situations_of(SPEED, beginning(page))):
         draft.remark("slow with", "; ".join(told))

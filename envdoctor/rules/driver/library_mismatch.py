@@ -36,7 +36,7 @@ def library_mismatch(facts: Facts) -> Findings:
         module = told["module"]
     if pair is None and (told := anywhere(facts, _LIBRARY)):
         pair = told["client"] or told["nvml"]
-    owner = driver_owner(facts)
+    owner, contained = driver_owner(facts), anywhere(facts, _CONTAINED) is not None
     library = pair or "another version"
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
@@ -44,8 +44,8 @@ def library_mismatch(facts: Facts) -> Findings:
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
         "that started before the upgrade, or brings the older ones, goes on.",
-        fix=_remedy(owner, contained=anywhere(facts, _CONTAINED) is not None),
-        run=() if owner == "host" or anywhere(facts, _CONTAINED) else "sudo reboot",
+        fix=_remedy(owner, contained=contained),
+        run=() if owner == "host" or contained else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),
     )
 

@@ -1,8 +1,9 @@
 from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import messages
-from envdoctor.knowledge.slowness import COMPLAINTS
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, rule
+from envdoctor.knowledge.slowness import COMPLAINTS, OTHERS
+from envdoctor.rules.host._situations import guesses
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, rule
 
 
 @rule(WARNING, kind="script-wrong")
@@ -18,23 +19,13 @@ def complained_of(facts: Facts) -> Findings:
     if not told:
         raise Skip("nobody says that a run stands still, eats memory or gives nonsense, or beside what")
     for complaint, names in told:
-        said = facts.remarks[f"complaint of {complaint}"][:300]
-        for situation in COMPLAINTS.among(names):
-            yield finding(
-                subject=situation.name,
-                actual=said,
-                certain=False,
-                message=f"Most often in such runs {situation.meaning}: {said}",
-                fix=situation.remedy,
-                run=situation.commands,
-                source=situation.source,
-            )
+        yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names))
 
 
 def _told(facts: Facts) -> Iterator[tuple[str, list[str]]]:
     """Each complaint with the names of what is told beside it, where no program says by itself what failed."""
     failed = [text for text in messages.errors(facts) if text != facts.remarks.get("complaint")]
-    for complaint in ("stall", "memory", "nonsense"):
+    for complaint in OTHERS:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
         if names != [""] and (full or not failed):

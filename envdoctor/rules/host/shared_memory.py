@@ -60,7 +60,7 @@ def shared_memory(facts: Facts) -> Findings:
         return
     ample = said is not None and (
         (size is not None and size >= ENOUGH)
-        or any(_AMPLE.search(text) for text in (*messages.texts(facts), *messages.everything(facts)))
+        or any(_AMPLE.search(text) for text in (*messages.texts(facts), *facts.remarks.values()))
     )
     if ample and _GUESSED.search(said or ""):
         yield _cut_short(said or "")

@@ -1,5 +1,6 @@
 from envdoctor.knowledge.slowness import SITUATIONS
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, finding, rule
+from envdoctor.rules.host._situations import guesses
+from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, rule
 
 
 @rule(WARNING, kind="script-slow")
@@ -15,13 +16,4 @@ def slow_run(facts: Facts) -> Findings:
     complaint = facts.remarks.get("slowness")
     if complaint is None or names == [""]:
         raise Skip("nobody says that a run is slow, or beside what")
-    for situation in SITUATIONS.among(names):
-        yield finding(
-            subject=situation.name,
-            actual=complaint[:300],
-            certain=False,
-            message=f"Most often in such runs {situation.meaning}: {complaint[:300]}",
-            fix=situation.remedy,
-            run=situation.commands,
-            source=situation.source,
-        )
+    yield from guesses(complaint, SITUATIONS.among(names))

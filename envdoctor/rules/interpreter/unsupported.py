@@ -236,7 +236,7 @@ def _sentence(interpreter: Interpreter, text: str) -> str:
 
 def _of_another_system(facts: Facts, line: str) -> bool:
     """Does a row say that this system has no wheel of it, whichever the Python?"""
-    rows = errors_in(line, messages.everything(facts))
+    rows = errors_in(facts, line)
     return any(row.kind == "extension-binary-missing" and row.beside for row in rows)
 
 

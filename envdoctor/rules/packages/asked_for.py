@@ -1,5 +1,5 @@
 from envdoctor.knowledge.asking import Ask
-from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, messages, versions
+from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, versions
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
@@ -35,7 +35,7 @@ def asked_for(facts: Facts, target: Target) -> Findings:
 
 def _is_told(facts: Facts, line: str) -> bool:
     """Does another rule, or a row, speak of this very sentence? It knows more than its form."""
-    return any(pattern.search(line) for pattern in LINES) or any(errors_in(line, messages.everything(facts)))
+    return any(pattern.search(line) for pattern in LINES) or any(errors_in(facts, line))
 
 
 def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: str | None) -> Finding:

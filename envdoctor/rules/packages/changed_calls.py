@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import errors_in, messages, names
+from envdoctor.knowledge.questions import errors_in, names
 from envdoctor.knowledge.symptoms import callees
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
@@ -71,7 +71,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
 
 def _is_told(facts: Facts, line: str) -> bool:
     """Does a row of the errors say what it is?"""
-    return any(not row.weak for row in errors_in(line, messages.everything(facts)))
+    return any(not row.weak for row in errors_in(facts, line))
 
 
 def _rows(line: str) -> Iterator[names.Name]:

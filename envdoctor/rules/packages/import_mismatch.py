@@ -1,7 +1,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import errors_in, messages, names, newest_python, normal, versions
+from envdoctor.knowledge.questions import errors_in, names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
@@ -124,7 +124,7 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
 def _is_decided(facts: Facts, line: str) -> bool:
     """Does a row speak of the line because of what stands around it (a fork that took the package's name)? It knows
     more than the name tells."""
-    return any(row.beside and not row.weak for row in errors_in(line, messages.everything(facts)))
+    return any(row.beside and not row.weak for row in errors_in(facts, line))
 
 
 def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:

@@ -51,7 +51,7 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
 
 def _has_a_row_of_its_own(facts: Facts, said: str) -> bool:
     """NumPy's own compiled parts do not fit it: no other package is to blame, and a row says so."""
-    rows = errors_in(said, messages.everything(facts))
+    rows = errors_in(facts, said)
     return any(row.kind == "numpy-abi" and row.beside for row in rows)
 
 

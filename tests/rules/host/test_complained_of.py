@@ -5,19 +5,10 @@ from __future__ import annotations
 import pytest
 
 from envdoctor.facts.model import Facts
-from envdoctor.facts.pasted import read
 from envdoctor.knowledge.slowness import COMPLAINTS
-from envdoctor.locks.target import no_target
-from envdoctor.rules.catalog import load_rules
-from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.host.complained_of import complained_of
+from tests.rules.host.test_slow_run import judged
 from tests.rules.judging import skipped
-
-RULES = load_rules(("image", "script"))
-
-
-def judged(text: str) -> Diagnosis:
-    return diagnose(read(text), no_target(), RULES)
 
 
 def told(text: str) -> list[str]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envdoctor.facts.pasted import read
-from envdoctor.locks.target import no_target
-from envdoctor.rules.catalog import load_rules
-from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.finding import Finding, Severity
+from tests.rules.packages.test_known_errors import judged
 
-JIT = """Emitting ninja build file /work/ops/build/build.ninja...
+JIT = """Emitting ninja build file /src/ops/build/build.ninja...
 Building extension module ops...
 ninja: no work to do.
 Loading extension module ops...
@@ -37,10 +34,6 @@ NO_WHEEL = "Compiling lock_api v0.3.4\nerror[E0557]: feature has been removed\nF
 WARNED = """Traceback (most recent call last):
 /env/lib/python3.10/site-packages/bitsandbytes/cextension.py:34: UserWarning: something is slow here
 ImportError: cannot import name 'BitsAndBytesConfig' from 'transformers' (/env/transformers/__init__.py)"""
-
-
-def judged(text: str) -> Diagnosis:
-    return diagnose(read(text), no_target(), load_rules(("image", "script")))
 
 
 def findings(text: str) -> tuple[Finding, ...]:

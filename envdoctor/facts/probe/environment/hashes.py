@@ -30,8 +30,9 @@ def differing_files(entries: List[Tuple[str, str, Optional[int]]]) -> Iterator[T
     todo.extend(small[at : at + AT_ONCE] for at in range(0, len(small), AT_ONCE))
     # Small files are work for Python itself, and threads at them wait for each other half of the time: so one begins
     # with them, at the other end.
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        others = [pool.submit(_hash_all, todo.popleft) for _ in range(min(4, os.cpu_count() or 1, len(todo)) - 1)]
+    threads = min(4, os.cpu_count() or 1)
+    with ThreadPoolExecutor(threads) as pool:
+        others = [pool.submit(_hash_all, todo.popleft) for _ in range(min(threads, len(todo)) - 1)]
         hashed = _hash_all(todo.pop)
         for path, expected, found in (*hashed, *(one for other in others for one in other.result())):
             if found and found != expected.rstrip("="):

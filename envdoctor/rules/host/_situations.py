@@ -1,0 +1,18 @@
+from collections.abc import Iterable
+
+from envdoctor.knowledge.slowness import Situation
+from envdoctor.rules.rule import Findings, finding
+
+
+def guesses(complaint: str, situations: Iterable[Situation]) -> Findings:
+    """What stands beside a person's complaint tells where the fault of such runs lies most often: a guess for each."""
+    for situation in situations:
+        yield finding(
+            subject=situation.name,
+            actual=complaint[:300],
+            certain=False,
+            message=f"Most often in such runs {situation.meaning}: {complaint[:300]}",
+            fix=situation.remedy,
+            run=situation.commands,
+            source=situation.source,
+        )
