@@ -19,7 +19,8 @@ from envdoctor.values.pattern import Pattern
 class KnownError:
     """``said`` in one line of a report (and ``beside`` in any line, ``unless`` in none) means ``kind`` of ``subject``.
 
-    Texts may hold ``{name}`` and other groups of ``said``, ``{cuda}`` for torch's CUDA line.
+    ``meaning`` is what the line proves, ``usually`` what lies behind it in most cases. Texts may hold ``{name}`` and
+    other groups of ``said``, ``{cuda}`` for torch's CUDA line.
     """
 
     said: str
@@ -28,6 +29,7 @@ class KnownError:
     meaning: str
     remedy: str
     source: str
+    usually: str = ""
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()

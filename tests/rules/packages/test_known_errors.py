@@ -10,6 +10,7 @@ from envdoctor.locks.target import no_target
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.causes import KINDS
 from envdoctor.rules.diagnose import Diagnosis, diagnose
+from envdoctor.rules.finding import ERROR
 from envdoctor.rules.packages.known_errors import known_errors
 from tests.rules.judging import skipped
 
@@ -296,9 +297,11 @@ def test_each_row_has_what_it_needs() -> None:
         assert row.pattern.search("") is None, row
         assert row.source.startswith("https://"), row
         assert not row.meaning.endswith("."), row
+        assert not row.usually.endswith("."), row
+        assert not (row.usually and row.guess), f"what is likely is said twice: {row}"
         assert row.remedy.endswith("."), row
         groups = set(row.pattern._compiled.groupindex) | {"built", "cuda", "name", "older", "python"}
-        for text in (row.subject, row.meaning, row.remedy, *row.commands, *row.windows):
+        for text in (row.subject, row.meaning, row.usually, row.remedy, *row.commands, *row.windows):
             assert set(_holes(text)) <= groups, row
 
 
@@ -306,6 +309,16 @@ def _holes(text: str) -> list[str]:
     import re
 
     return re.findall(r"\{(\w+)\}", text)
+
+
+def test_what_is_likely_is_told_from_what_is_certain() -> None:
+    root = judged("ValueError: num_samples should be a positive integer value, but got num_samples=0").root_cause
+    assert root is not None
+    assert root.severity is ERROR
+    certain, likely = root.message.split(". Usually ")
+    assert certain.startswith("The dataset is empty: ")
+    assert "filter" in likely
+    assert "filter" not in certain
 
 
 def test_windows_gets_windows_commands() -> None:
