@@ -65,7 +65,7 @@ WITHOUT_GPU = Circumstance(
 """A person's word that no GPU is there, or that none is wanted."""
 
 APPLE = Circumstance(
-    of=_GPU,
+    of=Pattern(rf"{_GPU.source}|triton", re.IGNORECASE),
     said=Pattern(
         r"\bMacBook\b|\bMac ?(?:Mini|Studio|Pro|OS)\b|\bmacOS\b|\bApple (?:Silicon|M[1-5])\b"
         r"|\bM[1-5] (?:Pro|Max|Ultra|chip|Mac)|\bon (?:a |my )?Mac\b|\bOS ?X\b|darwin",
@@ -96,13 +96,26 @@ NO_WORKERS = Circumstance(
     said=Pattern(r"(?:num_?workers?|workers)\W{0,6}0\b", re.IGNORECASE),
 )
 
+WORKED = Circumstance(
+    of=Pattern(r"Failed to initialize NVML", re.IGNORECASE),
+    said=Pattern(
+        r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}"
+        r"(?:hours?|days?|time|minutes?|weeks?)\b"
+        r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
+        r"|ing) access"
+        r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
+        re.IGNORECASE,
+    ),
+)
+"""A person's word that the GPU was there before."""
+
 OUTDATED = Circumstance(
     of=Pattern(r"Version JAX was built against"),
     said=Pattern(r"Outdated \w{3,20} installation|^Installed version: \d"),
 )
 """JAX prints over several lines which library of CUDA is too old for it."""
 
-CIRCUMSTANCES = (HANDED_OVER, ANSWERS, WITHOUT_GPU, APPLE, NOTEBOOK, RAY, AT_BUILD, NO_WORKERS, OUTDATED)
+CIRCUMSTANCES = (HANDED_OVER, ANSWERS, WITHOUT_GPU, APPLE, NOTEBOOK, RAY, AT_BUILD, NO_WORKERS, OUTDATED, WORKED)
 
 
 def asked_beside(said: str) -> Iterator[Pattern]:

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.circumstances import ANSWERS, APPLE, HANDED_OVER, NOTEBOOK, RAY
+from envdoctor.knowledge.circumstances import ANSWERS, APPLE, HANDED_OVER, NOTEBOOK, RAY, WORKED
 from envdoctor.knowledge.questions import anywhere, hidden_by, in_container, torch_cuda
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
@@ -9,14 +9,6 @@ _SAYS = (
     Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE),
 )
 _LOST = Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE)
-_WORKED = Pattern(
-    r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}(?:hours?|days?|time|minutes?|weeks?)\b"
-    r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
-    r"|ing) access"
-    r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
-    IGNORECASE,
-)
-"""A person's word that the GPU was there before."""
 _LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 
@@ -52,9 +44,9 @@ def devices(facts: Facts, target: Target) -> Findings:
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
         if in_container(facts) or facts.origin.kind != "pasted":
-            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or anywhere(facts, _WORKED) is not None)
+            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or WORKED.stands(facts))
         else:
-            yield _nvml_silent(lost, before=anywhere(facts, _WORKED) is not None)
+            yield _nvml_silent(lost, before=WORKED.stands(facts))
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
@@ -45,7 +46,17 @@ def cache_directories(facts: Facts) -> Findings:
             variable = _VARIABLES[place.purpose]
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
-        yield _finding(_variable_of(said.string), said.string, "failed", f"A cache failed: {said.string}.", ERROR)
+        variable = _variable_of(said.string)
+        one = _finding(variable, said.string, "failed", f"A folder of a cache could not be used: {said.string}.", ERROR)
+        yield replace(one, message=f"{one.message} Usually {_behind(said.string)}.")
+
+
+def _behind(line: str) -> str:
+    if "failed to map" in line:
+        return "it is mounted noexec, so that nothing in it may be executed, or memory is out"
+    if "read-only" in line.lower():
+        return "it lies in a part of the container or disk that is mounted for reading alone"
+    return "another user owns it (root, after one run under sudo or in a container), or HOME is another user's"
 
 
 def _variable_of(line: str) -> str:
@@ -72,6 +83,6 @@ def _finding(variable: str, path: str, actual: str, message: str, severity: Seve
         actual=f"{path} {actual}",
         severity=severity,
         message=message,
-        fix="Point it elsewhere.",
+        fix="See who owns it (ls -ld) and give it to the user that runs this, or point it elsewhere.",
         run=f"export {variable}=$HOME/.cache/{variable.lower()}",
     )

@@ -76,8 +76,8 @@ def _of_absurd_size(said: str, size: int) -> Finding:
         expected="a size that was meant",
         kind="script-wrong",
         message=f"One tensor of {size / 2**40:,.0f} TiB was asked for, which no machine has: {said}",
-        usually="a shape is wrong: a dimension taken from the wrong place or not cut, two tensors that broadcast against "
-        "each other, an index or a length read from a damaged file",
+        usually="a shape is wrong: a dimension taken from the wrong place or not cut, two tensors that broadcast "
+        "against each other, an index or a length read from a damaged file",
         fix="See in the traceback which operator asks for it, and print the shapes that it is given.",
         severity=ERROR,
     )

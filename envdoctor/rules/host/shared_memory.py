@@ -82,8 +82,8 @@ def shared_memory(facts: Facts) -> Findings:
         else f"A loader worker ended in a bus error: {said}"
         if guessed
         else f"Shared memory (/dev/shm) gave out: {said}",
-        usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the worker "
-        "had mapped was cut short or could not be read"
+        usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
+        "worker had mapped was cut short or could not be read"
         if guessed and size is None
         else "",
         fix="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "

@@ -63,9 +63,9 @@ def _from_report(said: str, one_each: bool) -> Finding:
             usually="the code or its settings name a fixed GPU (cuda:1 where there is one), more processes are started "
             "on this machine than it has GPUs, or each sees fewer than it thinks (CUDA_VISIBLE_DEVICES, Slurm's "
             "--gpus-per-task), which are numbered from 0",
-            fix="See what torch.cuda.device_count() says in that process. Replace a fixed number by cuda:0 or the local "
-            "rank, start as many processes as there are GPUs, and under Slurm ask for --gpus-per-node in place of "
-            "--gpus-per-task, or let each task take cuda:0.",
+            fix="See what torch.cuda.device_count() says in that process. Replace a fixed number by cuda:0 or the "
+            "local rank, start as many processes as there are GPUs, and under Slurm ask for --gpus-per-node "
+            "in place of --gpus-per-task, or let each task take cuda:0.",
             run=("nvidia-smi -L", "python -c 'import torch; print(torch.cuda.device_count())'"),
             explains=("driver/cuda-init", "torch/cuda-error"),
         )

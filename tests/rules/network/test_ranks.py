@@ -39,7 +39,7 @@ def test_enough_gpus(given: Facts) -> None:
 def test_one_gpu_taken_twice_is_not_said_to_be_too_many_processes() -> None:
     said = "Duplicate GPU detected : rank 3 and rank 0 both on CUDA device 3000"
     (finding,) = findings(ranks, Facts(messages=(said,)))
-    assert "or each does not take that of its local rank" in finding.message
+    assert "Usually each takes the same one" in finding.message
 
 
 def test_a_report_that_names_one_gpu_may_come_from_a_machine_of_eight() -> None:
