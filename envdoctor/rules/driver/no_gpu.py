@@ -77,10 +77,11 @@ def _not_loaded(
     said: Match[str] | None, reason: Reason | None, on_bus: tuple[str, ...], *, unloaded: bool, container: bool
 ) -> Finding:
     """The card is on the bus without its module, or the kernel says why the driver does not serve it."""
-    what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "No NVIDIA driver answers"
-    message = f"{what}, and its kernel module is not loaded." if unloaded else f"{what}: no GPU can be used here"
-    if not unloaded and reason is not None and said is not None:
-        message += f'; {reason.meaning} ("{said[0]}").'
+    message = "A GPU of this machine cannot be used"
+    if unloaded:
+        message = f"NVIDIA GPU {on_bus[0]} is on the PCI bus, and its kernel module is not loaded."
+    elif reason is not None and said is not None:
+        message += f': {reason.meaning} ("{said[0]}").'
     fix = _FIX
     run: tuple[str, ...] = ("sudo modprobe nvidia", "nvidia-smi")
     if container:
@@ -92,6 +93,7 @@ def _not_loaded(
         actual="not loaded" if unloaded else "not found",
         who="host" if container else "you",
         message=message,
+        usually=reason.usually if reason is not None and not unloaded else "",
         fix=fix,
         run=run,
         explains=_EXPLAINED,

@@ -34,7 +34,8 @@ _NAMES = {
 }
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
-    "triton python apex comfy llava transformers-modules src util utils model models tools lib core common modules "
+    "triton python distutils apex comfy llava transformers-modules src util utils model models tools lib core common "
+    "modules "
     "config configs scripts data options network networks layers train dataset helper helpers".split()
 )
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())

@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
@@ -50,7 +53,29 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
         yield _finding(target, packages, torch or "", mate.name, text, fails or proven, proven)
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
-        yield _finding(target, packages, torch or "", name, said.string, serious=True, proven=True)
+        yield _told(_finding(target, packages, torch or "", name, said.string, serious=True, proven=True), name, said)
+
+
+_NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
+_CUDA_APART = Pattern(r"compiled with different CUDA", IGNORECASE)
+_PICTURES = Pattern(r"Failed to load image Python extension")
+
+
+def _told(one: Finding, name: str, said: re.Match[str]) -> Finding:
+    """What a program's own line proves of the pair."""
+    line = said.string.rstrip(".")
+    if _CUDA_APART.search(line):
+        return replace(one, message=f"torch and {name} are builds for different lines of CUDA: {line}.")
+    if _PICTURES.search(line):
+        text = f"torchvision's reader of pictures (torchvision.io) does not load, and all else of it works: {line}"
+        usually = f"Usually {_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone."
+        return replace(one, message=f"{text}. {usually}")
+    if "undefined symbol" in line:
+        return replace(one, message=f"{name} was built for another torch than the one that is here: {line}.")
+    if "operator" in line:
+        text = f"{name}'s compiled operators are not there beside this torch: {line}"
+        return replace(one, message=f"{text}. Usually {_NOT_LOADED}.")
+    return one
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
@@ -114,7 +139,7 @@ def _finding(
         expected=requirement.replace("==", " "),
         severity=None if serious else NOTE,
         certain=proven,
-        message=f"{problem}.",
+        message=f"{problem.rstrip('.')}.",
         fix=remedies.choose(target, locked, text, by_hand),
         repair=locked,
         explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")
