@@ -63,7 +63,7 @@ _BEHIND = (
         "only some of torch's attention kernels are allowed (sdpa_kernel, sdp_kernel), and none of these takes the "
         "inputs: float32, a mask, a head too wide, tensors on the CPU, or a GPU too old for flash attention",
         "Allow the other kernels too (drop the context manager, or add MATH and EFFICIENT_ATTENTION), or give it fp16 "
-        "or bf16 without a mask.",
+        'or bf16 without a mask; in transformers attn_implementation="sdpa".',
     ),
     (
         Pattern(r"only supports", re.IGNORECASE),

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.circumstances import ANSWERS, APPLE, HANDED_OVER, NOTEBOOK, RAY, WORKED
-from envdoctor.knowledge.questions import anywhere, hidden_by, in_container, torch_cuda
+from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, torch_cuda
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
@@ -44,9 +43,9 @@ def devices(facts: Facts, target: Target) -> Findings:
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
         if in_container(facts) or facts.origin.kind != "pasted":
-            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or WORKED.stands(facts))
+            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or circumstances.WORKED.stands(facts))
         else:
-            yield _nvml_silent(lost, before=WORKED.stands(facts))
+            yield _nvml_silent(lost, before=circumstances.WORKED.stands(facts))
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)
@@ -197,17 +196,17 @@ def _nothing_detected(facts: Facts, said: Match[str], *, container: bool) -> Fin
     who: Who = "you"
     run: tuple[str, ...] = ("nvidia-smi", _SHOW)
     hidden = "CUDA_VISIBLE_DEVICES names none in this very process (set by the code, a launcher or a scheduler)"
-    if APPLE.stands(facts):
+    if circumstances.APPLE.stands(facts):
         usually = "there is no NVIDIA GPU in a Mac"
         fix, run = "Take the device mps or cpu in place of cuda.", ()
-    elif RAY.stands(facts):
+    elif circumstances.RAY.stands(facts):
         usually = (
             "Ray gave this worker no GPU: its task or actor asks for none (num_gpus), so that Ray empties "
             "CUDA_VISIBLE_DEVICES for it; else the node has none or was started without"
         )
         fix = "Ask for the GPU (@ray.remote(num_gpus=1), resources per worker), and see that ray status lists GPUs."
         run = ("ray status", "nvidia-smi")
-    elif ANSWERS.stands(facts) or HANDED_OVER.stands(facts):
+    elif circumstances.ANSWERS.stands(facts) or circumstances.HANDED_OVER.stands(facts):
         usually = (
             f"{hidden}, MIG is on without an instance, or the device files are not all in view (/dev/nvidia-uvm); "
             "another libcuda than the driver's own may be loaded, too"
@@ -217,7 +216,7 @@ def _nothing_detected(facts: Facts, said: Match[str], *, container: bool) -> Fin
             "and its MIG mode; then which libcuda is found first."
         )
         run = (_SHOW, "nvidia-smi -L", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda.so")
-    elif NOTEBOOK.stands(facts):
+    elif circumstances.NOTEBOOK.stands(facts):
         usually = "the session has no GPU (a runtime or an accelerator that was not chosen, a quota that is used up)"
         fix = (
             "Choose a machine with a GPU in the service's settings (Colab: Runtime, Change runtime type; Kaggle: "

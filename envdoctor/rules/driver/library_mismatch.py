@@ -1,5 +1,4 @@
-from envdoctor.knowledge.circumstances import NOTEBOOK
-from envdoctor.knowledge.questions import anywhere, driver_owner, numbers
+from envdoctor.knowledge.questions import anywhere, circumstances, driver_owner, numbers
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _MODULE = Pattern(r"kernel module has the version (?P<module>\d[\d.]*\d)", IGNORECASE)
@@ -39,7 +38,7 @@ def library_mismatch(facts: Facts) -> Findings:
         pair = told["client"] or told["nvml"]
     owner, contained = driver_owner(facts), anywhere(facts, _CONTAINED) is not None
     library = pair or "another version"
-    rented = owner == "you" and NOTEBOOK.stands(facts)
+    rented = owner == "you" and circumstances.NOTEBOOK.stands(facts)
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
         who=owner,

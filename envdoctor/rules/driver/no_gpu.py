@@ -1,8 +1,7 @@
 from re import IGNORECASE
 
-from envdoctor.knowledge.circumstances import ANSWERS, APPLE, AT_BUILD, HANDED_OVER, NOTEBOOK, WITHOUT_GPU
 from envdoctor.knowledge.messages import in_report
-from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda
+from envdoctor.knowledge.questions import anywhere, circumstances, in_container, nvidia_gpu, torch_cuda
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
@@ -134,11 +133,11 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "program's variant for AMD; else the CPU (--device cpu)."
         )
         run = ()
-    elif APPLE.stands(facts):
+    elif circumstances.APPLE.stands(facts):
         usually = "there is no NVIDIA GPU in a Mac, and the code asks for one"
         fix = "Choose mps or cpu as the device (map_location='cpu' for torch.load), or the program's option for it."
         run = ()
-    elif WITHOUT_GPU.stands(facts):
+    elif circumstances.WITHOUT_GPU.stands(facts):
         message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
         usually = ""
         fix = (
@@ -146,7 +145,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "in place of cuda, no .cuda(), and torch.load(..., map_location='cpu')."
         )
         run = ()
-    elif container and (HANDED_OVER.stands(facts) or ANSWERS.stands(facts)):
+    elif container and (circumstances.HANDED_OVER.stands(facts) or circumstances.ANSWERS.stands(facts)):
         usually = (
             "the host's driver is not loaded, the NVIDIA Container Toolkit is not set up for this Docker, or the "
             "container was not given the capability compute"
@@ -156,7 +155,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "leave NVIDIA_DRIVER_CAPABILITIES at compute,utility."
         )
         run = _TOOLKIT
-    elif NOTEBOOK.stands(facts):
+    elif circumstances.NOTEBOOK.stands(facts):
         usually = "this session or machine was rented or started without a GPU, or its host's driver has failed"
         fix = (
             "Choose a machine with a GPU in the service's settings (Colab: Runtime, Change runtime type; Kaggle: "
@@ -202,7 +201,7 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
     name = said.groupdict().get("name") or "libnvidia-ml"
     run: tuple[str, ...] = ("ldconfig -p | grep -e libcuda.so -e libnvidia-ml.so", "nvidia-smi")
     why = usually = ""
-    if AT_BUILD.stands(facts):
+    if circumstances.AT_BUILD.stands(facts):
         usually = "an image is being built, in which there is neither a GPU nor the driver's library"
         fix = (
             "Do what imports it when the container runs, and not while the image is built; for linking alone take the "
@@ -221,7 +220,7 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
         why = "in WSL it is the one of Windows' driver, in /usr/lib/wsl/lib"
         fix = "Install the NVIDIA driver of Windows and update WSL; then let programs find that folder."
         run = ("ls /usr/lib/wsl/lib", "export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH")
-    elif container and HANDED_OVER.stands(facts):
+    elif container and circumstances.HANDED_OVER.stands(facts):
         why = "a container gets the host's from the toolkit, when it starts"
         usually = (
             "the toolkit is not set up for this Docker, NVIDIA_DRIVER_CAPABILITIES leaves compute out, or the image's "

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
@@ -46,9 +45,8 @@ def cache_directories(facts: Facts) -> Findings:
             variable = _VARIABLES[place.purpose]
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
-        variable = _variable_of(said.string)
-        one = _finding(variable, said.string, "failed", f"A folder of a cache could not be used: {said.string}.", ERROR)
-        yield replace(one, message=f"{one.message} Usually {_behind(said.string)}.")
+        text = f"A folder of a cache could not be used: {said.string}."
+        yield _finding(_variable_of(said.string), said.string, "failed", text, ERROR, _behind(said.string))
 
 
 def _behind(line: str) -> str:
@@ -77,12 +75,15 @@ def _problem(place: Storage) -> str | None:
     return "is mounted noexec" if place.noexec and place.purpose in _RUNS_CODE else None
 
 
-def _finding(variable: str, path: str, actual: str, message: str, severity: Severity | None) -> Finding:
+def _finding(
+    variable: str, path: str, actual: str, message: str, severity: Severity | None, usually: str = ""
+) -> Finding:
     return finding(
         subject=variable,
         actual=f"{path} {actual}",
         severity=severity,
         message=message,
+        usually=usually,
         fix="See who owns it (ls -ld) and give it to the user that runs this, or point it elsewhere.",
         run=f"export {variable}=$HOME/.cache/{variable.lower()}",
     )

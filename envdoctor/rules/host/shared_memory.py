@@ -1,5 +1,4 @@
-from envdoctor.knowledge.circumstances import NO_WORKERS
-from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.knowledge.questions import circumstances, mebibytes, messages
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
@@ -72,7 +71,7 @@ def shared_memory(facts: Facts) -> Findings:
         yield _cut_short(said) if _GUESSED.search(said) else _not_for_room(said)
         return
     guessed = said is not None and _GUESSED.search(said) is not None
-    loader = "" if NO_WORKERS.stands(facts) else "train with num_workers=0, or "
+    loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
         actual=actual,

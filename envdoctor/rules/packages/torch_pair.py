@@ -1,6 +1,3 @@
-import re
-from dataclasses import replace
-
 from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
@@ -53,7 +50,7 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
         yield _finding(target, packages, torch or "", mate.name, text, fails or proven, proven)
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
-        yield _told(_finding(target, packages, torch or "", name, said.string, serious=True, proven=True), name, said)
+        yield _finding(target, packages, torch or "", name, _told(name, said.string), serious=True, proven=True)
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
@@ -61,21 +58,19 @@ _CUDA_APART = Pattern(r"compiled with different CUDA", IGNORECASE)
 _PICTURES = Pattern(r"Failed to load image Python extension")
 
 
-def _told(one: Finding, name: str, said: re.Match[str]) -> Finding:
+def _told(name: str, said: str) -> str:
     """What a program's own line proves of the pair."""
-    line = said.string.rstrip(".")
+    line = said.rstrip(".")
     if _CUDA_APART.search(line):
-        return replace(one, message=f"torch and {name} are builds for different lines of CUDA: {line}.")
+        return f"torch and {name} are builds for different lines of CUDA: {line}"
     if _PICTURES.search(line):
         text = f"torchvision's reader of pictures (torchvision.io) does not load, and all else of it works: {line}"
-        usually = f"Usually {_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone."
-        return replace(one, message=f"{text}. {usually}")
+        return f"{text}. Usually {_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"
     if "undefined symbol" in line:
-        return replace(one, message=f"{name} was built for another torch than the one that is here: {line}.")
+        return f"{name} was built for another torch than the one that is here: {line}"
     if "operator" in line:
-        text = f"{name}'s compiled operators are not there beside this torch: {line}"
-        return replace(one, message=f"{text}. Usually {_NOT_LOADED}.")
-    return one
+        return f"{name}'s compiled operators are not there beside this torch: {line}. Usually {_NOT_LOADED}"
+    return line
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:

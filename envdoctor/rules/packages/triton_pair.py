@@ -1,10 +1,6 @@
-import re
-from dataclasses import replace
-
-from envdoctor.knowledge.circumstances import APPLE
 from envdoctor.knowledge.pairs import triton_for
-from envdoctor.knowledge.questions import demanded_specifier, line_of, messages, platform_of, versions
-from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, Remedy, finding
+from envdoctor.knowledge.questions import circumstances, demanded_specifier, line_of, messages, platform_of, versions
+from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
@@ -57,7 +53,9 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
         name = "triton-windows" if platform_of(facts).startswith("win") else "triton"
         if _UNKNOWN_GPU.search(said.string) and _OF_NVCC.search("\n".join(facts.messages)):
             return  # the toolkit that compiles something here: packages/known-errors
-        yield _failed(facts, _finding(target, packages, triton, wanted, said.string, proven=True, name=name), said)
+        apple = circumstances.APPLE.stands(facts) or platform_of(facts).startswith("macos")
+        one = _finding(target, packages, triton, wanted, _failed(said.string), proven=True, name=name, apple=apple)
+        yield one
     elif wanted and triton and versions.release(triton) and not _fits(triton, wanted):
         text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails"
         yield _finding(target, packages, triton, wanted, text, proven=False)
@@ -108,27 +106,18 @@ _CAUSES = (
 )
 
 
-def _failed(facts: Facts, one: Finding, said: re.Match[str]) -> Finding:
+def _failed(said: str) -> str:
     """What the words of the failure prove, and what usually is behind them."""
-    if newer := _SM.search(said.string):
+    if newer := _SM.search(said):
         meaning = f"The assembler (ptxas) that was called knows no {newer['sm']}: it is of a CUDA from before this GPU"
         usually = "it is the one that Triton brings, and torch with it is older than the GPU"
     else:
         meaning, usually = next(
-            ((text, why) for pattern, text, why in _CAUSES if pattern.search(said.string)),
+            ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
             ("Triton does not go with what is installed", ""),
         )
-    message = f"{meaning}: {said.string}"
-    if usually:
-        message = f"{message}{'' if message.endswith('.') else '.'} Usually {usually}."
-    apple = _MISSING.search(said.string) and (APPLE.stands(facts) or platform_of(facts).startswith("macos"))
-    if apple:
-        remedy = Remedy(
-            text="There is no triton for macOS, nor a GPU that it compiles for: switch off what asks for it "
-            "(torch.compile on CUDA, xformers, kernels of the package), or run it on Linux with a GPU."
-        )
-        return replace(one, message=message, remedy=remedy)
-    return replace(one, message=message)
+    text = f"{meaning}: {said.rstrip('.')}"
+    return f"{text}. Usually {usually}" if usually else text
 
 
 def _triton(packages: Packages | None) -> str | None:
@@ -176,6 +165,7 @@ def _finding(
     text: str,
     proven: bool,
     name: str = "triton",
+    apple: bool = False,
 ) -> Finding:
     locked = remedies.locked_pins(target, packages, "torch", "triton")
     whole = () if name == "triton-windows" else ("torch",)  # PyPI's torch for Windows has no CUDA
@@ -185,7 +175,15 @@ def _finding(
         advice = (
             "Bring torch and its own triton to the newest release together; before Ampere take fp16 in place of bf16."
         )
-    if _GONE.search(text) and not wanted:
+    if apple and _MISSING.search(text):
+        command = ""
+        advice = (
+            "There is no triton for macOS, nor a GPU that it compiles for: switch off what asks for it (torch.compile "
+            "on "
+            "CUDA, xformers, kernels of the package), or run it on Linux with a GPU."
+        )
+        locked = ()
+    elif _GONE.search(text) and not wanted:
         # which of the two is the older one is not known: upgrading triton alone would part them further
         command = "" if name == "triton-windows" else remedies.again("torch", "")
         advice = "Install the triton that torch requires: torch again with its own, or triton-windows of torch's line."
@@ -201,7 +199,7 @@ def _finding(
     return finding(
         actual=triton or "not known" if proven else triton or "not installed",
         expected=wanted.removeprefix("==") if wanted else "the one that torch requires",
-        message=f"{text}.",
+        message=f"{text.rstrip('.')}.",
         fix=remedies.choose(target, locked, advice, command),
         explains=("packages/conflicts torch triton", "packages/import-mismatch triton"),
         severity=None if proven else WARNING,  # only torch.compile needs it

@@ -1,16 +1,8 @@
 import re
 
-from envdoctor.knowledge.circumstances import APPLE, WITHOUT_GPU
+from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu, platform_of
 from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.questions import (
-    best_build,
-    driver_version,
-    machine_of,
-    nvidia_gpu,
-    platform_of,
-    torch_cuda,
-    torch_version,
-)
+from envdoctor.knowledge.questions import best_build, circumstances, torch_cuda, torch_version
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.finding import Finding, Pin, Remedy
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule
@@ -99,7 +91,7 @@ _ELSE = f" Without an NVIDIA GPU have the code compute on the CPU: {_ON_CPU}."
 
 def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
     """What a text tells of a machine without an NVIDIA GPU, and what its code should ask for instead."""
-    if platform_of(facts).startswith("macos") or APPLE.stands(facts):
+    if platform_of(facts).startswith("macos") or circumstances.APPLE.stands(facts):
         return "as none has on a Mac", f"Ask for mps or cpu as the device: {_ON_CPU}; for Apple's GPU 'mps'."
     if "card" in facts.remarks:
         return (
@@ -107,7 +99,7 @@ def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
             "Take torch for ROCm (Linux, and AMD's own wheels on Windows for the cards that they name), or the "
             f"program's variant for AMD (DirectML, ZLUDA); else the CPU: {_ON_CPU}.",
         )
-    if WITHOUT_GPU.stands(facts):
+    if circumstances.WITHOUT_GPU.stands(facts):
         return "as was meant: the code asks for a GPU all the same", f"Have the code compute on the CPU: {_ON_CPU}."
     return None
 
