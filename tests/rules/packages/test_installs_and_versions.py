@@ -120,7 +120,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ),
         ("error: command 'cl.exe' failed: No such file or directory\n", "no C++ compiler", "compiler"),
         ("x.h:3:10: fatal error: cuda/std/utility: No such file or directory\n", "libcu++", "cuda-cccl"),
-        ("BackendUnavailable: Cannot import 'poetry.core.masonry.api'\n", "what builds it", "poetry-core"),
+        ("BackendUnavailable: Cannot import 'poetry.core.masonry.api'\n", "build backend", "poetry-core"),
         ("AttributeError: 'EntryPoints' object has no attribute 'get'\n", "importlib-metadata 5", "below 5"),
         ("AttributeError: 'FigureCanvasAgg' object has no attribute 'tostring_rgb'\n", "3.10", "buffer_rgba"),
         ("You tried to access openai.ChatCompletion, but this is no longer supported\n", "openai 1.0", "below 1"),
@@ -158,7 +158,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("AttributeError: module 'tensorflow_core.compat.v2' has no attribute '__internal__'\n", "newer than", "2.3.1"),
         ("..\\meson.build:1:0: ERROR: Unknown compiler(s): [['icl'], ['cl']]\n", "Meson", "has wheels"),
         ("ERROR: Can not perform a '--user' install. User site-packages are not visible\n", "--user", "Leave --user"),
-        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not trusted by uv", "--native-tls"),
+        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not accepted by a program", "--native-tls"),
         ("CondaSSLError: OpenSSL appears to be unavailable on this machine.\n", "module ssl", "conda's own prompt"),
         (
             "error: The requested interpreter resolved to Python 3.9.6, which is incompatible with the project's "
@@ -170,7 +170,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         (OTHERS + SIZE, "binary interface", "newer builds"),
         (
             "ImportError: cannot import name '_center' from 'numpy._core.umath' (/x/numpy/_core/umath.py)\n",
-            "a part of its own",
+            "A part of NumPy",
             "restart the runtime",
         ),
     ],
