@@ -152,7 +152,11 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "insteadOf",
         ),
         ("Permission denied (publickey).\ndeepspeed --hostfile hosts train.py\n", "launcher", "without a password"),
-        ("AttributeError: 'Sequential' object has no attribute 'predict_classes'\n", "Keras dropped", "argmax"),
+        (
+            "AttributeError: 'Sequential' object has no attribute 'predict_classes'\n",
+            "A model of this Keras has no predict_classes",
+            "argmax",
+        ),
         ("AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'\n", "train", "compat.v1"),
         ("ImportError: cannot import name 'Adam' from 'keras.optimizers'\n", "do not hand Adam on", "tensorflow.keras"),
         ("AttributeError: module 'tensorflow_core.compat.v2' has no attribute '__internal__'\n", "newer than", "2.3.1"),
