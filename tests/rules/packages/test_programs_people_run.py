@@ -179,7 +179,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "",
     ),
     ("nvcc fatal   : Unsupported gpu architecture 'compute_native'\n", ERROR, "3.24", "CUDA_ARCHITECTURES=89"),
-    ("ValueError: Failed to load model from file: ./m.gguf\n", WARNING, "llama.cpp could not load", "llama_model_load"),
+    ("ValueError: Failed to load model from file: ./m.gguf\n", ERROR, "llama.cpp could not load", "llama_model_load"),
     (
         "'CUDA_VISIBLE_DEVICES' is not recognized as an internal or external command\n",
         ERROR,
