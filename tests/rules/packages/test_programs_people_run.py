@@ -245,7 +245,12 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "bf16 or fp16",
     ),
     ("ValueError: Unsupported CUDA architecture: sm61\n", ERROR, "no kernels for this GPU", "SageAttention 1"),
-    ("TypeError: glow_vl isn't supported yet.\n", ERROR, "of the kind glow_vl", "gptqmodel"),
+    (
+        '  File "/v/awq/models/auto.py", line 30, in check\nTypeError: glow_vl isn\'t supported yet.\n',
+        ERROR,
+        "of the kind glow_vl",
+        "gptqmodel",
+    ),
     ("ModuleNotFoundError: No module named 'awq_ext'\n", ERROR, "not there", "autoawq-kernels"),
     (
         "OSError: [Errno 10048] error while attempting to bind on address ('127.0.0.1', 8188): only one usage of each "
