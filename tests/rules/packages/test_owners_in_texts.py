@@ -44,7 +44,7 @@ def findings(text: str) -> tuple[Finding, ...]:
     ("text", "said", "remedy"),
     [
         (JIT, "loaded from its build folder", "Delete its build folder"),
-        (CUDART, "built for CUDA 10", "against the installed torch"),
+        (CUDART, "asks for the run-time library of CUDA 10", "against the installed torch"),
         (XLA, "built with cuDNN 9.8.0 and finds 9.5.1", "9.8.0 or later"),
         (f"{DEVICES}\n{CUT}", "cuts one block of the model in two", "whole to one GPU"),
         (DEVICES, "lies on another device", "batch.to"),
