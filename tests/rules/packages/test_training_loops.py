@@ -163,7 +163,7 @@ TypeError: conv2d(): argument 'input' (position 1) must be Tensor, not tuple | g
 IndexError: too many indices for tensor of dimension 1 | another number of dimensions | unsqueeze(0)
 RuntimeError: selected index k out of range | More of the largest | min(k
 AssertionError: If capturable=False, state_steps should not be CUDA tensors | torch 1.12.0 | Leave torch 1.12.0
-File "/home/u/proj/train.py", line 9, in train_epoch // ZeroDivisionError: division by zero | divided by a number that is 0 |
+File "/home/u/proj/train.py", line 9, in train_epoch // ZeroDivisionError: division by zero | by a number that is 0 |
   drop_last
 File "/home/u/proj/train.py", line 9, in train_epoch // KeyError: 'labels' | no such entry | rename_column
 File "/home/u/proj/train.py", line 9, in train_epoch // if not 0.0 <= lr: // TypeError: '<=' not supported between
@@ -223,8 +223,10 @@ TypeError: cannot unpack non-iterable NoneType object | None stands where | whic
 TypeError: 'NoneType' object is not subscriptable | None stands where | which value is None
 TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' | None stands where | which value is None
 TypeError: list indices must be integers or slices, not str | read like a dict | first element
-RecursionError: maximum recursion depth exceeded while calling a Python object | deeper than Python allows | repeat in the traceback
-RuntimeError: unable to open file </torch_123> in read-only mode: No such file or | shared memory was gone | num_workers=0
+RecursionError: maximum recursion depth exceeded while calling a Python object | deeper than Python allows |
+  repeat in the traceback
+RuntimeError: unable to open file </torch_123> in read-only mode: No such file or | shared memory was gone |
+  num_workers=0
 AttributeError: 'Tensor' object has no attribute 'astype' | asked of a tensor | torch.float32
 ValueError: torch.utils.checkpoint: please pass in use_reentrant=True or use_reentrant=False explicitly. | wants to be
   told | use_reentrant=False
