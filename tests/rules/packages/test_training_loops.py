@@ -317,6 +317,11 @@ def test_each_refusal_is_explained(row: str) -> None:
         ("assert x in y, 'no y'\nAssertionError: no y", "its condition"),
         ("KeyError: 'filepath'", "pandas"),
         ("KeyError: 'eval_batch_size'", "among the metrics"),
+        (
+            "UserWarning: Legacy autograd function with non-static forward method is deprecated and will be removed in "
+            "1.3.",
+            "An instance of an autograd.Function",
+        ),
         ("UserWarning: The least populated class in y has only 3 members, which is less than n_splits=5.", "too few"),
         ("KeyError: 'chosen'", "splits"),
         ("AttributeError: 'function' object has no attribute '__self__'", "apex"),
