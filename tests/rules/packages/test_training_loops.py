@@ -253,7 +253,7 @@ TypeError: unhashable type: 'list' | A list is used as a key | tuple(x)
 IndexError: tuple index out of range | fewer parts | Print its length
 ValueError: assignment destination is read-only | only looks at | x.copy()
 FileExistsError: [Errno 17] File exists: 'runs/exp1' | is there already | exist_ok=True
-SyntaxError: unexpected EOF while parsing | cannot read the source | git checkout
+SyntaxError: unexpected EOF while parsing | cannot read the source | git diff
 Error invalid configuration argument at line 119 in file /src/csrc/ops.cu | empty tensor | ZeRO-2
 buf.mul_(momentum).add_(1 - dampening, d_p) // RuntimeError: sizes do not match at THC/THCTensorMath.cu:271 |
   optimizer's | fresh
