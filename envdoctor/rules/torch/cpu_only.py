@@ -44,6 +44,8 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     evidence = gpu or _signs_of_gpu(facts)
     if evidence is None and said is None:
         return
+    if gpu is None and said is not None and "card" in facts.remarks:
+        return  # the only card that is told of is AMD's: packages/known-errors
     if gpu is None and said is not None and (instead := _without_nvidia(facts)) is not None:
         yield _asked_in_vain(f"torch {version}" if version else "torch", said[0], *instead)
         return
@@ -93,12 +95,6 @@ def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
     """What a text tells of a machine without an NVIDIA GPU, and what its code should ask for instead."""
     if platform_of(facts).startswith("macos") or circumstances.APPLE.stands(facts):
         return "as none has on a Mac", f"Ask for mps or cpu as the device: {_ON_CPU}; for Apple's GPU 'mps'."
-    if "card" in facts.remarks:
-        return (
-            "which the AMD card that is told of could not use",
-            "Take torch for ROCm (Linux, and AMD's own wheels on Windows for the cards that they name), or the "
-            f"program's variant for AMD (DirectML, ZLUDA); else the CPU: {_ON_CPU}.",
-        )
     if circumstances.WITHOUT_GPU.stands(facts):
         return "as was meant: the code asks for a GPU all the same", f"Have the code compute on the CPU: {_ON_CPU}."
     return None
@@ -110,7 +106,7 @@ def _asked_in_vain(name: str, said: str, why: str, instead: str) -> Finding:
         expected="code that asks for no CUDA",
         message=f'{name} has no CUDA in it, {why} ("{said}").',
         fix=instead,
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "packages/known-errors an AMD GPU"),
+        explains=("torch/cuda-unavailable", "torch/cuda-error"),
     )
 
 

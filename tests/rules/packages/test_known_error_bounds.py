@@ -33,6 +33,12 @@ def judged(text: str) -> Diagnosis:
         ("KeyError: 'epoch'", "the checkpoint's keys"),
         ("RuntimeError: value cannot be converted to type int64_t without overflow", "number formats"),
         ("ImportError: cannot import name 'ProcessGroupNCCL' from 'torch._C._x' (unknown location)", "torch"),
+        (
+            "An error occurred while trying to fetch /m: Error no file named x.bin found in directory /m.",
+            "the model's files",
+        ),
+        ("ValueError: of ['CoreMLExecutionProvider', 'AzureExecutionProvider', 'CPUExecutionProvider']", "onnxruntime"),
+        ("RuntimeError: rendezvous with the store: Operation timed out", "a download"),
     ],
 )
 def test_a_line_that_means_something_else_is_not_taken_for_the_rows(line: str, subject: str) -> None:
@@ -56,7 +62,7 @@ def test_what_a_run_goes_on_with_is_a_warning(line: str) -> None:
         ("ValueError: DistributedDataParallel device_ids and output_device arguments only work with", "on the CPU"),
         ("ValueError: Can't find 'adapter_config.json' at 'somebody/adapter'", "gated"),
         ("ValueError: DeepSpeed is not compatible with `device_map`. n_gpu: 2", "need not have been given"),
-        ("TypeError: forward() missing 1 required positional argument: 'self'", "class where an instance"),
+        ("TypeError: forward() missing 1 required positional argument: 'self'", "class is called where an instance"),
         ("OSError: Error no file named scheduler_config.json found in directory ./out.", "a configuration"),
         ("ValueError: Couldn't cast", "columns"),
     ],

@@ -19,7 +19,6 @@ FULL = (
     [
         ("I do not have a GPU and installed torch for the CPU.", "as was meant"),
         ("I use a MacBook with an M1.", "as none has on a Mac"),
-        ("I have an AMD Radeon RX 7900 XTX.", "ROCm"),
     ],
 )
 def test_who_has_no_nvidia_gpu_is_given_no_build_for_it(told: str, says: str) -> None:
@@ -28,6 +27,12 @@ def test_who_has_no_nvidia_gpu_is_given_no_build_for_it(told: str, says: str) ->
     assert says in whole(found)
     assert "map_location='cpu'" in found.remedy.text
     assert not found.remedy.commands
+
+
+def test_who_has_a_card_of_amds_is_given_no_build_for_cuda() -> None:
+    (found,) = errors("I have an AMD Radeon RX 7900 XTX.", NOT_COMPILED)
+    assert "ROCm" in found.remedy.text
+    assert not any("--torch-backend" in command for command in found.remedy.commands)
 
 
 def test_who_has_one_is_given_the_build() -> None:
