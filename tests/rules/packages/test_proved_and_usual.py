@@ -104,3 +104,11 @@ def test_rows_leave_out_what_the_text_rules_out(lines: tuple[str, ...], says: st
     found = root(*lines)
     assert says in whole(found)
     assert never not in whole(found)
+
+
+def test_a_gpu_that_a_container_dropped_is_sent_to_an_older_one() -> None:
+    found = root("ERROR: Detected Tesla V100S-PCIE-32GB GPU, which is not supported by this container")
+    assert "no longer holds code for Tesla V100S-PCIE-32GB" in found.message
+    assert found.remedy.text.startswith("Take an older release")
+    unknown = root("ERROR: Detected NVIDIA Thing 1 GPU, which is not supported by this container")
+    assert "no longer" not in unknown.message
