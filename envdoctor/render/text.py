@@ -8,6 +8,7 @@ from itertools import groupby
 from envdoctor import __version__
 from envdoctor.facts.model import Interpreter, Torch, Unavailable
 from envdoctor.facts.scrub import printable
+from envdoctor.render.looking import only_look
 from envdoctor.render.page import Line, line
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
@@ -141,7 +142,8 @@ def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
             yield line(f"({WHO[who]})", "dim", 4)
     if commands:
         yours = any(found.who == "you" for found in group)
-        yield line("You can fix this by running:" if yours else "By running:", "dim", 4)
+        fixing = "You can fix this by running:" if yours else "By running:"
+        yield line("To see what it is:" if only_look(commands[:SHOWN]) else fixing, "dim", 4)
         yield from (line(f"  {printable(command)}", "bold cyan", 4) for command in commands[:SHOWN])
 
 

@@ -4,15 +4,20 @@ release, by itself."""
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from envdoctor.knowledge.broken import RELEASES
+from envdoctor.knowledge.errors import ERRORS
 from envdoctor.knowledge.names import Name
+from envdoctor.knowledge.slowness import SITUATIONS
 from envdoctor.knowledge.table import bundled_table
 
 pytestmark = pytest.mark.install
@@ -36,11 +41,37 @@ PINS = _unique([row.pin for row in ROWS if row.pin])
 CURES = _unique([line for row in ROWS for line in row.cured_in])
 
 
-def _resolved(*requirements: str, python: str) -> subprocess.CompletedProcess[str]:
+WITH_VALUE = ("-r", "--requirement", "-c", "--constraint", "-e", "--editable", "-f", "--find-links")
+REQUIREMENT = re.compile(r"[A-Za-z][\w.-]*(\[[\w,-]+\])?([<>=!~]=?.*)?")
+ELSEWHERE = ("--index-url", "--extra-index-url", "-i", "--find-links", "-f")
+
+
+def _installed(command: str) -> tuple[str, ...]:
+    """What `pip install` in a command asks the registry for; nothing where another index or folder is asked."""
+    if " install " not in command or "pip" not in command or "{" in command:
+        return ()
+    words = shlex.split(command.split(" install ", 1)[1].split("&&")[0].replace("\\", "/"))
+    if any(word.split("=")[0] in ELSEWHERE for word in words):
+        return ()
+    named = [word for before, word in pairwise(("", *words)) if not word.startswith("-") and before not in WITH_VALUE]
+    return tuple(word for word in named if REQUIREMENT.fullmatch(word) and not word.isupper())
+
+
+def _unique_sets(commands: Iterable[str]) -> list[tuple[str, ...]]:
+    return sorted({asked for command in commands if (asked := _installed(command))})
+
+
+COMMANDS = _unique_sets(command for row in (*ERRORS, *SITUATIONS) for command in row.commands)
+ON_WINDOWS = _unique_sets(command for row in ERRORS for command in row.windows)
+
+
+def _resolved(
+    *requirements: str, python: str, platform: str = "x86_64-manylinux_2_28"
+) -> subprocess.CompletedProcess[str]:
     uv = shutil.which("uv", path=str(Path(sys.prefix) / "bin")) or shutil.which("uv")
     assert uv is not None
     argv = [uv, "pip", "compile", "-q", "--no-header", "--no-annotate", "--python-version", python]
-    argv += ["--python-platform", "x86_64-manylinux_2_28", "-"]
+    argv += ["--python-platform", platform, "-"]
     return subprocess.run(argv, input="\n".join(requirements), text=True, capture_output=True, timeout=300, check=False)
 
 
@@ -58,3 +89,24 @@ def test_an_old_release_resolves_by_itself(requirement: str) -> None:
     if done.returncode:
         done = _resolved(requirement, python="3.9")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("requirements", COMMANDS, ids=" ".join)
+def test_what_a_command_asks_for_is_there(requirements: tuple[str, ...]) -> None:
+    _is_there(requirements, "x86_64-manylinux_2_28")
+
+
+@pytest.mark.parametrize("requirements", ON_WINDOWS, ids=" ".join)
+def test_what_a_command_for_windows_asks_for_is_there(requirements: tuple[str, ...]) -> None:
+    _is_there(requirements, "x86_64-pc-windows-msvc")
+
+
+def _is_there(requirements: tuple[str, ...], platform: str) -> None:
+    """For one of the Pythons that people train with."""
+    tried = (_resolved(*requirements, python=python, platform=platform) for python in ("3.12", "3.10", "3.9", "3.13"))
+    failures = []
+    for done in tried:
+        if done.returncode == 0:
+            return
+        failures.append(done.stderr)
+    raise AssertionError("\n".join(failures))

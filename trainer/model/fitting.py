@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable
 
-from trainer.compute import compiling, flops
+from trainer.compute import compiling, flops, hostmemory
 from trainer.compute.parallel import Group
 from trainer.data.counts import Counts
 from trainer.data.source import Prepared, Source
@@ -90,6 +90,8 @@ def _recompute(
         trainee.choices.append(Choice("loss-chunk", f"{trainee.loss_pieces.chunk_bytes >> 20} MiB", choice.reason))
     if rung != "none":
         recompute(trainee.model, rung, settings.recompute_rng, attention)
+    elif plan.ample and trainee.device.type == "cpu" and settings.freed_memory == "auto" and hostmemory.keep():
+        trainee.choices.append(Choice("freed-memory", "kept", "twice of what the run takes is free"))
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 

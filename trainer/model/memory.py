@@ -29,13 +29,14 @@ PROBE = 128  # tokens of the smaller probing pass
 @dataclass(frozen=True)
 class MemoryPlan:
     """The rung, the most slots computed at once (0: whole micro-batches), the reason for both, and the bytes of logits
-    at once (0: as the loss has it).
+    at once (0: as the loss has it); ample: twice as much would fit, too.
     """
 
     rung: str
     slots_limit: int
     reason: str
     chunk: int = 0
+    ample: bool = False
 
 
 def plan(
@@ -69,7 +70,8 @@ def plan(
         chunk = next((chunk for chunk in chunks if fits(rung, slots, chunk)), None)
         if chunk is not None:
             before = "" if rung == "none" else f"; without it {_gigabytes(at_most('none', slots, 0))}"
-            return MemoryPlan(rung, 0, told(rung, slots) + before, chunk)
+            ample = rung == "none" and 2 * at_most(rung, slots, chunk) <= budget
+            return MemoryPlan(rung, 0, told(rung, slots) + before, chunk, ample)
     size = slots
     while size // 2 >= longest:
         size //= 2

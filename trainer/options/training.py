@@ -128,6 +128,10 @@ class ComputeOptions:
     threads: int = option(
         0, "CPU threads of torch; 0: this process's part of the cores it may use", least=0, rare=True, result=False
     )
+    freed_memory: str = option(
+        "auto", "on a CPU: kept for the next step if twice what the run takes is free; libc: as the C library does",
+        ("auto", "libc"), rare=True, result=False,
+    )  # fmt: skip
     residual: str = option(
         "auto", "number format of the states between the products: auto is theirs on a GPU in bfloat16",
         ("auto", "float32"), rare=True,

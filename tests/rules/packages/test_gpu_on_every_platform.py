@@ -161,7 +161,7 @@ SAYS: list[tuple[str, str, str]] = [  # a message, a word of its explanation, a 
         "WSL",
         "Windows",
     ),
-    ("Cannot init NVML library; err: ERROR_LIBRARY_NOT_FOUND", "container", "runtimeClassName"),
+    ("Cannot init NVML library; err: ERROR_LIBRARY_NOT_FOUND", "library NVML", "runtimeClassName"),
     ("Error: Could not resolve Linux kernel version", "headers", "kernel"),
     ("pynvml.NVMLError_NoPermission: Insufficient Permissions", "may not open", "rights"),
     ("pynvml.NVMLError_FunctionNotFound: Function Not Found", "nvidia-ml-py", "driver"),

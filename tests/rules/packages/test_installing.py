@@ -49,8 +49,12 @@ def test_a_line_of_an_environment_s_report_is_no_failed_import() -> None:
     assert not any(one.severity is ERROR for one in judged(text).findings)
 
 
-def test_a_deepspeed_that_fails_to_build_is_a_guess() -> None:
-    assert not any(one.severity is ERROR for one in judged("ERROR: Failed building wheel for deepspeed").findings)
+def test_what_a_deepspeed_that_fails_to_build_lacks_is_said_as_no_more_than_usual() -> None:
+    root = judged("ERROR: Failed building wheel for deepspeed").root_cause
+    assert root is not None
+    proved, usually = root.message.split(" Usually ")
+    assert "torch" not in proved
+    assert "torch is not there while it is built" in usually
 
 
 def test_another_major_toolkit_is_a_warning_where_a_build_failed() -> None:

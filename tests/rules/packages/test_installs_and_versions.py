@@ -120,7 +120,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ),
         ("error: command 'cl.exe' failed: No such file or directory\n", "no C++ compiler", "compiler"),
         ("x.h:3:10: fatal error: cuda/std/utility: No such file or directory\n", "libcu++", "cuda-cccl"),
-        ("BackendUnavailable: Cannot import 'poetry.core.masonry.api'\n", "what builds it", "poetry-core"),
+        ("BackendUnavailable: Cannot import 'poetry.core.masonry.api'\n", "build backend", "poetry-core"),
         ("AttributeError: 'EntryPoints' object has no attribute 'get'\n", "importlib-metadata 5", "below 5"),
         ("AttributeError: 'FigureCanvasAgg' object has no attribute 'tostring_rgb'\n", "3.10", "buffer_rgba"),
         ("You tried to access openai.ChatCompletion, but this is no longer supported\n", "openai 1.0", "below 1"),
@@ -152,13 +152,17 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "insteadOf",
         ),
         ("Permission denied (publickey).\ndeepspeed --hostfile hosts train.py\n", "launcher", "without a password"),
-        ("AttributeError: 'Sequential' object has no attribute 'predict_classes'\n", "Keras dropped", "argmax"),
+        (
+            "AttributeError: 'Sequential' object has no attribute 'predict_classes'\n",
+            "A model of this Keras has no predict_classes",
+            "argmax",
+        ),
         ("AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'\n", "train", "compat.v1"),
         ("ImportError: cannot import name 'Adam' from 'keras.optimizers'\n", "do not hand Adam on", "tensorflow.keras"),
         ("AttributeError: module 'tensorflow_core.compat.v2' has no attribute '__internal__'\n", "newer than", "2.3.1"),
         ("..\\meson.build:1:0: ERROR: Unknown compiler(s): [['icl'], ['cl']]\n", "Meson", "has wheels"),
         ("ERROR: Can not perform a '--user' install. User site-packages are not visible\n", "--user", "Leave --user"),
-        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not trusted by uv", "--native-tls"),
+        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not accepted by a program", "--native-tls"),
         ("CondaSSLError: OpenSSL appears to be unavailable on this machine.\n", "module ssl", "conda's own prompt"),
         (
             "error: The requested interpreter resolved to Python 3.9.6, which is incompatible with the project's "
@@ -170,7 +174,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         (OTHERS + SIZE, "binary interface", "newer builds"),
         (
             "ImportError: cannot import name '_center' from 'numpy._core.umath' (/x/numpy/_core/umath.py)\n",
-            "a part of its own",
+            "A part of NumPy",
             "restart the runtime",
         ),
     ],

@@ -33,6 +33,12 @@ def judged(text: str) -> Diagnosis:
         ("KeyError: 'epoch'", "the checkpoint's keys"),
         ("RuntimeError: value cannot be converted to type int64_t without overflow", "number formats"),
         ("ImportError: cannot import name 'ProcessGroupNCCL' from 'torch._C._x' (unknown location)", "torch"),
+        (
+            "An error occurred while trying to fetch /m: Error no file named x.bin found in directory /m.",
+            "the model's files",
+        ),
+        ("ValueError: of ['CoreMLExecutionProvider', 'AzureExecutionProvider', 'CPUExecutionProvider']", "onnxruntime"),
+        ("RuntimeError: rendezvous with the store: Operation timed out", "a download"),
     ],
 )
 def test_a_line_that_means_something_else_is_not_taken_for_the_rows(line: str, subject: str) -> None:

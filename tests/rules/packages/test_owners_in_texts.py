@@ -44,7 +44,7 @@ def findings(text: str) -> tuple[Finding, ...]:
     ("text", "said", "remedy"),
     [
         (JIT, "loaded from its build folder", "Delete its build folder"),
-        (CUDART, "built for CUDA 10", "against the installed torch"),
+        (CUDART, "asks for the run-time library of CUDA 10", "against the installed torch"),
         (XLA, "built with cuDNN 9.8.0 and finds 9.5.1", "9.8.0 or later"),
         (f"{DEVICES}\n{CUT}", "cuts one block of the model in two", "whole to one GPU"),
         (DEVICES, "lies on another device", "batch.to"),
@@ -90,7 +90,7 @@ HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: He
         (NOTICE, "holds no code for Tesla V100S-PCIE-32GB"),
         ("ERROR: Detected NVIDIA H100 GPU, which is not yet supported in this version of the container", "before this"),
         (f"{IN_USE}\nsrun: error: node1: tasks 0-5,7: Exited with exit code 1", "Several tasks of Slurm"),
-        (IN_USE, "by a run that is still there"),
+        (IN_USE, "processes of an earlier run are still there"),
         (f"python generate.py --model_path ./dress.jpg\n{HEADER}", "no weights (a picture"),
         (HEADER, "is not whole"),
         ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code for the AMD GPU"),

@@ -44,12 +44,12 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
     ),
     ("RuntimeError: ERROR: clip input is invalid: None\n", ERROR, "no text encoder", "Load CLIP"),
     ("RuntimeError: ERROR: VAE is invalid: None\n", ERROR, "no VAE", "Load VAE"),
-    ("AssertionError: You do not have T5 state dict!\n", ERROR, "no T5 in its file", "VAE / Text Encoder"),
+    ("AssertionError: You do not have T5 state dict!\n", ERROR, "found no T5", "VAE / Text Encoder"),
     ("Exception: ClipVision model not found.\n", ERROR, "ClipVision model under a fixed name", "models/clip_vision"),
     (
         "ValueError: Unexpected architecture type in GGUF file: 'lumen'\n",
         ERROR,
-        "does not know the architecture lumen",
+        "does not take the architecture lumen",
         "ComfyUI-GGUF",
     ),
     (
@@ -179,7 +179,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "",
     ),
     ("nvcc fatal   : Unsupported gpu architecture 'compute_native'\n", ERROR, "3.24", "CUDA_ARCHITECTURES=89"),
-    ("ValueError: Failed to load model from file: ./m.gguf\n", WARNING, "llama.cpp could not load", "llama_model_load"),
+    ("ValueError: Failed to load model from file: ./m.gguf\n", ERROR, "llama.cpp could not load", "llama_model_load"),
     (
         "'CUDA_VISIBLE_DEVICES' is not recognized as an internal or external command\n",
         ERROR,
@@ -196,12 +196,12 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "GPU of another kind",
         "Build it again",
     ),
-    ("AttributeError: 'ICudaEngine' object has no attribute 'num_bindings'\n", ERROR, "TensorRT 10", "tensorrt<10"),
+    ("AttributeError: 'ICudaEngine' object has no attribute 'num_bindings'\n", ERROR, "TensorRT 10", "8.6"),
     (
         "AttributeError: 'GPT2InferenceModel' object has no attribute 'generate'\n",
         ERROR,
         "GenerationMixin",
-        "transformers<4.50",
+        "below 4.50",
     ),
     (
         "python.exe: can't open file 'D:\\\\kit-master\\\\scripts\\\\run.py': [Errno 2] No such file or directory\n",
@@ -244,8 +244,13 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "no code in this operation",
         "bf16 or fp16",
     ),
-    ("ValueError: Unsupported CUDA architecture: sm61\n", ERROR, "no kernels for this GPU", "sageattention<2"),
-    ("TypeError: glow_vl isn't supported yet.\n", ERROR, "of the kind glow_vl", "gptqmodel"),
+    ("ValueError: Unsupported CUDA architecture: sm61\n", ERROR, "no kernels for this GPU", "SageAttention 1"),
+    (
+        '  File "/v/awq/models/auto.py", line 30, in check\nTypeError: glow_vl isn\'t supported yet.\n',
+        ERROR,
+        "of the kind glow_vl",
+        "gptqmodel",
+    ),
     ("ModuleNotFoundError: No module named 'awq_ext'\n", ERROR, "not there", "autoawq-kernels"),
     (
         "OSError: [Errno 10048] error while attempting to bind on address ('127.0.0.1', 8188): only one usage of each "
@@ -280,7 +285,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "'/opt/lib/python3.10/site-packages/glow-3.9.1.dist-info/METADATA'\n",
         ERROR,
         "installation of glow is damaged",
-        "--ignore-installed glow",
+        "same release of glow",
     ),
     (
         "RuntimeError: Calculated padded input size per channel: (3). Kernel size: (4). Kernel size can't be greater "

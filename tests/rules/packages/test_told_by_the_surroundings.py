@@ -61,7 +61,7 @@ def test_a_repository_that_was_removed_is_no_matter_of_a_login() -> None:
     assert "removed" in gone.message
     assert "login" not in " ".join(gone.remedy.commands)
     other = root(said + url.format("somebody/some-model"))
-    assert "or there is none of this name" in other.message
+    assert "there is no repository of this name" in other.message
 
 
 @pytest.mark.parametrize(

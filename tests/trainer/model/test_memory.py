@@ -48,6 +48,8 @@ def test_the_gradients_of_earlier_micro_batches_are_counted() -> None:
     """Of two micro-batches, and of the pieces of one, the second is computed beside the gradients of the first."""
     alone = NEED.peak("none", 1000, 500)
     assert plan(NEED, alone, 1000, 0.5, 100).rung == "none"
+    assert not plan(NEED, 2 * alone - 2, 1000, 0.5, 100).ample
+    assert plan(NEED, 2 * alone, 1000, 0.5, 100).ample
     assert plan(NEED, alone, 1000, 0.5, 100, passes=2).rung != "none"
     assert NEED.peak("none", 1000, 500, accumulate=2) > alone + 0.9 * NEED.gradients
     small = NEED._replace(inside=1e8, entry=1e7)  # what is kept exceeds what is there whatever the tokens
