@@ -9,8 +9,8 @@ from envdoctor.values.pattern import Pattern
 _LOOKS = Pattern(
     r"(?:sudo )?(?:(?:ls|df|du|free|cat|head|tail|grep|which|where|type|file|stat|id|uname|nproc|lscpu|lspci|lsmod|ps|"
     r"ss|ip|netstat|lsof|dmesg|journalctl|ldd|ldconfig -p|mount \||rocminfo|rocm-smi|clinfo|sycl-ls|ucx_info|"
-    r"ibv_devinfo|ffprobe|quota|modinfo|env \||echo|printenv|getconf|hostname -I|sw_vers|squeue|sinfo|scontrol show|sacct|"
-    r"systemctl status|docker info|kubectl (?:-n \S+ )?(?:get|describe|logs)|ollama (?:ps|list)|ray status|"
+    r"ibv_devinfo|ffprobe|quota|modinfo|env \||echo|printenv|getconf|hostname -I|sw_vers|squeue|sinfo|"
+    r"scontrol show|sacct|systemctl status|docker info|kubectl (?:-n \S+ )?(?:get|describe|logs)|ollama (?:ps|list)|ray status|"
     r"\S+ --version|ffmpeg -version|nvcc -V|conda (?:list|info|config --show|env list)|uv python list|"
     r"(?:python3? -m pip|uv pip|pip) (?:show|list|check|freeze|debug|index|config list|cache (?:dir|list|info))|"
     r"git (?:status|log|remote -v|ls-remote|lfs ls-files|submodule status)|hf auth whoami|"

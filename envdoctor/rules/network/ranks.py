@@ -44,6 +44,12 @@ def ranks(facts: Facts) -> Findings:
     )
 
 
+_ONE_EACH = (
+    "Slurm's --gpus-per-task, --gpu-bind and --accel-bind leave each task one GPU, which is number 0 to it: ask for "
+    "--gpus-per-node instead, or let each task take cuda:0."
+)
+
+
 def _from_report(said: str, one_each: bool) -> Finding:
     if one_each and "ordinal" in said:
         return finding(
@@ -55,6 +61,20 @@ def _from_report(said: str, one_each: bool) -> Finding:
             "let each task take cuda:0 (local rank modulo torch.cuda.device_count()).",
             explains=("driver/cuda-init", "torch/cuda-error"),
         )
+    if "ordinal" in said.lower():
+        return finding(
+            actual=said,
+            expected="a GPU that is there",
+            message=f"A GPU is asked for by a number that is not there (they count from 0): {said}. Usually more "
+            "processes are started than the machine has GPUs, the code or a checkpoint names a fixed number (cuda:1), "
+            "or CUDA_VISIBLE_DEVICES or the scheduler leaves fewer, which are numbered anew from 0.",
+            fix="Compare the number with nvidia-smi -L and CUDA_VISIBLE_DEVICES. Of several processes start as many as "
+            "there are GPUs, and let each take that of its local rank "
+            '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))); of one process take cuda:0, and load a '
+            f'checkpoint with map_location="cpu". {_ONE_EACH}',
+            run="nvidia-smi -L",
+            explains=("driver/cuda-init", "torch/cuda-error"),
+        )
     return finding(
         actual=said,
         expected="one process per GPU",
@@ -62,9 +82,7 @@ def _from_report(said: str, one_each: bool) -> Finding:
         f"each does not take that of its local rank: {said}.",
         fix="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank "
         '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"])); under srun it is SLURM_LOCALID). '
-        "Slurm's --gpus-per-task, --gpu-bind and --accel-bind leave each task one GPU, which is number 0 to it: ask "
-        "for "
-        "--gpus-per-node instead, or let each task take cuda:0.",
+        f"{_ONE_EACH}",
         run=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
         explains=("driver/cuda-init", "torch/cuda-error"),
     )

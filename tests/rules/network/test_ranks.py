@@ -42,6 +42,13 @@ def test_one_gpu_taken_twice_is_not_said_to_be_too_many_processes() -> None:
     assert "or each does not take that of its local rank" in finding.message
 
 
+def test_a_number_that_is_not_there_may_be_that_of_a_single_process() -> None:
+    (finding,) = findings(ranks, Facts(messages=("RuntimeError: CUDA error: invalid device ordinal",)))
+    assert finding.message.startswith("A GPU is asked for by a number that is not there")
+    assert "Usually more processes are started" in finding.message
+    assert "map_location" in finding.remedy.text
+
+
 def test_a_report_that_names_one_gpu_may_come_from_a_machine_of_eight() -> None:
     given = Facts(
         origin=Origin(kind="pasted"),

@@ -81,7 +81,7 @@ SAID = [
         "separator",
         "sep",
     ),
-    ("RuntimeError: Trying to resize storage that is not resizable", "different sizes", "collate_fn"),
+    ("RuntimeError: Trying to resize storage that is not resizable", "different shapes", "collate_fn"),
     ("ValueError: prefetch_factor option could only be specified in multiprocessing.", "no workers", "num_workers"),
     ("DataLossError: corrupted record at 0", "TFRecord", "size"),
     (

@@ -62,7 +62,7 @@ def test_what_a_run_goes_on_with_is_a_warning(line: str) -> None:
         ("ValueError: DistributedDataParallel device_ids and output_device arguments only work with", "on the CPU"),
         ("ValueError: Can't find 'adapter_config.json' at 'somebody/adapter'", "gated"),
         ("ValueError: DeepSpeed is not compatible with `device_map`. n_gpu: 2", "need not have been given"),
-        ("TypeError: forward() missing 1 required positional argument: 'self'", "class where an instance"),
+        ("TypeError: forward() missing 1 required positional argument: 'self'", "class is called where an instance"),
         ("OSError: Error no file named scheduler_config.json found in directory ./out.", "a configuration"),
         ("ValueError: Couldn't cast", "columns"),
     ],

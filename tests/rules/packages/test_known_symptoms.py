@@ -43,6 +43,7 @@ def test_packages_out_of_step(line: str, packages: dict[str, str], subject: str)
         ("AttributeError: 'LlamaConfig' object has no attribute 'foo'", {}),
         ("'MyCache' object has no attribute 'key_cache'", {"transformers": "4.55.4"}),
         ("RuntimeError: CUDA out of memory", {}),
+        ("PydanticUserError: `Plan` is not fully defined; define `Step`, then call `Plan.model_rebuild()`.", {}),
     ],
 )
 def test_another_cause(line: str, packages: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ from tests.rules.packages.test_known_errors import judged
 
 CLASSES = r"""
 ValueError: optimizer got an empty parameter list | no parameters | nn.ModuleList
-ValueError: some parameters appear in more than one parameter group | twice | id()
+ValueError: some parameters appear in more than one parameter group | two of its groups | id()
 TypeError: params argument given to the optimizer should be an iterable of Tensors or | no list of tensors | [tensor]
 TypeError: optimizer can only optimize Tensors, but one of the params is | no list of tensors | itertools.chain
 ValueError: can't optimize a non-leaf Tensor | computed from another | detach()
@@ -25,18 +25,18 @@ TypeError: ReduceLROnPlateau.step() missing 1 required positional argument: 'met
 ValueError: batch_sampler option is mutually exclusive with batch_size, | were both given | leave the others out
 ValueError: DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True | takes no
   shuffle there | buffer_size
-ValueError: args.max_steps must be set to a positive value if dataloader does not have a length, was -1 | stream
-  without a length | streaming=False
+ValueError: args.max_steps must be set to a positive value if dataloader does not have a length, was -1 | length is
+  asked of a stream | streaming=False
 TypeError: h5py objects cannot be pickled | open file | __getitem__
 TypeError: cannot pickle '_io.BufferedReader' object | open file | __getitem__
 AttributeError: Can't get local object 'make.<locals>.collate' | local function | top of a module
 TypeError: 'DataLoader' object is not subscriptable | no numbered batches | loader.dataset
 AttributeError: Can't get attribute 'Net' on <module '__main__' from 'infer.py'> | has none | state_dict()
-IndexError: Target 5 is out of bounds. | not among the classes | ignore_index
-RuntimeError: Class values must be smaller than num_classes. | not among the classes | num_classes
+IndexError: Target 5 is out of bounds. | outside of the classes | ignore_index
+RuntimeError: Class values must be smaller than num_classes. | outside of the classes | num_classes
 RuntimeError: 0D or 1D target tensor expected, multi-target not supported | one-hot | argmax(1)
 RuntimeError: Expected target size [8, 10], got [8] | classes stand last | view(-1
-RuntimeError: only batches of spatial targets supported (3D tensors) but got | dimension of channels | squeeze(1)
+RuntimeError: only batches of spatial targets supported (3D tensors) but got | number of dimensions | squeeze(1)
 RuntimeError: weight tensor should be defined either for all 21 classes or no classes but | class weights | last layer
 RuntimeError: all elements of input should be between 0 and 1 | no probabilities | BCEWithLogitsLoss
 RuntimeError: all elements of target should be between 0 and 1 | masks of 0 to 255 | mask / 255
@@ -45,7 +45,7 @@ RuntimeError: torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are 
 ValueError: Target size (torch.Size([16])) must be the same as input size | different shapes | view_as
 ValueError: Using a target size (torch.Size([64])) that is different to the input size (torch.Size([64, 1])) is
   deprecated. Please ensure they have the same size. | different shapes | unsqueeze(1)
-RuntimeError: scatter(): Expected dtype int64 for index | another type | long()
+RuntimeError: scatter(): Expected dtype int64 for index | type of whole numbers | long()
 AttributeError: 'tuple' object has no attribute 'backward' | is a tuple and no tensor | loss[0]
 RuntimeError: One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if
   this is the desired behavior. | not computed from | allow_unused=True
@@ -57,7 +57,7 @@ RuntimeError: the derivative for 'target' is not implemented | no derivative her
 RuntimeError: derivative for aten::_scaled_dot_product_efficient_attention_backward is not implemented | fused kernel
   | SDPBackend.MATH
 RuntimeError: upsample_bicubic2d_backward_out_cuda does not have a deterministic implementation, but you set
-  'torch.use_deterministic_algorithms(True)'. | has none on the GPU | warn_only=True
+  'torch.use_deterministic_algorithms(True)'. | has none on this device | warn_only=True
 RuntimeError: Deterministic behavior was enabled, but this operation is not deterministic because it uses CuBLAS and
   you have CUDA >= 10.2. | workspace of fixed size | Set the variable
 StopIteration: Caught StopIteration in replica 0 on device 0. | copies have none | torchrun
@@ -76,7 +76,7 @@ ValueError: When using DeepSpeed, `accelerate.prepare()` requires you to pass at
   train_micro_batch_size_per_gpu
 pydantic_core._pydantic_core.ValidationError: 1 validation error for DeepSpeedZeroConfig | another kind | whole
   numbers
-ValueError: Expected a string path to an existing deepspeed config, or a | not found under the path | whole path
+ValueError: Expected a string path to an existing deepspeed config, or a | path of a file that is there | whole path
 ValueError: Cannot flatten integer dtype tensors | quantised | bnb_4bit_quant_storage
 RuntimeError: The tensor has a non-zero number of elements, but its data is not allocated yet. | has no memory |
   summon_full_params
@@ -98,7 +98,7 @@ MisconfigurationException: No `test_dataloader()` method defined to run `Trainer
   trainer.test
 ValueError: You selected an invalid strategy name: `strategy='ddp_sharded'`. | no strategy of that | fsdp
 AttributeError: can't set attribute 'hparams' | self.hparams | save_hyperparameters
-KeyError: 'pytorch-lightning_version' | no checkpoint of Lightning | load_state_dict
+KeyError: 'pytorch-lightning_version' | no entry for the release of Lightning | load_state_dict
 ValueError: AcceleratorState has already been initialized and cannot be | second Accelerator | restart the kernel
 RuntimeError: Lightning can't create new processes if CUDA is already initialized. | touched before | Restart the
   kernel
@@ -122,7 +122,7 @@ ValueError: The least populated class in y has only 1 member, which is too few. 
 ValueError: y contains previously unseen labels: ['owl'] | not fitted with | all parts
 ValueError: Input X contains NaN. | empty cells | np.isnan
 ValueError: Unexpected keyword arguments: `compute_on_step` | compute_on_step in 0.9 | torchmetrics<0.9
-ValueError: The implied number of classes (from shape of inputs) does not match num_classes. | another task or number
+ValueError: The implied number of classes (from shape of inputs) does not match num_classes. | than it was made for
   | num_classes
 ValueError: Predictions and/or references don't match the expected format. | logits | argmax(-1)
 ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after 1
@@ -130,12 +130,12 @@ ValueError: setting an array element with a sequence. The requested array has an
 ValueError: operands could not be broadcast together with shapes (32,) | Arrays of different shapes | Print the shapes
 ValueError: At least one stride in the given numpy array is negative, and tensors with | turned view | .copy()
 TypeError: Object of type float32 is not JSON serializable | A float32 | x.item()
-pandas.errors.ParserError: Error tokenizing data. C error: Expected 3 fields in line | number of fields | on_bad_lines
+pandas.errors.ParserError: Error tokenizing data. C error: Expected 3 fields in line | more fields than | on_bad_lines
 RuntimeError: output with shape [1, 28, 28] doesn't match the broadcast shape [3, 28, 28] | three means |
   convert("RGB")
 RuntimeError: Calculated padded input size per channel: (1 x 1). Kernel size: (3 x 3). Kernel size can't be greater
   than actual input size | too small for this network | larger inputs
-RuntimeError: Expected hidden[0] size (2, 16, 128), got [2, 32, 128] | another batch | drop_last=True
+RuntimeError: Expected hidden[0] size (2, 16, 128), got [2, 32, 128] | another width or batch | drop_last=True
 IndexError: invalid index of a 0-dim tensor. Use `tensor.item()` in Python | before 0.4 | loss.item()
 NotImplementedError: Module [Net] is missing the required "forward" function | Net has no forward | ModuleList
 AttributeError: cannot assign module before Module.__init__() call | before nn.Module | super()
@@ -154,20 +154,20 @@ ValueError: The global train batch size (3 x 1) must be evenly divisible by the 
 AttributeError: 'TrainingArguments' object has no attribute 'model_init_kwargs' | asks for model_init_kwargs |
   SFTConfig
 AttributeError: 'MyTrainer' object has no attribute 'tokenizer' | processing_class | transformers<5
-TypeError: MyTrainer.training_step() takes 3 positional arguments but 4 were given | training_step with other
-  arguments | **kwargs
+TypeError: MyTrainer.training_step() takes 3 positional arguments but 4 were given | training_step of a
+  Trainer is called with more | **kwargs
 FileNotFoundError: Unable to find '/data/train.json' | /data/train.json | data_files
 RuntimeError: grad_output must be contiguous | one piece | .contiguous()
 TypeError: img should be PIL Image. Got <class 'torch.Tensor'> | wrong order | ToTensor()
 TypeError: conv2d(): argument 'input' (position 1) must be Tensor, not tuple | given a tuple | output[0]
-IndexError: too many indices for tensor of dimension 1 | fewer dimensions | unsqueeze(0)
+IndexError: too many indices for tensor of dimension 1 | another number of dimensions | unsqueeze(0)
 RuntimeError: selected index k out of range | More of the largest | min(k
 AssertionError: If capturable=False, state_steps should not be CUDA tensors | torch 1.12.0 | Leave torch 1.12.0
-File "/home/u/proj/train.py", line 9, in train_epoch // ZeroDivisionError: division by zero | how many there are |
+File "/home/u/proj/train.py", line 9, in train_epoch // ZeroDivisionError: division by zero | by a number that is 0 |
   drop_last
 File "/home/u/proj/train.py", line 9, in train_epoch // KeyError: 'labels' | no such entry | rename_column
 File "/home/u/proj/train.py", line 9, in train_epoch // if not 0.0 <= lr: // TypeError: '<=' not supported between
-  instances of 'float' and 'str' | YAML reads 1e-4 | 1.0e-4
+  instances of 'float' and 'str' | YAML read 1e-4 | 1.0e-4
 RuntimeError: Expected a 'cuda' generator device but found 'cpu' | lies on another device | torch.Generator
 RuntimeError: CUDA driver error: out of memory | memory of the GPU | nvidia-smi
 wandb: ERROR api_key not configured (no-tty) | nobody is logged in | WANDB_MODE
@@ -176,19 +176,19 @@ ValueError: Undefined dataset mine in dataset_info.json. | no entry mine | --dat
 RuntimeError: Cannot find valid samples, check `data/README.md` for the data format. | can use no row | formatting
 pydantic_core._pydantic_core.ValidationError: 2 validation errors for AxolotlInputConfig | lines below name it |
   Compare the key
-ValueError: You must specify exactly one of input_ids or inputs_embeds | without its tokens | batch.keys()
+ValueError: You must specify exactly one of input_ids or inputs_embeds | gets neither | batch.keys()
 ValueError: Image features and image tokens do not match: tokens: 100, features 200 | it was cut | truncation=False
 ValueError: Unable to infer channel dimension format | neither 1 nor 3 channels | convert("RGB")
 File "/home/u/p/train.py", line 3, in train // KeyError: 'chosen' | takes chosen from | data format
 requests.exceptions.ConnectionError: vLLM server can't be reached | none answers | vllm-serve
 ValueError: Adapter with name default already exists. | put into this model before | adapter_name
-TypeError: Provided `function` which is applied to all elements of table returns a variable | no dict | batched=True
+TypeError: Provided `function` which is applied to all elements of table returns a variable | than a dict | batched=True
 AssertionError: Label class 15 exceeds nc=15 in data.yaml. Possible class labels are 0-14 | class 15 | from 0
 AssertionError: The `num_classes` (80) in BBoxHead of MMDataParallel does not matches the length of `CLASSES` 3) in
   CocoDataset | head has 80 classes | to 3
 FloatingPointError: Predicted boxes or scores contain Inf/NaN. Training has diverged. | diverged | BASE_LR
 RuntimeError: Expected 3D (unbatched) or 4D (batched) input to conv2d, but got | number of dimensions | unsqueeze(0)
-RuntimeError: size mismatch, m1: [32 x 512], m2: [1024 x 10] at | widths of two layers | in_features
+RuntimeError: size mismatch, m1: [32 x 512], m2: [1024 x 10] at | whose widths do not fit | in_features
 RuntimeError: 'lengths' argument should be a 1D CPU int64 tensor, but got 1D cuda:0 Long | on the GPU | lengths.cpu()
 RuntimeError: Length of all samples has to be greater than 0, but found an element in 'lengths' | length 0 | clamp
 RuntimeError: Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got
@@ -197,10 +197,10 @@ RuntimeError: Expected object of scalar type Long but got scalar type Float for 
 TypeError: only size-1 arrays can be converted to Python scalars | several elements | x.mean()
 RuntimeError: Subtraction, the `-` operator, with a bool tensor is not supported. | early PyTorch | ~mask
 RuntimeError: expected device cpu but got device cuda:0 | another device | model.to(device)
-ValueError: Label values must be <= vocab_size: 32 | vocabulary is smaller | ignore_mismatched_sizes
+ValueError: Label values must be <= vocab_size: 32 | vocabulary of the model is smaller | ignore_mismatched_sizes
 TypeError: iteration over a 0-d tensor | without dimensions | reshape(-1)
 TypeError: expected Tensor as element 0 in argument 0, but got numpy.ndarray | a numpy.ndarray is given | as_tensor
-ValueError: zero-size array to reduction operation maximum which has no identity | no examples | len()
+ValueError: zero-size array to reduction operation maximum which has no identity | empty that must not be | len()
 ValueError: could not convert string to float: 'abc' | is none | separator
 ValueError: All arrays must be of the same length | different lengths | Print their lengths
 ValueError: X has 10 features, but LinearRegression is expecting 12 features as input. | fitted with 12 | Pipeline
@@ -219,12 +219,14 @@ AssertionError: EarlyStoppingCallback requires IntervalStrategy of | contradict 
 assert outputs.is_cuda or outputs.device.type == "xla" // AssertionError: | loss that lies on the CPU | enabled=
 instance_ref = weakref.ref(method.__self__) // AttributeError: 'function' object has no attribute '__self__' |
   apex.amp | torch.amp
-TypeError: cannot unpack non-iterable NoneType object | returned nothing | which value is None
-TypeError: 'NoneType' object is not subscriptable | returned nothing | which value is None
-TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' | returned nothing | which value is None
+TypeError: cannot unpack non-iterable NoneType object | None stands where | which value is None
+TypeError: 'NoneType' object is not subscriptable | None stands where | which value is None
+TypeError: unsupported operand type(s) for +: 'NoneType' and 'int' | None stands where | which value is None
 TypeError: list indices must be integers or slices, not str | read like a dict | first element
-RecursionError: maximum recursion depth exceeded while calling a Python object | without end | repeat in the traceback
-RuntimeError: unable to open file </torch_123> in read-only mode: No such file or | gone before | num_workers=0
+RecursionError: maximum recursion depth exceeded while calling a Python object | deeper than Python allows |
+  repeat in the traceback
+RuntimeError: unable to open file </torch_123> in read-only mode: No such file or | shared memory was gone |
+  num_workers=0
 AttributeError: 'Tensor' object has no attribute 'astype' | asked of a tensor | torch.float32
 ValueError: torch.utils.checkpoint: please pass in use_reentrant=True or use_reentrant=False explicitly. | wants to be
   told | use_reentrant=False
@@ -236,7 +238,7 @@ assert mode in MODES // AssertionError | its condition: mode in MODES | Print wh
 ValueError: Shapes (None, 1) and (None, 10) are incompatible | one-hot | sparse_categorical
 ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis | another shape | model.summary()
 ValueError: Data cardinality is ambiguous. | cannot take the data | len(x)
-ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | earlier Keras | learning_rate
+ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | no longer takes | learning_rate
 import keras // AttributeError: 'Adam' object has no attribute 'lr' | earlier Keras | learning_rate
 ValueError: Could not interpret optimizer identifier: <keras.optimizers.Adam object> | mixed | one of keras
 ValueError: No gradients provided for any variable: ['dense/kernel:0']. | nothing to train by | GradientTape
@@ -251,7 +253,7 @@ TypeError: unhashable type: 'list' | A list is used as a key | tuple(x)
 IndexError: tuple index out of range | fewer parts | Print its length
 ValueError: assignment destination is read-only | only looks at | x.copy()
 FileExistsError: [Errno 17] File exists: 'runs/exp1' | is there already | exist_ok=True
-SyntaxError: unexpected EOF while parsing | cannot read the source | git checkout
+SyntaxError: unexpected EOF while parsing | cannot read the source | git diff
 Error invalid configuration argument at line 119 in file /src/csrc/ops.cu | empty tensor | ZeRO-2
 buf.mul_(momentum).add_(1 - dampening, d_p) // RuntimeError: sizes do not match at THC/THCTensorMath.cu:271 |
   optimizer's | fresh
@@ -295,8 +297,8 @@ def test_each_refusal_is_explained(row: str) -> None:
         ),
         # a file of HTML or a mistake elsewhere
         ("KeyError: 'optimizer'", "goes on from"),
-        ("IndexError: list index out of range", "The dataset asks"),
-        ("ZeroDivisionError: division by zero", "how many there are"),
+        ("IndexError: list index out of range", "while an example is fetched"),
+        ("ZeroDivisionError: division by zero", "divided by a number that is 0"),
         ("TypeError: '<=' not supported between instances of 'float' and 'str'", "YAML"),
         # a scheduler of the caller's own is no matter of torch 2
         (
@@ -314,6 +316,13 @@ def test_each_refusal_is_explained(row: str) -> None:
         ("RuntimeError: Unable to open landmarks.dat", "HDF5"),
         ("assert x in y, 'no y'\nAssertionError: no y", "its condition"),
         ("KeyError: 'filepath'", "pandas"),
+        ("KeyError: 'eval_batch_size'", "among the metrics"),
+        (
+            "UserWarning: Legacy autograd function with non-static forward method is deprecated and will be removed in "
+            "1.3.",
+            "An instance of an autograd.Function",
+        ),
+        ("UserWarning: The least populated class in y has only 3 members, which is less than n_splits=5.", "too few"),
         ("KeyError: 'chosen'", "splits"),
         ("AttributeError: 'function' object has no attribute '__self__'", "apex"),
         ("RuntimeError: mat2 must be a matrix, got 1-D tensor", "FSDP or ZeRO"),

@@ -107,3 +107,20 @@ def test_a_tensor_larger_than_the_gpu_is_no_matter_of_what_fills_it() -> None:
     found = only(cuda_error, pasted(WINDOWS.replace("128.00 MiB", "130674.91 GiB")))
     assert "larger than the whole GPU" in found.message
     assert "shapes" in found.remedy.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+        "java.lang.OutOfMemoryError: Java heap space",
+    ],
+)
+def test_memory_of_the_host_is_not_the_gpus(line: str) -> None:
+    assert silent(cuda_error, pasted(line))
+
+
+def test_a_library_without_memory_may_have_another_cause() -> None:
+    found = only(cuda_error, pasted("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"))
+    assert "usually it is full" in found.message
+    assert "out of range" in found.message
