@@ -141,8 +141,8 @@ def test_data_that_another_program_asks_for() -> None:
         "KeyError: 'annos'",
     ],
 )
-def test_what_has_several_causes_is_a_warning(text: str) -> None:
-    assert all(one.severity.word != "error" for one in judged(text).findings)
+def test_what_has_several_causes_is_a_warning_or_tells_them_as_likely(text: str) -> None:
+    assert all(one.severity.word != "error" or " Usually " in one.message for one in judged(text).findings)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
         "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 8192.00 MiB on device 0: cudaMalloc failed: "
         "out of memory\n",
         ERROR,
-        "was refused GPU memory",
+        "was refused memory of the GPU",
         "",
     ),
     ("nvcc fatal   : Unsupported gpu architecture 'compute_native'\n", ERROR, "3.24", "CUDA_ARCHITECTURES=89"),
