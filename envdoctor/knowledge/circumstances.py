@@ -18,19 +18,29 @@ _GPU = Pattern(
 
 @frozen
 class Circumstance:
-    """``said`` in any line of a text, which is kept where a message of it is ``of`` the matter."""
+    """``said`` in any line of a text (and ``unless`` in none), which is kept where a message is ``of`` the matter."""
 
     of: Pattern
     said: Pattern
+    unless: Pattern | None = None
 
     def stands(self, facts: Facts) -> bool:
-        return any(self.said.search(text) for text in everything(facts))
+        texts = everything(facts)
+        if not any(self.said.search(text) for text in texts):
+            return False
+        return self.unless is None or not any(self.unless.search(text) for text in texts)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        return (self.said,) if self.unless is None else (self.said, self.unless)
 
 
 HANDED_OVER = Circumstance(
     of=_GPU,
     said=Pattern(
-        r"(?<!without )(?<!forgot )--gpus(?:[ =]|\b)|--runtime[ =]?nvidia|\b(?:singularity|apptainer)\b.{0,80}--nv\b"
+        r"(?<!without )(?<!forgot )--gpus[ =]['\"\\]{0,2}(?:all\b|device=)"
+        r"|\b(?:docker|podman|nerdctl) (?:container )?run\b.{0,200} --gpus\b"
+        r"|--runtime[ =]?nvidia|\b(?:singularity|apptainer)\b.{0,80}--nv\b"
         r"|nvidia\.com/gpu|capabilities: ?\[{1,2} ?['\"]?gpu|--device[ =]/dev/nvidia|runtime: ?nvidia",
         re.IGNORECASE,
     ),
@@ -71,7 +81,9 @@ APPLE = Circumstance(
         r"|\bM[1-5] (?:Pro|Max|Ultra|chip|Mac)|\bon (?:a |my )?Mac\b|\bOS ?X\b|darwin",
         re.IGNORECASE,
     ),
+    unless=Pattern(r"\b(?:ubuntu|debian|centos|linux|windows|WSL2?|ssh|docker)\b|\b[RG]TX ?\d", re.IGNORECASE),
 )
+"""A Mac, and no other machine beside it."""
 
 NOTEBOOK = Circumstance(
     of=_GPU,
@@ -120,4 +132,4 @@ CIRCUMSTANCES = (HANDED_OVER, ANSWERS, WITHOUT_GPU, APPLE, NOTEBOOK, RAY, AT_BUI
 
 def asked_beside(said: str) -> Iterator[Pattern]:
     """What tells a circumstance of one of these messages."""
-    return (each.said for each in CIRCUMSTANCES if each.of.search(said))
+    return (pattern for each in CIRCUMSTANCES if each.of.search(said) for pattern in each.patterns)

@@ -14,6 +14,8 @@ ERROR = "RuntimeError: No CUDA GPUs are available"
     ("circumstance", "line"),
     [
         (HANDED_OVER, "docker run --rm --gpus all image python train.py"),
+        (HANDED_OVER, "docker run -it --rm --gpus 2 image"),
+        (HANDED_OVER, "docker run --gpus '\"device=0\"' image"),
         (HANDED_OVER, "singularity exec --nv image.sif python train.py"),
         (HANDED_OVER, "nvidia.com/gpu: 1"),
         (ANSWERS, "| NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: 12.4     |"),
@@ -35,12 +37,15 @@ def test_told(circumstance: Circumstance, line: str) -> None:
     [
         (HANDED_OVER, "I started it without --gpus all"),
         (HANDED_OVER, "docker run -it image python train.py"),
+        (HANDED_OVER, "python train.py --gpus 1"),
         (ANSWERS, "nvidia-smi does not work"),
         (ANSWERS, "nvidia-smi prints an error"),
         (WITHOUT_GPU, "I have an RTX 3090 and it runs on the CPU"),
         (WITHOUT_GPU, "I do have a GPU"),
         (WITHOUT_GPU, "I want it on the GPU and not to run on the CPU instead of it"),
         (APPLE, "the machine has 64 GB"),
+        (APPLE, "macOS users have no trouble, and I use Ubuntu"),
+        (APPLE, "I reach the server by ssh from my MacBook"),
     ],
 )
 def test_not_told(circumstance: Circumstance, line: str) -> None:

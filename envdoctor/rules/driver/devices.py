@@ -229,7 +229,7 @@ def _nothing_detected(facts: Facts, said: Match[str], *, container: bool) -> Fin
         run = ("docker run --gpus all ...", "nvidia-smi")
     else:
         usually = (
-            f"{hidden}, the machine, notebook or container was started without a GPU, or the device files are missing"
+            f"the machine, notebook or container was started without a GPU, {hidden}, or the device files are missing"
         )
         fix = (
             "See what nvidia-smi lists in the same place and what CUDA_VISIBLE_DEVICES holds. If it lists none: take a "
