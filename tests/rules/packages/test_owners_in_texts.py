@@ -87,7 +87,7 @@ HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: He
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (NOTICE, "holds no code for Tesla V100S-PCIE-32GB"),
+        (NOTICE, "no longer holds code for Tesla V100S-PCIE-32GB"),
         ("ERROR: Detected NVIDIA H100 GPU, which is not yet supported in this version of the container", "before this"),
         (f"{IN_USE}\nsrun: error: node1: tasks 0-5,7: Exited with exit code 1", "Several tasks of Slurm"),
         (IN_USE, "processes of an earlier run are still there"),
