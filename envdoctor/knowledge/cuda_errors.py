@@ -15,7 +15,7 @@ from envdoctor.values.pattern import Pattern
 
 @frozen
 class CudaError:
-    """``said`` means ``meaning``; ``who`` can do what helps ("": whoever owns the driver)."""
+    """``said`` means ``meaning``, and usually ``usually``; ``who`` can do what helps ("": whoever owns the driver)."""
 
     said: str
     meaning: str
@@ -31,6 +31,7 @@ class StartError(CudaError):
     """CUDA does not initialise, and cuInit answers ``number``."""
 
     number: int
+    usually: str = ""
     commands: tuple[str, ...] = ()
     who: Literal["", "you", "image", "host"] = ""
 
@@ -40,6 +41,7 @@ class RunError(CudaError):
     """An error in the middle of a run, of a broken GPU or of the script."""
 
     kind: str
+    usually: str = ""
     severity: Literal["error", "warning"] = "error"
     who: Literal["you", "image", "host"] = "you"
 

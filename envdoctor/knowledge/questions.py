@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.knowledge import extensions, messages, names, pairs, requirements, versions
+from envdoctor.knowledge import circumstances, extensions, messages, names, pairs, requirements, versions
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
@@ -50,6 +50,7 @@ __all__ = [
     "capabilities",
     "capability",
     "capability_of",
+    "circumstances",
     "code_for",
     "demanded_specifier",
     "driver_cuda",

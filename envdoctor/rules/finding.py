@@ -118,15 +118,19 @@ def finding(
     source: str = "",
     repair: tuple[Repair, ...] = (),
     rows: tuple[Row, ...] = (),
+    usually: str = "",
 ) -> Finding:
-    """A `Finding` as rules write it: ``fix`` says what helps, ``run`` how to do it, and the rule itself the rest."""
+    """A `Finding` as rules write it: ``fix`` says what helps, ``run`` how to do it, and the rule itself the rest.
+
+    ``message`` is what is proved; ``usually``: what lies behind it in most cases, said as no more than that.
+    """
     commands = (run,) if isinstance(run, str) else run
     return Finding(
         kind=kind,
         subject=subject,
         actual=actual,
         expected=expected,
-        message=message,
+        message=_said(message, usually),
         remedy=Remedy(text=fix, commands=commands) if isinstance(fix, str) else fix,
         who=who,
         severity=severity,
@@ -136,6 +140,12 @@ def finding(
         repair=repair,
         rows=rows if len(rows) > 1 else (),
     )
+
+
+def _said(certain: str, usually: str) -> str:
+    if not usually:
+        return certain
+    return f"{certain}{'' if certain.endswith(('.', '!', '?')) else '.'} Usually {usually}."
 
 
 @frozen

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.knowledge.circumstances import asked_beside
 from envdoctor.knowledge.errors import ERRORS
 from envdoctor.values.pattern import Pattern
 
@@ -31,6 +32,7 @@ def read(page: Page, draft: Draft) -> None:
 
 
 def _patterns_of_surroundings(said: str) -> Iterator[Pattern]:
+    yield from asked_beside(said)
     for row in ERRORS:
         if row.beside and row.pattern.search(said):
             yield from row.besides.patterns

@@ -4,6 +4,10 @@ from envdoctor.knowledge.questions import messages
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, Severity, finding
 from envdoctor.rules.rule import WARNING, Facts, Pattern, Skip, Target, known, likely_capabilities, rule, trains_on_gpu
 
+_SDPA = (
+    'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has; in a program that '
+    "calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps aside."
+)
 _SAYS = (
     Pattern(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
     Pattern(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
@@ -40,21 +44,53 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
     if said is not None:
         fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
         mild = NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
-        yield _finding(said.string, f"{said.string}.", ERROR if fatal else mild)
+        meaning = next((text for pattern, text in _MEANINGS if fatal and pattern.search(said.string)), "")
+        words = f"{meaning}: {said.string}" if meaning else said.string
+        yield _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
         yield _finding(f"flash-attn {version}", text, NOTE)
 
 
+_MEANINGS = (
+    (Pattern(r"No available kernel", re.IGNORECASE), "None of the attention kernels that are allowed takes the inputs"),
+    (Pattern(r"only supports", re.IGNORECASE), "The flash attention that was called does not run on this GPU"),
+    (Pattern(r"No operator found", re.IGNORECASE), "xformers has no attention kernel for what it was given"),
+)
+_BEHIND = (
+    (
+        Pattern(r"No available kernel", re.IGNORECASE),
+        "only some of torch's attention kernels are allowed (sdpa_kernel, sdp_kernel), and none of these takes the "
+        "inputs: float32, a mask, a head too wide, tensors on the CPU, or a GPU too old for flash attention",
+        "Allow the other kernels too (drop the context manager, or add MATH and EFFICIENT_ATTENTION), or give it fp16 "
+        'or bf16 without a mask; in transformers attn_implementation="sdpa".',
+    ),
+    (
+        Pattern(r"only supports", re.IGNORECASE),
+        "",
+        'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has, or turn flash '
+        "attention off in the program's settings (use_flash_attention_2, a variable of it).",
+    ),
+    (
+        Pattern(r"No operator found", re.IGNORECASE),
+        "xformers was built for another torch or without CUDA, the tensors lie on the CPU or are float32 or of a shape "
+        "that none of its kernels takes, or the GPU is older or newer than it knows",
+        "See python -m xformers.info. Install the xformers made for this torch, or turn it off: torch's own "
+        "scaled_dot_product_attention takes its place.",
+    ),
+)
+
+
 def _finding(actual: str, message: str, severity: Severity | None) -> Finding:
+    known_words = ((usually, fix) for pattern, usually, fix in _BEHIND if severity is ERROR and pattern.search(actual))
+    usually, fix = next(known_words, ("", _SDPA))
     return finding(
         actual=actual,
         kind="flag-differs" if severity is not ERROR else "extension-binary-missing",
         severity=severity,
         certain=False,
         message=message,
-        fix='Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has; in a '
-        "program that calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps "
-        "aside.",
+        usually=usually,
+        fix=fix,
         run="grep -rn 'attn_implementation' --include='*.py' .",
     )

@@ -40,6 +40,15 @@ def operators_refused(facts: Facts) -> Findings:
             "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch",
             remedies.uninstall("xformers"),
         )
+    elif all(_ON_CPU.search(why) or _NOT_BUILT.search(why) for why in general.values()):
+        yield _refusal(
+            "extension-binary-missing",
+            "the tensors lie on the CPU, for which it has no kernels, and its kernels for GPUs are in part not built",
+            "See that torch sees the GPU and that the model is moved to it, and install the xformers that was made for "
+            "that torch; to run on the CPU, turn xFormers off or uninstall it.",
+            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
+            remedies.uninstall("xformers"),
+        )
     elif all(_CAPABILITY.search(why) or _NOT_BUILT.search(why) for why in general.values()):
         yield _refusal(
             "no-kernels-for-gpu",

@@ -13,13 +13,14 @@ class Reason(NamedTuple):
     meaning: str
     remedy: str
     commands: tuple[str, ...]
+    usually: str = ""
     alone: bool = True  # does it need no other word that the driver does not answer?
 
 
 REASONS = (
     Reason(
         Pattern(r"The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use", IGNORECASE),
-        "another kernel driver holds the GPU (nouveau, or vfio-pci where it is handed to a virtual machine)",
+        "another kernel driver holds the GPU",
         "Keep that driver from loading, make the initial file system anew, and reboot.",
         (
             "lspci -k -d 10de:",
@@ -27,24 +28,27 @@ REASONS = (
             "/etc/modprobe.d/blacklist-nouveau.conf",
             "sudo update-initramfs -u",
         ),
+        usually="it is nouveau, or vfio-pci where the card is handed to a virtual machine",
         alone=False,
     ),
     Reason(
         Pattern(r"\bModule nvidia(?:-current)? not found", IGNORECASE),
-        "there is no module of the driver for the kernel that runs: the kernel was updated after it, or the driver is "
-        "not installed",
+        "there is no module of the driver for the kernel that runs",
         "Install the headers of this kernel and build the module for it (dkms does so after each update; a driver of "
         "NVIDIA's .run file is installed again), or boot the kernel that it was built for.",
         ("uname -r", "sudo apt-get install linux-headers-$(uname -r)", "sudo dkms autoinstall", "sudo modprobe nvidia"),
+        usually="the kernel was updated after the driver, its headers are missing, or the driver is not installed",
         alone=False,
     ),
     Reason(
         Pattern(r"RmInitAdapter failed|rm_init_adapter failed", IGNORECASE),
-        "the driver is loaded and cannot start the GPU: a driver too old or of the other flavour for it (Blackwell "
-        "needs the open module), a card that hangs, or one without power or room for its memory on the bus",
+        "the driver is loaded and cannot start the GPU",
         "Switch the machine off and on, take a driver that names this GPU, and look at the firmware's settings (Above "
         "4G Decoding, the virtual machine's PCI memory).",
         ("sudo dmesg | grep -i -e nvrm -e xid | tail",),
+        usually="the driver is too old or of the other flavour for it (Blackwell needs the open module), the card "
+        "hangs, "
+        "or it has no power or no room for its memory on the bus",
     ),
     Reason(
         Pattern(r"requires use of the NVIDIA open kernel modules|NVIDIA open kernel modules? (?:is|are) required"),

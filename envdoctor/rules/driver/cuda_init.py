@@ -26,7 +26,7 @@ def cuda_init(facts: Facts) -> Findings:
     if code is None:
         for candidate in START_ERRORS if texts(facts) else ():
             said = anywhere(facts, candidate.pattern)
-            if said and not said.string.lstrip().startswith("[["):  # why an image of NVIDIA's goes on without
+            if said and "[[" not in said.string:  # why an image of NVIDIA's goes on without
                 code, quote = candidate, said[0]
                 break
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None
@@ -45,7 +45,9 @@ def cuda_init(facts: Facts) -> Findings:
 
 
 def _finding(facts: Facts, number: int | None, code: StartError | None, quote: str) -> Finding:
-    name = f"cuInit {number}" if number else "cuInit"
+    driver = known(facts.driver)
+    asked = driver is not None and bool(driver.cuinit)
+    name = (f"cuInit {number}" if asked else f"error {number}") if number else "cuInit"
     hidden = hidden_by(facts) if number == 101 else None
     owner = driver_owner(facts)
     return finding(
@@ -53,6 +55,7 @@ def _finding(facts: Facts, number: int | None, code: StartError | None, quote: s
         who=(code.who if code else None) or owner,
         message=f"{'CUDA refuses a GPU' if number in (46, 101) else 'CUDA does not start'} ({name}): "
         f"{code.meaning if code else 'an error that this tool has no name for'}" + (f" ({hidden})." if hidden else "."),
+        usually=code.usually if code and not hidden else "",
         fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
         run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "gpu/", "driver/nvidia-smi"),

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import anywhere, hidden_by, in_container, torch_cuda
+from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, torch_cuda
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
@@ -8,14 +8,6 @@ _SAYS = (
     Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE),
 )
 _LOST = Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE)
-_WORKED = Pattern(
-    r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}(?:hours?|days?|time|minutes?|weeks?)\b"
-    r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
-    r"|ing) access"
-    r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
-    IGNORECASE,
-)
-"""A person's word that the GPU was there before."""
 _LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 
@@ -50,7 +42,10 @@ def devices(facts: Facts, target: Target) -> Findings:
         return
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
-        yield _devices_taken(lost, before=facts.origin.kind != "pasted" or anywhere(facts, _WORKED) is not None)
+        if in_container(facts) or facts.origin.kind != "pasted":
+            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or circumstances.WORKED.stands(facts))
+        else:
+            yield _nvml_silent(lost, before=circumstances.WORKED.stands(facts))
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)
@@ -105,19 +100,44 @@ def _devices_taken(lost: str, *, before: bool) -> Finding:
         who="host",
         message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
         if before
-        else f'The driver\'s library is here, and its devices may not be opened ("{lost}"): a container that was not '
-        "given them, or has lost them since it started; outside of one, the driver.",
+        else f'The driver\'s library is here, and its devices may not be opened ("{lost}").',
+        usually=""
+        if before
+        else "the container was not given them (an old toolkit, no-cgroups = true in its settings), or has "
+        "lost them since it started (a reload of systemd takes them back)",
         fix=f"Start the container again. So that it stays: {lasting}."
         if before
-        else f"Update the NVIDIA Container Toolkit, start Docker again and then the container; it must not say "
-        f"no-cgroups = true for containers of root. Where it worked at first, so that it stays: {lasting}.",
-        run="docker restart CONTAINER"
-        if before
-        else (
-            "sudo nvidia-ctk runtime configure --runtime=docker",
-            "sudo systemctl restart docker",
-            "docker run --rm --gpus all ubuntu nvidia-smi",
-        ),
+        else f"Start the container again; where it is no better, update the NVIDIA Container Toolkit, start Docker "
+        f"again and then the container. So that it stays: {lasting}.",
+        run="docker restart CONTAINER" if before else _TOOLKIT,
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+    )
+
+
+_TOOLKIT = (
+    "sudo nvidia-ctk runtime configure --runtime=docker",
+    "sudo systemctl restart docker",
+    "docker run --rm --gpus all ubuntu nvidia-smi",
+)
+
+
+def _nvml_silent(lost: str, *, before: bool) -> Finding:
+    """NVML's own words, of which nobody told where they were said."""
+    usually = (
+        "it is a container that has lost access to its GPU (a reload of systemd takes it back; starting it again "
+        "brings it back), or a container that was not given the devices; on a machine itself, a GPU that hangs or fell "
+        "off the bus (dmesg shows an Xid), or device files that this user may not open"
+    )
+    return finding(
+        subject="/dev/nvidia0",
+        actual=lost,
+        expected="the driver answers",
+        message=f'NVML {"no longer reaches" if before else "does not reach"} the GPU ("{lost}").',
+        usually=usually,
+        fix="In a container: start it again, and see nvidia-smi on the host; so that it stays, "
+        "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker. On the machine "
+        "itself: look into the kernel log, and start it again.",
+        run=("ls -l /dev/nvidia*", "sudo dmesg | grep -i -e nvrm -e xid | tail"),
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
 
@@ -141,32 +161,88 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
             subject="the GPU",
             actual=said[0] if said else "no device",
             expected="the GPU of Windows",
-            message=f'CUDA finds no GPU in this process ("{said[0] if said else "no device"}"): it found another '
-            f"libcuda "
-            "than the one of WSL, CUDA_VISIBLE_DEVICES names no GPU, or Windows hands none on.",
+            message=f'CUDA finds no GPU in this process ("{said[0] if said else "no device"}").',
+            usually="another libcuda than the one of WSL is found, CUDA_VISIBLE_DEVICES names no GPU, or Windows hands "
+            "none on (its driver, a kernel of WSL's own making without dxgkrnl)",
             fix="Let the linker find /usr/lib/wsl/lib first, and remove Linux driver packages from the distribution; "
             "nvidia-smi must list the GPU.",
             run=("ldconfig -p | grep libcuda.so", "env | grep CUDA_VISIBLE_DEVICES", "/usr/lib/wsl/lib/nvidia-smi"),
             explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
         )
-    who: Who = "image" if container else "you"
+    if said is not None:
+        return _nothing_detected(facts, said, container=container)
     return finding(
         subject="/dev/nvidia0",
-        actual="no device file" if said is None else said[0],
+        actual="no device file",
         expected="one device file for each GPU",
-        who=who,
-        message=("No GPU can be opened" + (f' ("{said[0]}")' if said else ""))
-        + (
-            ": the container was started without one."
-            if container
-            else ": CUDA_VISIBLE_DEVICES names none, or there are no device files for one."
-            if said is not None
-            else ": there are no device files for one."
-        ),
+        who="image" if container else "you",
+        message="No GPU can be opened: "
+        + ("the container was started without one." if container else "there are no device files for one."),
         fix="Start the container with access to the GPU."
         if container
         else "See what nvidia-smi lists and what CUDA_VISIBLE_DEVICES holds. Create the device files, or start the "
         "container with access to the GPU.",
         run="docker run --gpus all ..." if container else ("sudo nvidia-modprobe -u -c=0", "nvidia-smi -L"),
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library"),
+        explains=_EXPLAINED,
+    )
+
+
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library")
+_SHOW = "python -c \"import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))\""
+
+
+def _nothing_detected(facts: Facts, said: Match[str], *, container: bool) -> Finding:
+    """CUDA says itself that it has no device: what the rest of the text rules out is not named as a reason."""
+    who: Who = "you"
+    run: tuple[str, ...] = ("nvidia-smi", _SHOW)
+    hidden = "CUDA_VISIBLE_DEVICES names none in this very process (set by the code, a launcher or a scheduler)"
+    if circumstances.APPLE.stands(facts):
+        usually = "there is no NVIDIA GPU in a Mac"
+        fix, run = "Take the device mps or cpu in place of cuda.", ()
+    elif circumstances.RAY.stands(facts):
+        usually = (
+            "Ray gave this worker no GPU: its task or actor asks for none (num_gpus), so that Ray empties "
+            "CUDA_VISIBLE_DEVICES for it; else the node has none or was started without"
+        )
+        fix = "Ask for the GPU (@ray.remote(num_gpus=1), resources per worker), and see that ray status lists GPUs."
+        run = ("ray status", "nvidia-smi")
+    elif circumstances.ANSWERS.stands(facts) or circumstances.HANDED_OVER.stands(facts):
+        usually = (
+            f"{hidden}, MIG is on without an instance, or the device files are not all in view (/dev/nvidia-uvm); "
+            "another libcuda than the driver's own may be loaded, too"
+        )
+        fix = (
+            "See CUDA_VISIBLE_DEVICES in the process that fails, whether nvidia-smi lists the GPU in the same place, "
+            "and its MIG mode; then which libcuda is found first."
+        )
+        run = (_SHOW, "nvidia-smi -L", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda.so")
+    elif circumstances.NOTEBOOK.stands(facts):
+        usually = "the session has no GPU (a runtime or an accelerator that was not chosen, a quota that is used up)"
+        fix = (
+            "Choose a machine with a GPU in the service's settings (Colab: Runtime, Change runtime type; Kaggle: "
+            "Accelerator; on ZeroGPU call the GPU only within a function under @spaces.GPU), and start it anew."
+        )
+    elif container:
+        who = "image"
+        usually = f"the container was started without one, or {hidden}"
+        fix = "Start the container with access to the GPU, and see CUDA_VISIBLE_DEVICES in it."
+        run = ("docker run --gpus all ...", "nvidia-smi")
+    else:
+        usually = (
+            f"the machine, notebook or container was started without a GPU, {hidden}, or the device files are missing"
+        )
+        fix = (
+            "See what nvidia-smi lists in the same place and what CUDA_VISIBLE_DEVICES holds. If it lists none: take a "
+            "machine with a GPU, start the container with access to it, or look at the driver."
+        )
+    return finding(
+        subject="/dev/nvidia0",
+        actual=said[0],
+        expected="a GPU that CUDA may use",
+        who=who,
+        message=f'CUDA finds no GPU that this process may use ("{said[0]}").',
+        usually=usually,
+        fix=fix,
+        run=run,
+        explains=_EXPLAINED,
     )

@@ -29,8 +29,10 @@ def fabric_manager(facts: Facts) -> Findings:
     yield finding(
         actual=said[0] if said else state or "",
         message=f'The NVSwitch fabric is not up: "{said[0] if said else state}".',
+        usually="Fabric Manager is of another version than the driver (they must be equal), is not installed or not "
+        "started; else a switch or link has failed (its journal names it)",
         fix=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
         "rent another machine until then.",
-        run="sudo systemctl restart nvidia-fabricmanager",
+        run=("journalctl -u nvidia-fabricmanager --no-pager | tail", "sudo systemctl restart nvidia-fabricmanager"),
         explains=("driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error"),
     )

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import anywhere, driver_owner, numbers
+from envdoctor.knowledge.questions import anywhere, circumstances, driver_owner, numbers
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _MODULE = Pattern(r"kernel module has the version (?P<module>\d[\d.]*\d)", IGNORECASE)
@@ -38,16 +38,27 @@ def library_mismatch(facts: Facts) -> Findings:
         pair = told["client"] or told["nvml"]
     owner, contained = driver_owner(facts), anywhere(facts, _CONTAINED) is not None
     library = pair or "another version"
+    rented = owner == "you" and circumstances.NOTEBOOK.stands(facts)
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
         who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
         "that started before the upgrade, or brings the older ones, goes on.",
-        fix=_remedy(owner, contained=contained),
-        run=() if owner == "host" or contained else "sudo reboot",
+        usually="the driver was updated, by the system itself above all, and the machine not started since; in a "
+        "container "
+        "also a driver's libraries that were installed in it",
+        fix=_RENTED if rented else _remedy(owner, contained=contained),
+        run=() if owner == "host" or contained or rented else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),
     )
+
+
+_RENTED = (
+    "The machine's host must be rebooted, which is not yours to do: stop this session or pod and start it on another "
+    "machine, and tell the provider. If you installed a driver's packages here yourself (nvidia-*, cuda, libnvidia-*), "
+    "start from a fresh image without them. Do not install torch or CUDA again: they are not the cause."
+)
 
 
 def _remedy(owner: str, *, contained: bool) -> str:

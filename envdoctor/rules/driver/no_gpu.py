@@ -1,8 +1,8 @@
 from re import IGNORECASE
 
 from envdoctor.knowledge.messages import in_report
-from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda
-from envdoctor.rules.driver._kernel_says import REASONS
+from envdoctor.knowledge.questions import anywhere, circumstances, in_container, nvidia_gpu, torch_cuda
+from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
@@ -56,18 +56,31 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     wsl = host is not None and (host.container or "").startswith("wsl")
     if library is not None and not unloaded:
         bound = anywhere(facts, _BOUND) is not None or (host is not None and host.container == "apptainer")
-        yield _library_missing(library, container=in_container(facts), wsl=wsl, bound=bound)
+        yield _library_missing(facts, library, wsl=wsl, bound=bound)
+        return
+    if said is not None and wsl and not unloaded and "couldn't communicate" in said[0]:
+        yield _silent_in_wsl(said)
         return
     if wsl or (not unloaded and said is None):
         return  # WSL has neither a kernel module nor a PCI device of its own: `driver/wsl`
     if said is not None and _PASSED_OVER.search(said.string):
         return  # the program said it in passing, as it does wherever it runs on the CPU
     container = in_container(facts)
-    who: Who = "host" if container else "you"
-    what = f"NVIDIA GPU {on_bus[0]} is on the PCI bus" if on_bus else "No NVIDIA driver answers"
-    message = f"{what}, and its kernel module is not loaded." if unloaded else f"{what}: no GPU can be used here"
-    if not unloaded:
-        message += (f'; {reason.meaning} ("{said[0]}").' if reason else f' ("{said[0]}").') if said else "."
+    if unloaded or reason is not None:
+        yield _not_loaded(said, reason, on_bus, unloaded=unloaded, container=container)
+    elif said is not None:
+        yield _silent(facts, said, container=container)
+
+
+def _not_loaded(
+    said: Match[str] | None, reason: Reason | None, on_bus: tuple[str, ...], *, unloaded: bool, container: bool
+) -> Finding:
+    """The card is on the bus without its module, or the kernel says why the driver does not serve it."""
+    message = "A GPU of this machine cannot be used"
+    if unloaded:
+        message = f"NVIDIA GPU {on_bus[0]} is on the PCI bus, and its kernel module is not loaded."
+    elif reason is not None and said is not None:
+        message += f': {reason.meaning} ("{said[0]}").'
     fix = _FIX
     run: tuple[str, ...] = ("sudo modprobe nvidia", "nvidia-smi")
     if container:
@@ -75,13 +88,103 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
         run = ("docker run --gpus all ...",)
     elif reason is not None:
         fix, run = reason.remedy, reason.commands
-    yield finding(
+    return finding(
         actual="not loaded" if unloaded else "not found",
-        who=who,
+        who="host" if container else "you",
         message=message,
+        usually=reason.usually if reason is not None and not unloaded else "",
         fix=fix,
         run=run,
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+        explains=_EXPLAINED,
+    )
+
+
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/")
+_TOOLKIT = (
+    "nvidia-smi",
+    "sudo nvidia-ctk runtime configure --runtime=docker",
+    "sudo systemctl restart docker",
+    "docker run --rm --gpus all ubuntu nvidia-smi",
+)
+
+
+def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
+    """A program found no driver where it ran: why, nobody says, and what the text rules out is left out."""
+    who: Who = "host" if container else "you"
+    message = f'No NVIDIA driver answers here ("{said[0]}").'
+    run: tuple[str, ...] = ("nvidia-smi",)
+    if said[0].startswith("nvidia-container-cli"):
+        message = f'The container toolkit found no NVIDIA driver where it looked ("{said[0]}").'
+        usually = (
+            "the driver is not installed or not loaded on the host, or Docker does not run on that host itself (Docker "
+            "Desktop on Linux has a virtual machine of its own, snap's Docker another view of the libraries, WSL no "
+            "driver of Windows in it)"
+        )
+        fix = (
+            "See nvidia-smi on the host, without a container. Where it works: take Docker's own engine in place of "
+            "Docker Desktop or snap's (docker context use default), and install the toolkit beside it; where it "
+            "does not: install or load the driver."
+        )
+        run = ("nvidia-smi", "docker context ls", "snap list docker")
+    elif "card" in facts.remarks:
+        usually = "the only card is the AMD one that is told of, which a torch for CUDA cannot use"
+        fix = (
+            "Take torch for ROCm (Linux, and AMD's own wheels on Windows for the cards that they name) or the "
+            "program's variant for AMD; else the CPU (--device cpu)."
+        )
+        run = ()
+    elif circumstances.APPLE.stands(facts):
+        usually = "there is no NVIDIA GPU in a Mac, and the code asks for one"
+        fix = "Choose mps or cpu as the device (map_location='cpu' for torch.load), or the program's option for it."
+        run = ()
+    elif circumstances.WITHOUT_GPU.stands(facts):
+        message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
+        usually = ""
+        fix = (
+            "Have it compute on the CPU: the program's option for it (--device cpu, --cpu, no_cuda), else device='cpu' "
+            "in place of cuda, no .cuda(), and torch.load(..., map_location='cpu')."
+        )
+        run = ()
+    elif container and (circumstances.HANDED_OVER.stands(facts) or circumstances.ANSWERS.stands(facts)):
+        usually = (
+            "the host's driver is not loaded, the NVIDIA Container Toolkit is not set up for this Docker, or the "
+            "container was not given the capability compute"
+        )
+        fix = (
+            "See nvidia-smi on the host and then in the container; set the toolkit up anew, start Docker again, and "
+            "leave NVIDIA_DRIVER_CAPABILITIES at compute,utility."
+        )
+        run = _TOOLKIT
+    elif circumstances.NOTEBOOK.stands(facts):
+        usually = "this session or machine was rented or started without a GPU, or its host's driver has failed"
+        fix = (
+            "Choose a machine with a GPU in the service's settings (Colab: Runtime, Change runtime type; Kaggle: "
+            "Accelerator). Where it should have one, start it anew or take another: its driver is not yours to mend."
+        )
+    elif container:
+        usually = "the container was started without its GPU, or the host's driver is not loaded"
+        fix = "Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
+        run = ("docker run --gpus all ...",)
+    else:
+        usually = (
+            "there is no NVIDIA GPU in this machine or session, its driver is not installed or not loaded (after an "
+            "update of the kernel, or refused by Secure Boot), or a container was started without it"
+        )
+        fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
+    return finding(actual="not found", who=who, message=message, usually=usually, fix=fix, run=run, explains=_EXPLAINED)
+
+
+def _silent_in_wsl(said: Match[str]) -> Finding:
+    return finding(
+        actual="not found",
+        message=f'nvidia-smi reaches no driver in this WSL ("{said[0]}").',
+        usually="a Linux driver was installed in the distribution and its nvidia-smi is found first, the driver of "
+        "Windows is missing or old, or WSL runs a kernel of one's own without dxgkrnl",
+        fix="Try /usr/lib/wsl/lib/nvidia-smi. Remove Linux driver packages from the distribution, update the driver in "
+        "Windows and WSL itself (wsl --update), and take WSL's own kernel (no kernel= in .wslconfig, or "
+        "CONFIG_DXGKRNL in yours).",
+        run=("/usr/lib/wsl/lib/nvidia-smi", "ls -l /dev/dxg", "dpkg -l | grep -i nvidia-driver"),
+        explains=_EXPLAINED,
     )
 
 
@@ -89,38 +192,60 @@ _FIX = (
     "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, Secure "
     "Boot, nouveau); in a container, start that with --gpus all."
 )
+_ELSE = " Without an NVIDIA GPU take the CPU (device='cpu', map_location='cpu') or the build for your card."
 
 
-def _library_missing(said: Match[str], *, container: bool, wsl: bool, bound: bool) -> Finding:
+def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) -> Finding:
     """The driver may well run, and only its library is not in view."""
+    container = in_container(facts)
     name = said.groupdict().get("name") or "libnvidia-ml"
     run: tuple[str, ...] = ("ldconfig -p | grep -e libcuda.so -e libnvidia-ml.so", "nvidia-smi")
-    if bound:
+    why = usually = ""
+    if circumstances.AT_BUILD.stands(facts):
+        usually = "an image is being built, in which there is neither a GPU nor the driver's library"
+        fix = (
+            "Do what imports it when the container runs, and not while the image is built; for linking alone take the "
+            "toolkit's lib64/stubs; or let the build see the GPU (nvidia as Docker's default-runtime)."
+        )
+        run = ()
+    elif bound:
         why = "Singularity binds the host's with --nv, into /.singularity.d/libs"
         fix = (
             "Start with --nv on a machine with a GPU, and keep /.singularity.d/libs in LD_LIBRARY_PATH: what clears "
-            "the "
-            "environment loses it. Where the host's ldconfig does not know the library, bind its folder by hand (-B)."
+            "the environment loses it. Where the host's ldconfig does not know the library, bind its folder by hand "
+            "(-B)."
         )
         run = ("ldconfig -p | grep libcuda.so", "export LD_LIBRARY_PATH=/.singularity.d/libs:$LD_LIBRARY_PATH")
     elif wsl:
         why = "in WSL it is the one of Windows' driver, in /usr/lib/wsl/lib"
         fix = "Install the NVIDIA driver of Windows and update WSL; then let programs find that folder."
         run = ("ls /usr/lib/wsl/lib", "export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH")
+    elif container and circumstances.HANDED_OVER.stands(facts):
+        why = "a container gets the host's from the toolkit, when it starts"
+        usually = (
+            "the toolkit is not set up for this Docker, NVIDIA_DRIVER_CAPABILITIES leaves compute out, or the image's "
+            "loader does not look where the toolkit puts it (Alpine, an ld.so.cache that was not made anew)"
+        )
+        fix = (
+            "See nvidia-smi in the container and which libraries came in; set the toolkit up anew, and start with "
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility."
+        )
+        run = ("ldconfig -p | grep -e libcuda.so -e libnvidia-ml.so", *_TOOLKIT)
     elif container:
         why = "a container gets the host's when it is started with the GPU"
         fix = "Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
         run = ("docker run --gpus all ...",)
     else:
-        why = "no driver is installed here, the container was started without the GPU, or the linker does not know it"
+        usually = "no driver is installed here, a container was started without the GPU, or the linker does not know it"
         fix = (
             "See nvidia-smi. " + _FIX + " Where nvidia-smi works, give the linker the folder of the library (ldconfig)."
         )
     return finding(
         actual=f"{name} not found",
         who="host" if container else "you",
-        message=f'{name}, the driver\'s own library, is not found: {why} ("{said[0]}").',
+        message=f'{name}, the driver\'s own library, is not found{f": {why}" if why else ""} ("{said[0]}").',
+        usually=usually,
         fix=fix,
         run=run,
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+        explains=_EXPLAINED,
     )

@@ -6,8 +6,18 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, findi
 _ELSEWHERE = Pattern(
     r"version mismatch|couldn't communicate with the NVIDIA driver|could not load NVML library", re.IGNORECASE
 )
-_LOST = Pattern(r"GPU is lost|Unable to determine the device handle|fallen off the bus|ERR!", re.IGNORECASE)
+_LOST = Pattern(r"GPU is lost|Unable to determine the device handle|fallen off the bus", re.IGNORECASE)
 _EMPTY = Pattern(r"No devices were found", re.IGNORECASE)
+
+
+def _behind(smi: str) -> str:
+    if _EMPTY.search(smi):
+        return (
+            "the driver is loaded and cannot start the card (too old or too new for it, the closed module where the "
+            "open "
+            "one is needed, too little power), the card is handed to a virtual machine, or this is one without a card"
+        )
+    return "the card has fallen off the PCIe bus (power, heat, a riser or slot), or its firmware hangs"
 
 
 @rule(WARNING, subject="nvidia-smi", expected="lists the GPUs")
@@ -37,7 +47,10 @@ def nvidia_smi(facts: Facts) -> Findings:
         certain=bool(lost or empty),
         who="host" if lost else driver_owner(facts),
         message=f'nvidia-smi fails: "{first}".',
-        fix=f"The GPU must be reset or replaced. {RELIABLE}" if lost else "Look into the kernel log.",
+        usually=_behind(driver.smi) if lost or empty else "",
+        fix=f"Switch the machine off and on; where it comes again the GPU must be replaced. {RELIABLE}"
+        if lost
+        else "Look into the kernel log.",
         run="dmesg | grep -i -e nvrm -e xid | tail",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/cuda-init", "driver/nothing-found")
         if lost or empty

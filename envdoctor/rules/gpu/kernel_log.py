@@ -38,6 +38,22 @@ _SOFTWARE = {
     45: "a process ended",
     109: "a switch between programs did not end in its time",
 }
+_OUT_OF_BOUNDS = (
+    "a kernel of the program (or of a library that it uses) read or wrote outside of its memory; else memory or clocks "
+    "of the card are unstable"
+)
+_USUALLY = {
+    13: _OUT_OF_BOUNDS,
+    31: _OUT_OF_BOUNDS,
+    43: "it follows a fault of the program that ran then",
+    45: "it follows another Xid, which stands before it, or somebody ended the program",
+    74: "a bridge, cable or socket of NVLink is at fault",
+    79: "it is power, heat, the slot or a riser; else the card itself",
+    119: "it is a fault of the driver or its firmware (another release, or GSP switched off, helps then); else the "
+    "card",
+    120: "it is a fault of the driver or its firmware (another release, or GSP switched off, helps then); else the "
+    "card",
+}
 _SAYS = Pattern(r"Xid \(PCI:[0-9a-fA-F:.]+\): (\d+)")
 
 
@@ -57,6 +73,7 @@ def kernel_log(facts: Facts) -> Findings:
     found = [(subject(gpu), full(gpu), number) for gpu in (gpus.devices if gpus else ()) for number in gpu.xid]
     if not found and said is not None:
         found = [("GPU", "A GPU", int(said[1]))]
+    pasted_text = facts.origin.kind == "pasted"
     for name, long, number in found:
         meaning = _HARDWARE.get(number) or _SOFTWARE.get(number)
         hard = number in _HARDWARE
@@ -70,9 +87,10 @@ def kernel_log(facts: Facts) -> Findings:
             severity=severity,
             who="host" if hard else "you",
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
+            usually=_USUALLY.get(number, "") if pasted_text else "",
             fix="Reset the GPU (nvidia-smi -r, or a restart); where it comes again with another release of the driver "
             f"too, it must be exchanged. {RELIABLE}"
             if hard
-            else "Look at the program that ran then.",
+            else "Look at the program that ran then: CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names its kernel.",
             run="dmesg | grep -i xid",
         )

@@ -45,7 +45,16 @@ def cache_directories(facts: Facts) -> Findings:
             variable = _VARIABLES[place.purpose]
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
-        yield _finding(_variable_of(said.string), said.string, "failed", f"A cache failed: {said.string}.", ERROR)
+        text = f"A folder of a cache could not be used: {said.string}."
+        yield _finding(_variable_of(said.string), said.string, "failed", text, ERROR, _behind(said.string))
+
+
+def _behind(line: str) -> str:
+    if "failed to map" in line:
+        return "it is mounted noexec, so that nothing in it may be executed, or memory is out"
+    if "read-only" in line.lower():
+        return "it lies in a part of the container or disk that is mounted for reading alone"
+    return "another user owns it (root, after one run under sudo or in a container), or HOME is another user's"
 
 
 def _variable_of(line: str) -> str:
@@ -66,12 +75,15 @@ def _problem(place: Storage) -> str | None:
     return "is mounted noexec" if place.noexec and place.purpose in _RUNS_CODE else None
 
 
-def _finding(variable: str, path: str, actual: str, message: str, severity: Severity | None) -> Finding:
+def _finding(
+    variable: str, path: str, actual: str, message: str, severity: Severity | None, usually: str = ""
+) -> Finding:
     return finding(
         subject=variable,
         actual=f"{path} {actual}",
         severity=severity,
         message=message,
-        fix="Point it elsewhere.",
+        usually=usually,
+        fix="See who owns it (ls -ld) and give it to the user that runs this, or point it elsewhere.",
         run=f"export {variable}=$HOME/.cache/{variable.lower()}",
     )

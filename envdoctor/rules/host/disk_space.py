@@ -24,8 +24,10 @@ def disk_space(facts: Facts) -> Findings:
     host = known(facts.host)
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        where = "A file system was full: a disk, /tmp, your quota, or /dev/shm, of which a container has 64 MiB"
-        yield _finding("disk", said.string, f"{where}: {said.string}.", ERROR)
+        if "inotify" in said.string.lower():
+            yield _of_watches(said.string)
+            return
+        yield _finding("disk", said.string, f"A file system has no room left: {said.string}", ERROR, _WHERE)
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -54,14 +56,34 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
     return None
 
 
-def _finding(subject: str, actual: str, message: str, severity: Severity) -> Finding:
+_WHERE = (
+    "it is the disk of the caches or of the output, /tmp or the container's own layer, your quota, or /dev/shm (64 MiB "
+    "in a container); with room left it has no inodes left"
+)
+
+
+def _of_watches(said: str) -> Finding:
+    return finding(
+        subject="inotify",
+        actual=said,
+        expected="more watches",
+        severity=ERROR,
+        message=f"The limit of watched files is reached, and no disk is full: {said}",
+        fix="Raise the limit, or have the program that watches a folder (Streamlit, TensorBoard, an editor) leave the "
+        "data out.",
+        run=("sysctl fs.inotify.max_user_watches", "sudo sysctl fs.inotify.max_user_watches=524288"),
+    )
+
+
+def _finding(subject: str, actual: str, message: str, severity: Severity, usually: str = "") -> Finding:
     return finding(
         subject=subject,
         actual=actual,
         expected=f"{mebibytes(_LOW)} or more",
         severity=severity,
         message=message,
+        usually=usually,
         fix="See which one is full; make room there, or move caches and output to another disk; a container gets a "
         "larger /dev/shm by --shm-size=8g.",
-        run=("df -h", "df -i", "huggingface-cli delete-cache", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
+        run=("df -h", "df -i", "du -sh ~/.cache/*", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
     )

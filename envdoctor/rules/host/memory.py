@@ -36,9 +36,13 @@ def memory(facts: Facts) -> Findings:
         elif _SAYS[0].search(said.string):
             why = "killed for lack of memory"
         else:
-            why = "killed from outside, as the kernel does for lack of memory"
+            why = "killed from outside (SIGKILL)"
         told = WARNING if messages.is_told(said.string) else ERROR
-        yield _finding(said.string, "more memory", f"The process was {why}: {said.string}.", told)
+        if (size := _BYTES.search(said.string)) is not None and int(size[1]) >= _ABSURD:
+            yield _of_absurd_size(said.string, int(size[1]))
+            return
+        usually = _ENDED_BY if why.startswith("killed from") else ""
+        yield _finding(said.string, "more memory", f"The process was {why}: {said.string}.", told, usually)
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
     if host is None or not limits:
@@ -57,13 +61,36 @@ def memory(facts: Facts) -> Findings:
         yield _finding(mebibytes(host.memory_limit), "known to you", text, NOTE)
 
 
-def _finding(actual: str, expected: str, message: str, severity: Severity | None) -> Finding:
+_BYTES = Pattern(r"(?:you tried to allocate|allocate) (\d{5,24}) bytes")
+_ABSURD = 4 << 40
+"""More than any machine of this field has: a size that nobody meant."""
+_ENDED_BY = (
+    "the kernel did so for lack of memory (of the machine, or of the container's or job's limit), or somebody or "
+    "something else: a scheduler at its time limit, docker stop, a parent that gave up"
+)
+
+
+def _of_absurd_size(said: str, size: int) -> Finding:
+    return finding(
+        actual=said,
+        expected="a size that was meant",
+        kind="script-wrong",
+        message=f"One tensor of {size / 2**40:,.0f} TiB was asked for, which no machine has: {said}",
+        usually="a shape is wrong: a dimension taken from the wrong place or not cut, two tensors that broadcast "
+        "against each other, an index or a length read from a damaged file",
+        fix="See in the traceback which operator asks for it, and print the shapes that it is given.",
+        severity=ERROR,
+    )
+
+
+def _finding(actual: str, expected: str, message: str, severity: Severity | None, usually: str = "") -> Finding:
     return finding(
         actual=actual,
         expected=expected,
         severity=severity,
         message=message,
+        usually=usually,
         fix="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
         "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
-        run=("free -h", "docker run --memory=64g IMAGE"),
+        run=("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail"),
     )

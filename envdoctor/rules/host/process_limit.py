@@ -29,6 +29,10 @@ def process_limit(facts: Facts) -> Findings:
         message=f"Threads could not be started: {said.string}."
         if said
         else f"Only {limit} processes and threads are allowed.",
-        fix="Raise the limit, or use fewer threads.",
-        run=("ulimit -u unlimited", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
+        usually="the limit of processes is reached (of the user, or of the container: --pids-limit), memory for their "
+        "stacks is out, or an old Docker (before 20.10.10) refuses the call that a newer image's C library makes"
+        if said
+        else "",
+        fix="See the limit and how many threads run. Raise it, or use fewer threads; in an old Docker update it.",
+        run=("ulimit -u", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
     )

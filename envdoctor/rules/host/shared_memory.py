@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.knowledge.questions import circumstances, mebibytes, messages
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
@@ -23,6 +23,11 @@ _SAYS = (
 _FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
 
 
+_ANOTHER = Pattern(
+    r"too many open files"  # the limit of open files stops it first: `host/open-files`
+    r"|^\W{0,4}(?:ERROR: {1,3})?out of shared memory\W{0,4}$|max_locks_per_transaction",  # a database's own
+    IGNORECASE,
+)
 _GUESSED = Pattern(
     r"might be caused by insufficient shared memory|it is possible that dataloader's workers are out of shared memory",
     IGNORECASE,
@@ -52,8 +57,8 @@ def shared_memory(facts: Facts) -> Findings:
     said = messages.line_with(facts, *_SAYS)
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = found.string
-    if said is not None and "too many open files" in said.lower():
-        said = None  # the limit of open files stops it first: `host/open-files`
+    if said is not None and _ANOTHER.search(said):
+        said = None
     if size is None and said is None:
         raise Skip("the size of /dev/shm is not known")
     if said is None and (size is None or size >= ENOUGH):
@@ -62,21 +67,46 @@ def shared_memory(facts: Facts) -> Findings:
         (size is not None and size >= ENOUGH)
         or any(_AMPLE.search(text) for text in (*messages.texts(facts), *facts.remarks.values()))
     )
-    if ample and _GUESSED.search(said or ""):
-        yield _cut_short(said or "")
+    if said is not None and ample:
+        yield _cut_short(said) if _GUESSED.search(said) else _not_for_room(said)
         return
+    guessed = said is not None and _GUESSED.search(said) is not None
+    loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
         actual=actual,
         expected=f"at least {mebibytes(ENOUGH)}",
         message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
         if size is not None
+        else f"A loader worker ended in a bus error: {said}"
+        if guessed
         else f"Shared memory (/dev/shm) gave out: {said}",
+        usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
+        "worker had mapped was cut short or could not be read"
+        if guessed and size is None
+        else "",
         fix="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
-        "/dev/shm). From inside: remount it where that is allowed, or train with num_workers=0, or call "
-        'torch.multiprocessing.set_sharing_strategy("file_system").',
+        f"/dev/shm). From inside: remount it where that is allowed, or {loader}call "
+        'torch.multiprocessing.set_sharing_strategy("file_system").'
+        + (" Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""),
         run=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
+    )
+
+
+def _not_for_room(said: str) -> Finding:
+    """Something could not be put into /dev/shm, of which there is plenty."""
+    return finding(
+        actual=said,
+        expected="shared memory that may be used",
+        message=f"Shared memory could not be used, of which there is plenty by the report: {said}",
+        usually="what ran before left its files there and filled it, this user may not write to it, another limit is "
+        "lower (the container's memory counts it as well), or the process runs in another container than the one that "
+        "was given it",
+        fix="See in the very container that fails what is left and what lies in it; remove what ended runs left, and "
+        "give the container more memory where its limit is near.",
+        run=("df -h /dev/shm", "ls -la /dev/shm"),
+        severity=ERROR,
     )
 
 

@@ -221,6 +221,10 @@ def _within(interpreter: Interpreter, supported: tuple[str, str]) -> bool:
     return own is None or first is None or last is None or first[:2] <= own[:2] <= last[:2]
 
 
+_NO_DISTUTILS = (
+    "it is Python 3.12 or later, which dropped it (setuptools brings one of its own); Debian and Ubuntu have that of "
+    "their earlier Pythons in a package of its own, python3-distutils"
+)
 _OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
 
 
@@ -231,6 +235,8 @@ def _sentence(interpreter: Interpreter, text: str) -> str:
     if text.startswith("no wheel"):
         return f"N{text[1:]}."
     gone = any(pattern.search(text) for pattern, wrong in _SINCE if wrong in _TELLING)
+    if "distutils" in text:
+        return f"The code asks for distutils, which this Python has not: {text}. Usually {_NO_DISTUTILS}."
     return f"{'The code asks for what Python 3.12 dropped' if gone else 'Something here wants another Python'}: {text}."
 
 
@@ -263,6 +269,11 @@ def _finding(
             fix=fix,
             run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
             explains=("packages/import-mismatch", "packages/missing"),
+        )
+    if "distutils" in text:
+        fix = (
+            "See python --version. From 3.12 on install setuptools, and take a later release of what asks for it or "
+            "Python 3.11; before 3.12 install the system's python3-distutils."
         )
     return finding(
         actual=f"{interpreter.implementation} {interpreter.version}",

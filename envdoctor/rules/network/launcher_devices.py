@@ -22,7 +22,9 @@ def launcher_devices(facts: Facts) -> Findings:
     said = messages.in_report(facts, _SAYS)
     if said is not None:
         yield _mismatch(
-            said.string, "as many GPUs as processes", f"The launcher refuses its list of GPUs: {said.string}."
+            said.string,
+            "as many GPUs as processes",
+            f"The launcher refuses its list of GPUs: {said.string.rstrip('.')}.",
         )
         return
     settings = need(facts.launcher).settings

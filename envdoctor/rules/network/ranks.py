@@ -44,12 +44,6 @@ def ranks(facts: Facts) -> Findings:
     )
 
 
-_ONE_EACH = (
-    "Slurm's --gpus-per-task, --gpu-bind and --accel-bind leave each task one GPU, which is number 0 to it: ask for "
-    "--gpus-per-node instead, or let each task take cuda:0."
-)
-
-
 def _from_report(said: str, one_each: bool) -> Finding:
     if one_each and "ordinal" in said:
         return finding(
@@ -64,25 +58,29 @@ def _from_report(said: str, one_each: bool) -> Finding:
     if "ordinal" in said.lower():
         return finding(
             actual=said,
-            expected="a GPU that is there",
-            message=f"A GPU is asked for by a number that is not there (they count from 0): {said}. Usually more "
-            "processes are started than the machine has GPUs, the code or a checkpoint names a fixed number (cuda:1), "
-            "or CUDA_VISIBLE_DEVICES or the scheduler leaves fewer, which are numbered anew from 0.",
-            fix="Compare the number with nvidia-smi -L and CUDA_VISIBLE_DEVICES. Of several processes start as many as "
-            "there are GPUs, and let each take that of its local rank "
-            '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))); of one process take cuda:0, and load a '
-            f'checkpoint with map_location="cpu". {_ONE_EACH}',
-            run="nvidia-smi -L",
+            expected="a number of a GPU that this process sees",
+            message=f"A GPU was asked for by a number that this process does not have: {said}.",
+            usually="the code, its settings or a checkpoint name a fixed GPU (cuda:1 where there is one), more "
+            "processes are started "
+            "on this machine than it has GPUs, or each sees fewer than it thinks (CUDA_VISIBLE_DEVICES, Slurm's "
+            "--gpus-per-task), which are numbered from 0",
+            fix="See what torch.cuda.device_count() says in that process. Replace a fixed number by cuda:0 (of a "
+            "checkpoint: map_location) or the "
+            "local rank, start as many processes as there are GPUs, and under Slurm ask for --gpus-per-node "
+            "in place of --gpus-per-task, or let each task take cuda:0.",
+            run=("nvidia-smi -L", "python -c 'import torch; print(torch.cuda.device_count())'"),
             explains=("driver/cuda-init", "torch/cuda-error"),
         )
     return finding(
         actual=said,
         expected="one process per GPU",
-        message="Two processes took one GPU, or one that is not there: more are started than the machine has GPUs, or "
-        f"each does not take that of its local rank: {said}.",
-        fix="Start as many processes as the machine has GPUs, and let each take the GPU of its local rank "
-        '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"])); under srun it is SLURM_LOCALID). '
-        f"{_ONE_EACH}",
+        message=f"Processes of the run have to share a GPU: {said}.",
+        usually="each takes the same one since it does not choose that of its local rank, more are started than the "
+        "machine has GPUs, or all of them see only one (CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task, MIG)",
+        fix="Let each process take the GPU of its local rank before anything else "
+        '(torch.cuda.set_device(int(os.environ["LOCAL_RANK"])); under srun it is SLURM_LOCALID), and start as many as '
+        "the machine has GPUs. Slurm's --gpus-per-task, --gpu-bind and --accel-bind leave each task one GPU, which is "
+        "number 0 to it: ask for --gpus-per-node instead, or let each task take cuda:0.",
         run=("nvidia-smi -L", "torchrun --nproc_per_node=gpu train.py"),
-        explains=("driver/cuda-init", "torch/cuda-error"),
+        explains=("driver/cuda-init", "torch/cuda-error", "packages/known-errors ranks"),
     )

@@ -2,7 +2,9 @@ from envdoctor.knowledge.asking import Ask
 from envdoctor.knowledge.questions import ask_of, errors_in, is_log_line, versions
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Skip, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+
+_NO_BRIDGE = Pattern(r"(?i:numpy is not available)")
 
 
 @rule(ERROR, kind="package-missing")
@@ -35,6 +37,8 @@ def asked_for(facts: Facts, target: Target) -> Findings:
 
 def _is_told(facts: Facts, line: str) -> bool:
     """Does another rule, or a row, speak of this very sentence? It knows more than its form."""
+    if _NO_BRIDGE.search(line):
+        return True  # packages/numpy-abi: a NumPy that is there may be the wrong one
     return any(pattern.search(line) for pattern in LINES) or any(errors_in(facts, line))
 
 
@@ -47,8 +51,8 @@ def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: st
         subject=name,
         actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
-        message=f"{ask.module} is used and was not imported: it is not installed or does not load, which its caller "
-        f"passed over, or the code lacks the import: {CALLER.sub('', line)}",
+        message=f"{ask.module} is used and was not imported: {CALLER.sub('', line)}",
+        usually="it is not installed or does not load, which its caller passed over; else the code lacks the import",
         fix=remedies.choose(
             target,
             locked,

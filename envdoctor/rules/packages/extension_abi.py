@@ -148,7 +148,9 @@ def _finding(
         expected=f"built for {torch.text()}" if torch else "built for this torch",
         severity=WARNING if weak else None,
         certain=proven or weak,
-        message=f"{name} {version or ''}".rstrip() + f" does not fit this torch: {CALLER.sub('', reason)}.",
+        message=f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
+        + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.",
+        usually=_usually(reason),
         fix=remedies.choose(
             target,
             locked,
@@ -163,6 +165,37 @@ def _finding(
             "attention/operators-refused",
         ),
     )
+
+
+_NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)
+_NOT_FOUND = Pattern(r"lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE)
+
+
+def _meaning(reason: str) -> str:
+    if _NOT_LOADED.search(reason):
+        return " does not load"
+    if _LIBC.search(reason):
+        return " was built for a newer C or C++ library than this system has"
+    if found := _NOT_FOUND.search(reason):
+        whose = "of CUDA" if found["lib"].lower() in ("cud", "cub") else "of torch"
+        return f" asks for a library {whose} that is not found"
+    return " does not fit this torch"
+
+
+def _usually(reason: str) -> str:
+    if _NOT_LOADED.search(reason):
+        return (
+            "it was built for another torch, CUDA or Python than these; else it was imported before torch, or Visual "
+            "C++'s runtime or CUDA's libraries are missing"
+        )
+    if found := _NOT_FOUND.search(reason):
+        if found["lib"].lower() in ("cud", "cub"):
+            return "it was built for another major version of CUDA than torch's; else it was imported before torch"
+        return (
+            "it was imported before torch, this torch is a build for the CPU, or it was built for another release of "
+            "torch"
+        )
+    return ""
 
 
 def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]:

@@ -66,17 +66,33 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
         actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
         severity=None if said else WARNING,
-        message=f"bitsandbytes cannot load its library: {said.string}."
+        message=f"bitsandbytes cannot load its library: {said.string.rstrip('.')}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
+        usually=_usually(said.string) if said else "",
         fix=remedies.choose(
             target,
             locked,
-            "Install a bitsandbytes that carries it"
+            "See what it says itself (python -m bitsandbytes) and whether torch sees the GPU. Install a bitsandbytes "
+            "that carries a library for torch's CUDA"
             + (f", or take a neighbour: export BNB_CUDA_VERSION={near[-1]}." if near else "."),
+            "python -m bitsandbytes",
             "python -m pip install --upgrade bitsandbytes",
         ),
         repair=locked,
+    )
+
+
+def _usually(said: str) -> str:
+    if "_cpu" in said or "without GPU" in said or "cadam32bit" in said:
+        return (
+            "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "
+            "driver, "
+            "a container without its GPU), or since this release has none for torch's CUDA"
+        )
+    return (
+        "this release of it carries no library for torch's CUDA (too old for it), CUDA's own libraries are not found "
+        "beside it" + ("" if "despite GPU" in said else ", or torch sees no NVIDIA GPU here")
     )
 
 

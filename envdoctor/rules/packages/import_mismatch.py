@@ -4,6 +4,7 @@ from dataclasses import replace
 from envdoctor.knowledge.questions import errors_in, names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.packages._out_of_step import behind
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
@@ -33,7 +34,8 @@ _NAMES = {
 }
 # `packages/triton-pair`, `interpreter/unsupported`, rows of errors.toml
 _ELSEWHERE = frozenset(
-    "triton python apex comfy llava transformers-modules src util utils model models tools lib core common modules "
+    "triton python distutils apex comfy llava transformers-modules src util utils model models tools lib core common "
+    "modules "
     "config configs scripts data options network networks layers train dataset helper helpers".split()
 )
 _SEARCHED = frozenset("accelerate datasets diffusers huggingface-hub peft transformers trl".split())
@@ -184,9 +186,9 @@ def _incomplete_package(
         expected="the files of one release",
         kind="package-damaged",
         certain=False,
-        message=f"{name} {version or ''}".rstrip()
-        + f" lacks a part of its own, {what}: files of two releases are mixed,"
-        f" or an upgrade went on under a running Python: {CALLER.sub('', line)}.",
+        message=f"{name} {version or ''}".rstrip() + f" lacks a part of its own, {what}: {CALLER.sub('', line)}.",
+        usually="files of two releases are mixed, an upgrade went on under a running Python, or the imports go in a "
+        "circle",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
         "folder in site-packages, and install it again.",
         run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
@@ -379,6 +381,7 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         message=f"What is imported as {name} has no {what}, which {caller or 'its caller'} expects"
         + (f" ({name} {version} is listed): " if version else ": ")
         + f"{CALLER.sub('', line)}.",
+        usually=behind(name, caller, version, line, new=new),
         fix=remedies.choose(
             target, locked, text, *filter(shell.harmless, first), remedies.upgrade(*again) if caller or new else ""
         ),

@@ -97,13 +97,6 @@ def _capital(sentence: str) -> str:
     return f"The{sentence[3:]}" if sentence.startswith("the ") else sentence
 
 
-def _said(certain: str, usually: str) -> str:
-    """What the line proves, then what lies behind it in most cases, which is said as no more than that."""
-    if not usually:
-        return certain
-    return f"{certain}{'' if certain.endswith(('.', '!', '?')) else '.'} Usually {usually}."
-
-
 def _cuda(facts: Facts) -> str:
     """torch's CUDA line; where only its version is known, which other indexes have for other lines, that is said."""
     line = torch_cuda(facts)
@@ -180,7 +173,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         ),
         certain=not row.weak,
         who=row.who,
-        message=_said(f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}", filled(usually)),
+        message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
+        usually=filled(usually),
         fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),

@@ -17,6 +17,7 @@ _ATTRIBUTE = Pattern(
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
 _GUESSED = "Most often of another time than its caller: "
+_UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -68,6 +69,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith(_GUESSED) else None,
                 certain=False,
                 message=f"{meaning}: {line}",
+                usually=_UNTOLD if use.endswith("and its caller of the same time") else "",
                 fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
                 repair=locked,
                 explains=("packages/import-mismatch",),
@@ -110,7 +112,7 @@ def _meanings(
         others = {row.package for row in names.of_call(match["callee"], match["what"])}
         if name and not others:  # else changed-calls tells more
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
-            yield name, text, f"releases of {name} and its caller of the same time", ""
+            yield name, text, f"releases of {name} and its caller of the same time", ""  # an own slip is rarer
     if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:
         yield (
             name,

@@ -1,5 +1,6 @@
 from envdoctor.knowledge.pairs import first_with_numpy_2
 from envdoctor.knowledge.questions import errors_in, messages, versions
+from envdoctor.rules.packages._numpy_interface import Reading, read
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Packages, Skip, Target, finding, known, remedies, rule
 
 _SAYS = (
@@ -11,6 +12,7 @@ _SAYS = (
     "numpy not available",
     "numpy.core.multiarray failed to import",
     "numpy.dtype size changed",
+    "numpy.ndarray size changed",
     "compiled against abi version",
     "module compiled against api version",
 )
@@ -45,8 +47,8 @@ def numpy_abi(facts: Facts, target: Target) -> Findings:
         return
     blamed = ", ".join(f"{name} {version}" for name, version in sorted(old.items()))
     text = f"{blamed} {'was' if len(old) == 1 else 'were'} built for NumPy 1; {numpy} is installed" if old else ""
-    text = text or f"NumPy's binary interface does not fit: {said}"
-    yield _finding(target, packages, text, tuple(sorted(old)), proven=said is not None)
+    reading = None if text or said is None else read(said, facts.messages)
+    yield _finding(target, packages, text, tuple(sorted(old)), said, reading)
 
 
 def _has_a_row_of_its_own(facts: Facts, said: str) -> bool:
@@ -61,16 +63,29 @@ def _before(version: str, first: str) -> bool:
     return versions.below(version, first) and (not label or label.startswith(("cu", "cpu", "rocm")))
 
 
-def _finding(target: Target, packages: Packages | None, text: str, old: tuple[str, ...], proven: bool) -> Finding:
+def _finding(
+    target: Target,
+    packages: Packages | None,
+    text: str,
+    old: tuple[str, ...],
+    said: str | None,
+    reading: Reading | None,
+) -> Finding:
     numpy = packages.version("numpy") if packages else None
     locked = remedies.locked_pins(target, packages, "numpy", *old)
-    advice = "Install newer builds of these packages, or an older NumPy."
-    command = remedies.install("numpy<2")
+    advice, wanted = (reading.advice, reading.wanted) if reading else (_BOTH_WAYS, "numpy<2")
+    command = (
+        remedies.install(wanted) if wanted else "python -c 'import numpy; print(numpy.__version__, numpy.__file__)'"
+    )
     return finding(
         actual=f"numpy {numpy or 'of unknown version'}",
-        certain=proven,
-        message=f"{text}.",
+        certain=said is not None,
+        message=f"{reading.meaning}: {said}" if reading else f"{text}.",
+        usually=reading.usually if reading else "",
         fix=remedies.choose(target, locked, advice, command),
         repair=locked,
-        explains=("packages/import-mismatch numpy", "packages/known-errors numpy"),
+        explains=("packages/import-mismatch numpy", "packages/known-errors numpy", "packages/asked-for numpy"),
     )
+
+
+_BOTH_WAYS = "Install newer builds of these packages, or an older NumPy."

@@ -50,7 +50,27 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
         yield _finding(target, packages, torch or "", mate.name, text, fails or proven, proven)
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
-        yield _finding(target, packages, torch or "", name, said.string, serious=True, proven=True)
+        yield _finding(target, packages, torch or "", name, _told(name, said.string), serious=True, proven=True)
+
+
+_NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
+_CUDA_APART = Pattern(r"compiled with different CUDA", IGNORECASE)
+_PICTURES = Pattern(r"Failed to load image Python extension")
+
+
+def _told(name: str, said: str) -> str:
+    """What a program's own line proves of the pair."""
+    line = said.rstrip(".")
+    if _CUDA_APART.search(line):
+        return f"torch and {name} are builds for different lines of CUDA: {line}"
+    if _PICTURES.search(line):
+        text = f"torchvision's reader of pictures (torchvision.io) does not load, and all else of it works: {line}"
+        return f"{text}. Usually {_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"
+    if "undefined symbol" in line:
+        return f"{name} was built for another torch than the one that is here: {line}"
+    if "operator" in line:
+        return f"{name}'s compiled operators are not there beside this torch: {line}. Usually {_NOT_LOADED}"
+    return line
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
@@ -114,7 +134,7 @@ def _finding(
         expected=requirement.replace("==", " "),
         severity=None if serious else NOTE,
         certain=proven,
-        message=f"{problem}.",
+        message=f"{problem.rstrip('.')}.",
         fix=remedies.choose(target, locked, text, by_hand),
         repair=locked,
         explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")

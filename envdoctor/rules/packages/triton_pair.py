@@ -1,5 +1,5 @@
 from envdoctor.knowledge.pairs import triton_for
-from envdoctor.knowledge.questions import demanded_specifier, line_of, messages, platform_of, versions
+from envdoctor.knowledge.questions import circumstances, demanded_specifier, line_of, messages, platform_of, versions
 from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 
@@ -51,13 +51,73 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     wanted = _wanted_triton(facts, packages, torch) if torch else None
     if said is not None:
         name = "triton-windows" if platform_of(facts).startswith("win") else "triton"
-        yield _finding(target, packages, triton, wanted, f"Triton failed: {said.string}", proven=True, name=name)
+        if _UNKNOWN_GPU.search(said.string) and _OF_NVCC.search("\n".join(facts.messages)):
+            return  # the toolkit that compiles something here: packages/known-errors
+        apple = circumstances.APPLE.stands(facts) or platform_of(facts).startswith("macos")
+        one = _finding(target, packages, triton, wanted, _failed(said.string), proven=True, name=name, apple=apple)
+        yield one
     elif wanted and triton and versions.release(triton) and not _fits(triton, wanted):
         text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails"
         yield _finding(target, packages, triton, wanted, text, proven=False)
     elif triton is None and packages and packages.complete and torch and _needs(facts, packages, torch):
         text = "triton is not installed; torch.compile stops on CUDA"
         yield _finding(target, packages, None, wanted, text, proven=False)
+
+
+_OF_NVCC = Pattern(r"\bnvcc (?:fatal|error|warning)|Error compiling objects|\.cu\.o\b|\bcicc\b", IGNORECASE)
+_SM = Pattern(r"Value '(?P<sm>sm_\w+)' is not defined")
+_CAUSES = (
+    (
+        _TOO_OLD,
+        "Triton compiles for no GPU as old as this one",
+        "",
+    ),
+    (
+        Pattern(r"Cannot find a working triton"),
+        "torch.compile found no Triton that works",
+        "triton is not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), is of another release than "
+        "torch asks for, or fails when it is imported",
+    ),
+    (
+        _GONE,
+        "The triton that is installed has not what is asked of it",
+        "triton and torch are of different times, since one of them was changed alone; else the package that asks (see "
+        "the traceback) was written for another Triton",
+    ),
+    (
+        _MISSING,
+        "The module triton is asked for and is not installed",
+        "there is no wheel of it for this system (Windows, macOS) or torch is a build for the CPU; else it was "
+        "removed, "
+        "or torch was installed without what it depends on",
+    ),
+    (
+        Pattern(r"PassManager"),
+        "Triton's compiler gave a kernel up",
+        "this release of Triton does not know the GPU yet or no longer, the GPU lacks the number format that the "
+        "kernel "
+        "uses (bf16 before Ampere, fp8 before Ada), or the kernel was written for another release",
+    ),
+    (
+        Pattern(r"PTXAS error|ptxas fatal", IGNORECASE),
+        "The assembler (ptxas) that Triton called gave a kernel up",
+        "it is older than the GPU, or this release of Triton and the kernel do not go together",
+    ),
+)
+
+
+def _failed(said: str) -> str:
+    """What the words of the failure prove, and what usually is behind them."""
+    if newer := _SM.search(said):
+        meaning = f"The assembler (ptxas) that was called knows no {newer['sm']}: it is of a CUDA from before this GPU"
+        usually = "it is the one that Triton brings, and torch with it is older than the GPU"
+    else:
+        meaning, usually = next(
+            ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
+            ("Triton does not go with what is installed", ""),
+        )
+    text = f"{meaning}: {said.rstrip('.')}"
+    return f"{text}. Usually {usually}" if usually else text
 
 
 def _triton(packages: Packages | None) -> str | None:
@@ -105,12 +165,25 @@ def _finding(
     text: str,
     proven: bool,
     name: str = "triton",
+    apple: bool = False,
 ) -> Finding:
     locked = remedies.locked_pins(target, packages, "torch", "triton")
     whole = () if name == "triton-windows" else ("torch",)  # PyPI's torch for Windows has no CUDA
     command = remedies.install(f"{name}{wanted}") if wanted else remedies.upgrade(*whole, name)
     advice = "Install the triton that torch requires."
-    if _GONE.search(text) and not wanted:
+    if "PassManager" in text:
+        advice = (
+            "Bring torch and its own triton to the newest release together; before Ampere take fp16 in place of bf16."
+        )
+    if apple and _MISSING.search(text):
+        command = ""
+        advice = (
+            "There is no triton for macOS, nor a GPU that it compiles for: switch off what asks for it (torch.compile "
+            "on "
+            "CUDA, xformers, kernels of the package), or run it on Linux with a GPU."
+        )
+        locked = ()
+    elif _GONE.search(text) and not wanted:
         # which of the two is the older one is not known: upgrading triton alone would part them further
         command = "" if name == "triton-windows" else remedies.again("torch", "")
         advice = "Install the triton that torch requires: torch again with its own, or triton-windows of torch's line."
@@ -126,7 +199,7 @@ def _finding(
     return finding(
         actual=triton or "not known" if proven else triton or "not installed",
         expected=wanted.removeprefix("==") if wanted else "the one that torch requires",
-        message=f"{text}.",
+        message=f"{text.rstrip('.')}.",
         fix=remedies.choose(target, locked, advice, command),
         explains=("packages/conflicts torch triton", "packages/import-mismatch triton"),
         severity=None if proven else WARNING,  # only torch.compile needs it

@@ -27,6 +27,16 @@ _MOST = 0.4
 """Of the GPU's memory: a context of CUDA and libraries take up to a few GiB beside what torch counts as its own."""
 
 
+_PIECES = Pattern(
+    rf"(?P<free>{_SIZE}) is reserved by PyTorch but unallocated"
+    rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total"
+)
+_MUCH = 0.15
+"""Of the GPU's memory: what torch holds without using it is then worth more than a smaller batch."""
+_ALL = 0.85
+"""Of the GPU's memory: then what others hold is no more than a context or a display."""
+
+
 class Refusal(NamedTuple):
     """What the allocator says that it asked for, of how much, and how much of it was free."""
 
@@ -34,6 +44,7 @@ class Refusal(NamedTuple):
     total: str
     free: str | None
     own: str | None = None  # what this process holds
+    idle: float = 0.0  # GiB that torch holds and does not use
 
     @classmethod
     def read(cls, text: str) -> Refusal | None:
@@ -46,6 +57,7 @@ class Refusal(NamedTuple):
             found["total"] or found["whole"],
             found["free"] or found["left"],
             next(filter(None, held.groups()), None) if held else None,
+            _idle(text),
         )
 
     @property
@@ -57,11 +69,26 @@ class Refusal(NamedTuple):
 
     @property
     def amounts(self) -> str:
+        refused = f": {self.wanted} more do not fit into {self.total}"
         if self._is_others():
-            return f": {self.wanted} more do not fit into {self.total}, of which this process holds {self.own}"
+            return f"{refused}, of which this process holds {self.own}"
         if self.refused:
             return f": {self.wanted} were refused while {self.free} of {self.total} were free"
-        return f": {self.wanted} more do not fit into {self.total}"
+        if self.holds_it_all:
+            return f"{refused}, of which this process holds {self.own} itself{self._pieces}"
+        return refused
+
+    @property
+    def _pieces(self) -> str:
+        return f" ({self.idle:.1f} GiB of it reserved by torch and unused)" if self.in_pieces else ""
+
+    @property
+    def in_pieces(self) -> bool:
+        return self.idle >= _MUCH * _gib(self.total)
+
+    @property
+    def holds_it_all(self) -> bool:
+        return self.own is not None and _gib(self.own) >= _ALL * _gib(self.total)
 
     @property
     def refused(self) -> bool:
@@ -97,6 +124,13 @@ class Refusal(NamedTuple):
         return (
             self.others is not None and self.own is not None and self.others > _MOST * _gib(self.total) > _gib(self.own)
         )
+
+
+def _idle(text: str) -> float:
+    found = _PIECES.search(text)
+    if found is None:
+        return 0.0
+    return _gib(found["free"]) if found["free"] else max(0.0, _gib(found["held"]) - _gib(found["used"]))
 
 
 def _gib(size: str) -> float:

@@ -1,9 +1,10 @@
 import re
 
+from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu, platform_of
 from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.questions import best_build, driver_version, machine_of, nvidia_gpu, torch_cuda, torch_version
+from envdoctor.knowledge.questions import best_build, circumstances, torch_cuda, torch_version
 from envdoctor.locks.stack import by_name
-from envdoctor.rules.finding import Pin, Remedy
+from envdoctor.rules.finding import Finding, Pin, Remedy
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule
 from envdoctor.values import shell
 
@@ -40,8 +41,13 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     if (cuda and not guessed) or (torch is not None and (torch.hip or torch.xpu)):
         return
     gpu = nvidia_gpu(facts)
-    evidence = gpu or _signs_of_gpu(facts) or (said and f"the error {said[0]!r}")
-    if evidence is None:
+    evidence = gpu or _signs_of_gpu(facts)
+    if evidence is None and said is None:
+        return
+    if gpu is None and said is not None and "card" in facts.remarks:
+        return  # the only card that is told of is AMD's: packages/known-errors
+    if gpu is None and said is not None and (instead := _without_nvidia(facts)) is not None:
+        yield _asked_in_vain(f"torch {version}" if version else "torch", said[0], *instead)
         return
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
     repair = (Pin(name="torch", version=pin.version),) if pin else ()
@@ -51,13 +57,19 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: "
-        + ("what asks for the GPU stops." if said else "training runs on the CPU."),
+        + ("what asks for the GPU stops." if said else "training runs on the CPU.")
+        if evidence
+        else f'{name} has no CUDA in it, and the code asks for a GPU of NVIDIA\'s ("{said[0] if said else ""}").',
+        usually=""
+        if evidence
+        else "it was installed from PyPI on Windows, whose build is for the CPU, or another package or conda brought "
+        "such a build; else there is no GPU here, and the code should not ask for one",
         fix=Remedy(text=remedies.FOR_JETSON)
         if jetson
         else remedies.choose(
             target,
             repair,
-            _REINSTALL,
+            _REINSTALL if evidence else _REINSTALL + _ELSE,
             _by_hand(facts, version),
         ),
         repair=repair,
@@ -69,6 +81,32 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
             "packages/extension-binary",
             "packages/known-errors bitsandbytes",
         ),
+    )
+
+
+_ON_CPU = (
+    "the program's option for it (--device cpu, --cpu), else device='cpu' in place of 'cuda', no .cuda(), and "
+    "torch.load(..., map_location='cpu')"
+)
+_ELSE = f" Without an NVIDIA GPU have the code compute on the CPU: {_ON_CPU}."
+
+
+def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
+    """What a text tells of a machine without an NVIDIA GPU, and what its code should ask for instead."""
+    if platform_of(facts).startswith("macos") or circumstances.APPLE.stands(facts):
+        return "as none has on a Mac", f"Ask for mps or cpu as the device: {_ON_CPU}; for Apple's GPU 'mps'."
+    if circumstances.WITHOUT_GPU.stands(facts):
+        return "as was meant: the code asks for a GPU all the same", f"Have the code compute on the CPU: {_ON_CPU}."
+    return None
+
+
+def _asked_in_vain(name: str, said: str, why: str, instead: str) -> Finding:
+    return finding(
+        actual=f"{name}, built without CUDA",
+        expected="code that asks for no CUDA",
+        message=f'{name} has no CUDA in it, {why} ("{said}").',
+        fix=instead,
+        explains=("torch/cuda-unavailable", "torch/cuda-error"),
     )
 
 

@@ -6,6 +6,7 @@ from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
 from envdoctor.rules.torch._allocator import Refusal
+from envdoctor.values.pattern import Pattern
 
 
 @rule(ERROR, expected="no CUDA error")
@@ -23,7 +24,11 @@ def cuda_error(facts: Facts) -> Findings:
         if said is None:
             continue
         asked = Refusal.read(said.string)
-        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, error.advice)
+        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, _advice(error.advice, asked))
+        usually = "" if asked and asked.instead else error.usually
+        check = anywhere(facts, _CHECK) if "device-side assert" in said[0] else None
+        if check is not None:
+            meaning, usually = f"{meaning} ({check[0].rstrip()})", ""
         if "device-side assert" in said[0] and (classes := _classes(facts)):
             meaning = f"{meaning}; the settings that are shown have {classes}"
             remedy = f"{remedy} {_LABELS}"
@@ -32,6 +37,7 @@ def cuda_error(facts: Facts) -> Findings:
             subject=said[0],
             actual=said[0],
             message=f'"{said[0]}": {meaning}{asked.amounts if asked else ""}.',
+            usually=usually,
             fix=remedy,
             who=error.who,
             severity=Severity[error.severity.upper()],
@@ -39,10 +45,27 @@ def cuda_error(facts: Facts) -> Findings:
         )
 
 
+_PIECES_FIRST = (
+    "Much of it lies in pieces that fit nothing: set PYTORCH_ALLOC_CONF=expandable_segments:True "
+    "(PYTORCH_CUDA_ALLOC_CONF before torch 2.9) first."
+)
+_OTHERS_FIRST = "Look first for other processes on the GPU. Then take "
+
+
+def _advice(advice: str, asked: Refusal | None) -> str:
+    """Where this process holds nearly all by the error's own numbers, no other one is to be looked for."""
+    if asked is None or not asked.holds_it_all:
+        return advice
+    if asked.in_pieces:
+        return f"{_PIECES_FIRST} {advice.replace(_OTHERS_FIRST, 'Then take ')}"
+    return advice.replace(_OTHERS_FIRST, "Take ")
+
+
 _LABELS = (
     "Labels must lie from 0 to one less than that number: where the background counts as a class of its own, it is one "
     "more than your classes."
 )
+_CHECK = Pattern(r"Assertion [`'\"]?.{3,120}? ?[`'\"]? ?failed")
 _CLASSES = re.compile(r"(?:num|n|number)_?(?:of_)?(?:classes|labels)", re.IGNORECASE)
 
 

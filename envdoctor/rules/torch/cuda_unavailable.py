@@ -25,6 +25,10 @@ def cuda_unavailable(facts: Facts, target: Target) -> Findings:
         kind="cuda-init-failed" if not hidden else "gpu-not-visible",
         actual="not available" + (f" (cuInit {driver.cuinit})" if driver and driver.cuinit else ""),
         message=f"torch is built for CUDA {torch_cuda(facts)} and there is {gpu}, but CUDA is not available{said}.",
+        usually=""
+        if said or hidden
+        else "the driver and its library are of different versions, CUDA_VISIBLE_DEVICES or the container leaves the "
+        "GPU out, the device files (nvidia-uvm) are missing after a sleep, or the driver is too old for that CUDA",
         fix="Let CUDA name the error; then look at what hides or blocks the device.",
         run=(
             "python -c 'import torch; torch.cuda.init()'",

@@ -1,10 +1,11 @@
-from envdoctor.knowledge.questions import Numbers, anywhere, numbers, torch_version, versions
+from envdoctor.knowledge.questions import Numbers, anywhere, messages, numbers, torch_version, versions
 from envdoctor.rules.finding import Finding, Remedy, Severity
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _SAYS = (
-    Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH|CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
+    Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
+    Pattern(r"CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
     Pattern(r"cuDNN version incompatibility.*", IGNORECASE),
     Pattern(r"Could not load library libcudnn\S*"),
     Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
@@ -32,6 +33,8 @@ _NINE = Pattern(
 _ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so(?:\.(?P<major>\d{1,2})\S*?)?): cannot open shared object file")
 _WITHOUT_ITS_OWN = Pattern(r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open")
 """cuDNN 8 is there, and does not find another library under its short name: packages/known-errors."""
+_ONLY_NOT_LOADED = Pattern(r"SUBLIBRARY_LOADING_FAILED|^Could not load library|^Unable to load any of")
+"""A part of cuDNN does not load: that another release is met is not said."""
 _OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
 
 
@@ -49,6 +52,9 @@ def cudnn(facts: Facts) -> Findings:
     """
     torch = known(facts.torch)
     said = anywhere(facts, *_SAYS)
+    if (outdated := _outdated(facts)) is not None:
+        yield outdated
+        return
     if anywhere(facts, _WITHOUT_ITS_OWN) is not None:
         return
     libraries = [library for library in mapped_libraries(facts) if library.stem.startswith("libcudnn")]
@@ -62,6 +68,8 @@ def cudnn(facts: Facts) -> Findings:
         yield _not_found(absent, anywhere(facts, _OTHERS) is not None)
     elif len(folders) < 2 and (nine := anywhere(facts, _NINE)) is not None:
         yield _nine_missing(nine, torch_version(facts))
+    elif said is not None and len(folders) < 2 and _ONLY_NOT_LOADED.search(said[0]) and not loaded:
+        yield _not_loaded(said)
     elif said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
         yield _mixed_libraries(said, [short(folder) for folder in folders], [short(path) for path in outside])
@@ -95,6 +103,58 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
+
+
+def _not_loaded(said: Match[str]) -> Finding:
+    return finding(
+        actual=said[0],
+        expected="one cuDNN, whole, the one installed with what asks for it",
+        message=f'cuDNN is there, and a part of it does not load: "{said[0]}".',
+        usually="another cuDNN (LD_LIBRARY_PATH, the system's or conda's) is found first for that part, the "
+        "installation is not whole, or the part misses a library of CUDA (libcublas, libnvrtc) of its own line",
+        fix=Remedy(
+            text="Start the job without LD_LIBRARY_PATH; where that does not help, install torch and its "
+            "nvidia-cudnn package again, and see what the part lacks.",
+            commands=("env -u LD_LIBRARY_PATH python train.py", "ldconfig -p | grep cudnn", "python -m pip list"),
+        ),
+        explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
+    )
+
+
+_OUTDATED = Pattern(r"Outdated (?P<library>\w{3,20}) installation", IGNORECASE)
+_INSTALLED = Pattern(r"^Installed version: (?P<have>\d{3,7})")
+_BUILT_AGAINST = Pattern(r"Version JAX was built against: (?P<built>\d{3,7})")
+
+
+def _outdated(facts: Facts) -> Finding | None:
+    """JAX compares the libraries of CUDA that it finds with the ones that it needs, and prints both as numbers."""
+    needed = facts.remarks.get("Minimum supported", "")
+    said = next((found for text in messages.everything(facts) if (found := _OUTDATED.search(text))), None)
+    built = anywhere(facts, _BUILT_AGAINST)
+    if said is None or (built is None and not needed):
+        return None
+    library = said["library"]
+    have = next((one["have"] for text in messages.everything(facts) if (one := _INSTALLED.search(text))), "")
+    as_shown = _spelled if library.lower() == "cudnn" else str
+    least = as_shown(needed) if needed else as_shown(built["built"]) if built else ""
+    return finding(
+        subject=library,
+        actual=f"{library} {as_shown(have)}" if have else f"an older {library}",
+        expected=f"{library} {least} or later",
+        message=f"The {library} that JAX finds{f' ({as_shown(have)})' if have else ''} is too old for this JAX, which "
+        f"needs {least} or later: its CUDA backend does not start.",
+        usually=f"another package pinned or brought the old one (torch, conda's {library.lower()}), or LD_LIBRARY_PATH "
+        "leads to the system's",
+        fix=f"Install a {library} of at least {least}, for its line of CUDA, into the environment, or "
+        "JAX with its own (the extra cuda12 or cuda13 for pip), or take the JAX that goes with the old one; start "
+        "without LD_LIBRARY_PATH.",
+        run=("env -u LD_LIBRARY_PATH python -c 'import jax; print(jax.devices())'",),
+        explains=("packages/known-errors", "torch/cuda-libraries"),
+    )
+
+
+def _spelled(number: str) -> str:
+    return ".".join(map(str, _number(number))) or number
 
 
 def _not_found(said: Match[str], others: bool) -> Finding:

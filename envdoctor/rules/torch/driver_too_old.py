@@ -17,6 +17,9 @@ _ALSO_WITHOUT = Pattern(r"driver version is insufficient", IGNORECASE)
 """CUDA's error 35, which the runtime gives where there is no driver at all as well."""
 
 
+_NEWER_CALL = Pattern(r"API call is not supported", IGNORECASE)
+
+
 @rule(ERROR, kind="driver-too-old", subject="driver")
 def driver_too_old(facts: Facts, target: Target) -> Findings:
     """The NVIDIA driver cannot run the CUDA version that torch was built with.
@@ -45,9 +48,26 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
         runs = driver_runs(cuda, driver=driver, driver_cuda=offered, windows=_windows(facts))
         if works or runs is not False:
             return
+    if said is not None and _NEWER_CALL.search(said[0]):
+        yield _newer_call(facts, said, driver)
+        return
     one = _finding(facts, target, said, cuda or None, driver, offered)
     told = said is None and driver is None and line_is_guessed(facts)
     yield replace(one, severity=WARNING, certain=False) if told else one  # "CUDA 10.1" may be the toolkit's as well
+
+
+def _newer_call(facts: Facts, said: Match[str], driver: str | None) -> Finding:
+    """CUDA's cudaErrorCallRequiresNewerDriver, which says no more than that of one function."""
+    return finding(
+        actual=driver or "unknown",
+        expected="a driver that has the function",
+        who=driver_owner(facts),
+        message=f"What was started calls a function that the installed driver{f' {driver}' if driver else ''} does not "
+        f'have: it was built for a newer CUDA ("{said[0]}").',
+        fix="Get a newer driver, or a build of the program for the CUDA that nvidia-smi names.",
+        run="nvidia-smi",
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "packages/"),
+    )
 
 
 def _windows(facts: Facts) -> bool:
@@ -66,7 +86,7 @@ def _finding(
         have += f" (CUDA {offered})"
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
     if unseen and cuda is None:
-        built = "What was started is built for a newer CUDA than it finds a driver for"
+        built = "What was started needs a driver for the CUDA that it is built for"
     version = torch_version(facts)
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     owner = driver_owner(facts)
@@ -76,8 +96,8 @@ def _finding(
         message = (
             f"{built}: {have} is too old for that, or it is not reached from here (a container without the GPU, "
             f'libraries of another driver): "{said[0] if said else ""}".'
-            if driver or offered or cuda is None
-            else f'{built}, and the NVIDIA driver is too old for that, or there is none: "{said[0] if said else ""}".'
+            if driver or offered
+            else f'{built}, and the NVIDIA driver is too old for that, or none is reached: "{said[0] if said else ""}".'
         )
         fix = (
             "See what nvidia-smi says in the same place; a container is started with --gpus all. If it lists a driver: "

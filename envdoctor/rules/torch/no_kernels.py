@@ -5,7 +5,7 @@ from envdoctor.knowledge.architectures import compiler_name
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build
 from envdoctor.knowledge.machine import needs_board_wheels
-from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.messages import anywhere, everything
 from envdoctor.knowledge.questions import capability, code_for, extensions, fits, machine_of, release_of, torch_version
 from envdoctor.knowledge.solver import best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
@@ -155,6 +155,13 @@ def _finding(
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+        if not _is_torchs(facts):
+            text = (
+                "Install a build of the program that covers the GPU, or build it with this GPU's architecture: "
+                "Blackwell "
+                "(RTX 50, B200) needs CUDA 12.8 or later, Volta and older GPUs 12.9 or before."
+            )
+            by_hand = ()
         if compiled := _extension_built_at_home(facts):
             text = f"Try it without {compiled}: where it works, compile {compiled} anew, on this GPU. Where not: {text}"
             options = "--no-deps --no-cache-dir --no-build-isolation --no-binary :all:"
@@ -177,6 +184,7 @@ def _finding(
         message=_message(version, name, wanted, either=either)
         if number is not None and extension is None
         else _unspecific(extension, other, version),
+        usually=_behind(facts) if number is None and not extension and not other else "",
         fix=remedies.choose(target, locked, text, *by_hand),
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
@@ -221,5 +229,21 @@ def _unspecific(extension: str | None, other: str | None, version: str | None) -
         return f"A kernel that {extension} starts has no code for this GPU: {extension} was built for others."
     if other:
         return f"{other} holds no code for the GPU: it was built for others."
-    torch = f"torch {version}" if version else "torch"
-    return f"What was started holds no code for the GPU: {torch}, or an extension that was built for other GPUs."
+    return "What was started holds no code for the GPU" + (f" (torch {version} or an extension)." if version else ".")
+
+
+_TORCHS = Pattern(r"torch|RuntimeError: CUDA error|AcceleratorError")
+
+
+def _is_torchs(facts: Facts) -> bool:
+    """Does anything show torch? Programs of other languages and libraries print CUDA's words as well."""
+    return torch_version(facts) is not None or any(_TORCHS.search(text) for text in everything(facts))
+
+
+def _behind(facts: Facts) -> str:
+    if not _is_torchs(facts):
+        return "the program or a library that it loads was built for GPUs of another generation, older or newer"
+    return (
+        "torch's build is of before this GPU or no longer holds code for its generation; else an extension (of the "
+        "traceback's last frames) was compiled for other GPUs"
+    )

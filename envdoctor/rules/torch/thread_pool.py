@@ -53,6 +53,11 @@ def thread_pool(facts: Facts) -> Findings:
         expected=f"{cpus} threads" if cpus else "as many threads as CPUs are allowed",
         severity=None if refused else WARNING,
         message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
+        usually="the limit of processes and threads is reached (of the user, or of the container), which counts those "
+        "of "
+        "every process and library; else memory for their stacks is out"
+        if refused
+        else "",
         fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
         run=(f"export OMP_NUM_THREADS={cpus or '$(nproc)'}", "ulimit -u"),
         explains=("torch/threads", "host/cpu-quota", "variables/thread-count", "host/process-limit"),

@@ -12,11 +12,11 @@ TORCH = "CUDA initialization: Unexpected error from cudaGetDeviceCount(): Error 
 @pytest.mark.parametrize(
     ("number", "words", "who"),
     [
-        (101, "does not exist", "you"),
+        (101, "does not have", "you"),
         (46, "exclusive compute mode", "you"),
-        (802, "NVSwitch fabric", "host"),
+        (802, "NVSwitch", "host"),
         (803, "does not belong to the loaded kernel module", "you"),
-        (804, "forward-compatibility", "image"),
+        (804, "forward compatibility", "image"),
         (805, "Multi-Process Service", "you"),
         (999, "nvidia-uvm", "you"),
         (304, "container may not open a device file", "host"),
@@ -50,7 +50,7 @@ def test_each_number_is_explained(number: int, words: str, who: str) -> None:
     ],
 )
 def test_said_by_a_report(message: str, number: int) -> None:
-    assert only(cuda_init, pasted(message)).actual.startswith(f"cuInit {number}")
+    assert only(cuda_init, pasted(message)).actual.startswith(f"error {number}")
 
 
 def test_not_found() -> None:

@@ -36,6 +36,11 @@ def told(text: str) -> list[str]:
         ),
         ("# Why is my training so slow?\nThe pictures lie on an HDD, 16 GB of RAM.", "the disk"),
         ("# Very slow epochs\nnvidia-smi shows that gpu utilization stays around 8 %.", "a GPU that waits"),
+        (
+            "# Training is very slow\n| 32%   46C    P8    28W / 250W |    320MiB / 12066MiB |      0%      Default |",
+            "a GPU that computes nothing",
+        ),
+        ("# Inference is slow\nI run the exported model with onnxruntime-directml.", "DirectML's device"),
         ("# Really slow epochs\nI have Windows 10 and num_workers=8.", "loader workers on Windows"),
         ("# Inference is slow\nI run the exported model with onnxruntime.", "ONNX Runtime's provider"),
         ("# Extremely slow generation\nI load it with device_map='auto'.", "weights outside of the GPU"),

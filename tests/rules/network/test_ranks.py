@@ -39,13 +39,13 @@ def test_enough_gpus(given: Facts) -> None:
 def test_one_gpu_taken_twice_is_not_said_to_be_too_many_processes() -> None:
     said = "Duplicate GPU detected : rank 3 and rank 0 both on CUDA device 3000"
     (finding,) = findings(ranks, Facts(messages=(said,)))
-    assert "or each does not take that of its local rank" in finding.message
+    assert "Usually each takes the same one" in finding.message
 
 
 def test_a_number_that_is_not_there_may_be_that_of_a_single_process() -> None:
     (finding,) = findings(ranks, Facts(messages=("RuntimeError: CUDA error: invalid device ordinal",)))
-    assert finding.message.startswith("A GPU is asked for by a number that is not there")
-    assert "Usually more processes are started" in finding.message
+    assert finding.message.startswith("A GPU was asked for by a number that this process does not have")
+    assert "more processes are started" in finding.message
     assert "map_location" in finding.remedy.text
 
 

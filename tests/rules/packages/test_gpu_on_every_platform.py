@@ -223,7 +223,7 @@ SAYS: list[tuple[str, str, str]] = [  # a message, a word of its explanation, a 
         "470.82",
         "driver",
     ),
-    ("Error: Cuda driver error 804 in call at file 'x.h'", "forward-compatibility", "cuda-compat"),
+    ("Error: Cuda driver error 804 in call at file 'x.h'", "forward compatibility", "cuda-compat"),
     ("CUDA error code=35(cudaErrorInsufficientDriver)", "newer CUDA", "nvidia-smi"),
     ("Error: code=700(cudaErrorIllegalAddress)", "outside its memory", "CUDA_LAUNCH_BLOCKING"),
     ("NVRM: Xid (PCI:0000:3b:00): 95, pid=1, Uncontained", "not contained", "Reset"),

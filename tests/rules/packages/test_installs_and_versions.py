@@ -171,7 +171,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "uv downloads it",
         ),
         (OWN + SIZE, "NumPy's own compiled parts", "restart the runtime"),
-        (OTHERS + SIZE, "binary interface", "newer builds"),
+        (OTHERS + SIZE, "compiled for NumPy 1 meets NumPy 2", "newer releases"),
         (
             "ImportError: cannot import name '_center' from 'numpy._core.umath' (/x/numpy/_core/umath.py)\n",
             "A part of NumPy",

@@ -49,7 +49,7 @@ def findings(text: str) -> tuple[Finding, ...]:
         (f"{DEVICES}\n{CUT}", "cuts one block of the model in two", "whole to one GPU"),
         (DEVICES, "lies on another device", "batch.to"),
         (f"{WORKER}\n/dev/shm is 64G here", "plenty", "dmesg"),
-        (WORKER, "gave out", "shared memory"),
+        (WORKER, "A loader worker ended in a bus error", "shared memory"),
         (MISMATCH, "kernel module (410.93) and the driver's libraries (430.26)", "Reboot"),
         (INSIDE, "430.26", "its image install no driver"),
         (NO_WHEEL, "lock_api 0.3", "Python 3.8"),
@@ -93,7 +93,7 @@ HEADER = "safetensors_rust.SafetensorError: Error while deserializing header: He
         (IN_USE, "processes of an earlier run are still there"),
         (f"python generate.py --model_path ./dress.jpg\n{HEADER}", "no weights (a picture"),
         (HEADER, "is not whole"),
-        ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code for the AMD GPU"),
+        ('An error encountered: "invalid device function" at ./sort/main.hip:204', "no code object for the AMD GPU"),
         (
             "AttributeError: module 'gradio.components' has no attribute 'FormComponent'",
             "dropped FormComponent in 3.35",

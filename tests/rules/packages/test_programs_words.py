@@ -72,4 +72,4 @@ def test_a_portable_comfyui_with_a_python_of_its_own() -> None:
     )
     commands = [command for one in findings(*said) for command in one.remedy.commands]
     assert commands
-    assert all(command.startswith("python\\python.exe -m pip") for command in commands)
+    assert all(command.startswith("python\\python.exe -m ") for command in commands)

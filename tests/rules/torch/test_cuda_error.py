@@ -122,5 +122,5 @@ def test_memory_of_the_host_is_not_the_gpus(line: str) -> None:
 
 def test_a_library_without_memory_may_have_another_cause() -> None:
     found = only(cuda_error, pasted("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"))
-    assert "usually it is full" in found.message
+    assert "Usually the GPU's memory is full" in found.message
     assert "out of range" in found.message

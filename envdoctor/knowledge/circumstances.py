@@ -1,0 +1,135 @@
+"""What a text tells beside an error that rules out some of its causes: a GPU that was handed over, a driver that
+answers, a person who wants no GPU at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envdoctor.facts.model import Facts
+from envdoctor.knowledge.messages import everything
+from envdoctor.values.frozen import frozen
+from envdoctor.values.pattern import Pattern
+
+_GPU = Pattern(
+    r"CUDA|GPU|NVIDIA|NVML|libcuda|no kernel image|invalid device function|shared memory|Bus error", re.IGNORECASE
+)
+
+
+@frozen
+class Circumstance:
+    """``said`` in any line of a text (and ``unless`` in none), which is kept where a message is ``of`` the matter."""
+
+    of: Pattern
+    said: Pattern
+    unless: Pattern | None = None
+
+    def stands(self, facts: Facts) -> bool:
+        texts = everything(facts)
+        if not any(self.said.search(text) for text in texts):
+            return False
+        return self.unless is None or not any(self.unless.search(text) for text in texts)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        return (self.said,) if self.unless is None else (self.said, self.unless)
+
+
+HANDED_OVER = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"(?<!without )(?<!forgot )--gpus[ =]['\"\\]{0,2}(?:all\b|device=)"
+        r"|\b(?:docker|podman|nerdctl) (?:container )?run\b.{0,200} --gpus\b"
+        r"|--runtime[ =]?nvidia|\b(?:singularity|apptainer)\b.{0,80}--nv\b"
+        r"|nvidia\.com/gpu|capabilities: ?\[{1,2} ?['\"]?gpu|--device[ =]/dev/nvidia|runtime: ?nvidia",
+        re.IGNORECASE,
+    ),
+)
+"""The container was started with its GPU."""
+
+ANSWERS = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\bNVIDIA-SMI \d{3}\.\d|\bDriver Version: ?\d{3}\.\d"
+        r"|nvidia-smi`?\b(?!.{0,40}(?:\bnot\b|n't|fail|no device|error|unknown)).{0,40}"
+        r"\b(?:works?|working|fine|shows?|lists?|detects?|sees?|returns?|prints?|correctly|normal(?:ly)?|ok)\b"
+        r"|see (?:the |my )?GPUs? .{0,10}\(?(?:using|with|in) `?nvidia-smi",
+        re.IGNORECASE,
+    ),
+)
+"""nvidia-smi lists the GPU, by its own table or by somebody's word."""
+
+WITHOUT_GPU = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\b(?:do|does|did)(?: not|n['’]?t|nt) (?:have|own|need|want|use)(?: an?| any| the)? (?:\w{1,20} ){0,2}GPUs?\b"
+        r"|\b(?:I|we|laptop|computer|machine|PC|server|desktop|notebook|VM|Mac)\b.{0,20}"
+        r"\b(?:have|has|having|with|got) no (?:\w{1,20} ){0,2}GPUs?\b"
+        r"|\b(?:laptop|computer|machine|PC|server|desktop|VM)\b.{0,20}\bwithout (?:an? |any )?(?:\w{1,20} ){0,2}GPUs?\b"
+        r"|\bcpu[- ]only (?:machine|laptop|computer|server|system|pc|instance|environment|mode|inference|setup|device)"
+        r"|\b(?:want|try(?:ing)?|tried|like|need|how (?:to|can|do)|possible|can (?:I|we|it)|intend|plan)\b.{0,60}"
+        r"\b(?:on|with|using|by|only) (?:the |my |an? |only )?CPU\b(?!.{0,20}\b(?:instead|rather|although|but|even)\b)",
+        re.IGNORECASE,
+    ),
+)
+"""A person's word that no GPU is there, or that none is wanted."""
+
+APPLE = Circumstance(
+    of=Pattern(rf"{_GPU.source}|triton", re.IGNORECASE),
+    said=Pattern(
+        r"\bMacBook\b|\bMac ?(?:Mini|Studio|Pro|OS)\b|\bmacOS\b|\bApple (?:Silicon|M[1-5])\b"
+        r"|\bM[1-5] (?:Pro|Max|Ultra|chip|Mac)|\bon (?:a |my )?Mac\b|\bOS ?X\b|darwin",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"\b(?:ubuntu|debian|centos|linux|windows|WSL2?|ssh|docker)\b|\b[RG]TX ?\d", re.IGNORECASE),
+)
+"""A Mac, and no other machine beside it."""
+
+NOTEBOOK = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\bcolab\b|\bkaggle\b|Paperspace|SageMaker|Studio Lab|\bRunPod\b|Vast\.ai|JupyterHub|AutoDL|\bLightning AI\b"
+        r"|Hugging ?Face Spaces?\b|ZeroGPU|notebook (?:pod|server)|\bmodal\.com\b",
+        re.IGNORECASE,
+    ),
+)
+"""A machine of somebody else's, which one cannot reboot and whose driver is not one's own."""
+
+RAY = Circumstance(of=_GPU, said=Pattern(r"\bray(?:\.remote|\.init|Worker|::| start\b)|RayTaskError|RayWorker"))
+
+AT_BUILD = Circumstance(
+    of=_GPU,
+    said=Pattern(r"\bdocker (?:buildx )?build\b|^RUN |^#\d+ \[|Dockerfile:\d+|\bbuildkit\b|docker-compose build"),
+)
+"""While an image is built, which sees no GPU."""
+
+NO_WORKERS = Circumstance(
+    of=Pattern(r"DataLoader worker|shared memory|shm|bus error", re.IGNORECASE),
+    said=Pattern(r"(?:num_?workers?|workers)\W{0,6}0\b", re.IGNORECASE),
+)
+
+WORKED = Circumstance(
+    of=Pattern(r"Failed to initialize NVML", re.IGNORECASE),
+    said=Pattern(
+        r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}"
+        r"(?:hours?|days?|time|minutes?|weeks?)\b"
+        r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
+        r"|ing) access"
+        r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
+        re.IGNORECASE,
+    ),
+)
+"""A person's word that the GPU was there before."""
+
+OUTDATED = Circumstance(
+    of=Pattern(r"Version JAX was built against"),
+    said=Pattern(r"Outdated \w{3,20} installation|^Installed version: \d"),
+)
+"""JAX prints over several lines which library of CUDA is too old for it."""
+
+CIRCUMSTANCES = (HANDED_OVER, ANSWERS, WITHOUT_GPU, APPLE, NOTEBOOK, RAY, AT_BUILD, NO_WORKERS, OUTDATED, WORKED)
+
+
+def asked_beside(said: str) -> Iterator[Pattern]:
+    """What tells a circumstance of one of these messages."""
+    return (pattern for each in CIRCUMSTANCES if each.of.search(said) for pattern in each.patterns)
