@@ -18,6 +18,7 @@ MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yell
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
 SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
 FEW = 4  # sentences of one rule that are all read
+LINE = 40  # characters of what was found: longer ones are lines of a report, and are printed once
 
 
 def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
@@ -92,14 +93,15 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
     messages = {found.message for found in group}
     for found in shown:
         body = [(printable(found.subject).ljust(width) + "  ", "")]
-        if found.actual or found.expected:
+        speaks = not found.rows and (found is shown[0] if len(messages) == 1 else _says_more(found))
+        if (found.actual or found.expected) and not (speaks and _is_quoted(found)):
             body.append((printable(found.actual or "-"), "red"))
             if found.expected:
                 body += [(" → ", "dim"), (printable(found.expected), "green")]
         yield Line(tuple(body), 4)
         if found.rows:
             yield from _rows(found, verbose=verbose)
-        elif found is shown[0] if len(messages) == 1 else _says_more(found):
+        elif speaks:
             yield line(printable(found.message), indent=6)
     if len(group) > len(shown):
         yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
@@ -125,6 +127,11 @@ def _rows(found: Finding, *, verbose: bool) -> Iterator[Line]:
 def _says_more(found: Finding) -> bool:
     """Does the message say more than "is ACTUAL, should be EXPECTED"? In a long list that line says it already."""
     return not (found.actual and found.expected and found.actual in found.message and found.expected in found.message)
+
+
+def _is_quoted(found: Finding) -> bool:
+    """Is what was found a line of the report, which the message below it quotes?"""
+    return len(found.actual) > LINE and not found.expected and found.actual in found.message
 
 
 def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
