@@ -121,13 +121,60 @@ WORKED = Circumstance(
 )
 """A person's word that the GPU was there before."""
 
+XFORMERS_PYTHON = Circumstance(
+    of=Pattern(r"xFormers|with CUDA \w{1,12} \(you have", re.IGNORECASE),
+    said=Pattern(r"\bPython\s{1,4}(?P<built>3\.\d{1,2}[\w.]{0,8}) \(you have (?P<have>3\.\d{1,2}[\w.]{0,8})\)"),
+)
+"""For which Python xformers was built, in a line of its own."""
+
+IMAGE_WITHOUT_CUDNN = Circumstance(
+    of=Pattern(r"cudnn", re.IGNORECASE),
+    said=Pattern(
+        r"\bnvidia/cuda:(?P<cuda>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)-"
+        r"(?P<rest>(?!\S{0,40}cudnn)(?:base|runtime|devel)(?:-[a-z]{1,10}[\d.]{0,5}\d)?)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"\bnvidia/cuda:\S{0,40}cudnn|(?:apt(?:-get)?|dnf|yum|conda|pip3?) install\b.{0,200}cudnn", re.IGNORECASE
+    ),
+)
+"""Of NVIDIA's images of CUDA only those with cudnn in their tag hold it."""
+
+ON_CUDA_11 = Circumstance(
+    of=Pattern(r"cudnn", re.IGNORECASE),
+    said=Pattern(
+        r"\bCUDA(?:[ _-]?(?:version|toolkit))?[\s:=v/_-]{0,4}11(?:\.\d{1,2}|\.x)?\b(?!\.\d{3})|\bcu11\d?\b"
+        r"|\bnvidia/cuda:11\b",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"\bCUDA(?:[ _-]?(?:version|toolkit))?[\s:=v/_-]{0,4}1[23]\b|\bcu1[23]\d?\b|\bnvidia/cuda:1[23]\b",
+        re.IGNORECASE,
+    ),
+)
+"""The CUDA that is there is 11, and no other is spoken of."""
+
 OUTDATED = Circumstance(
     of=Pattern(r"Version JAX was built against"),
     said=Pattern(r"Outdated \w{3,20} installation|^Installed version: \d"),
 )
 """JAX prints over several lines which library of CUDA is too old for it."""
 
-CIRCUMSTANCES = (HANDED_OVER, ANSWERS, WITHOUT_GPU, APPLE, NOTEBOOK, RAY, AT_BUILD, NO_WORKERS, OUTDATED, WORKED)
+CIRCUMSTANCES = (
+    HANDED_OVER,
+    ANSWERS,
+    WITHOUT_GPU,
+    APPLE,
+    NOTEBOOK,
+    RAY,
+    AT_BUILD,
+    NO_WORKERS,
+    OUTDATED,
+    WORKED,
+    XFORMERS_PYTHON,
+    IMAGE_WITHOUT_CUDNN,
+    ON_CUDA_11,
+)
 
 
 def asked_beside(said: str) -> Iterator[Pattern]:

@@ -73,13 +73,32 @@ def install(*requirements: str, options: str = "") -> str:
     return _with_tail(shell.with_requirements("python -m pip install", *requirements), tail)
 
 
-def install_releases(package: str, use: str) -> str:
+def torch_family(packages: Packages | None, backend: str, *requirements: str, anew: bool = True) -> str:
+    """The command for another torch together with its mates: alone it would stand beside those of the old one.
+
+    The solver takes the torchvision, torchaudio and xformers that were made for it, which a bare name leaves open.
+    Where a list of packages is not whole, torchvision and torchaudio are taken to be there.
+    """
+    asked = {re.split(r"[<>=!~]", requirement, maxsplit=1)[0] for requirement in requirements}
+    seen = {d.name for d in packages.distributions} if packages else set()
+    if packages is None or not packages.complete:
+        seen |= TORCH_FAMILY
+    mates = [name for name in ("torch", "torchvision", "torchaudio", "xformers") if name in seen | asked]
+    options = "".join(f" --reinstall-package {name}" for name in mates) if anew else ""
+    return shell.with_requirements(
+        f"uv pip install --torch-backend={backend}{options}",
+        *requirements,
+        *(name for name in mates if name not in asked),
+    )
+
+
+def install_releases(package: str, use: str, packages: Packages | None = None) -> str:
     """The command for some releases of a package; "" for Python itself, which no package installer brings.
 
     torchvision and torchaudio bring the torch of their time along, which must come from the index of its CUDA.
     """
     if package in TORCH_FAMILY:
-        return shell.with_requirements("uv pip install --torch-backend=auto", use)
+        return torch_family(packages, "auto", use, anew=False)
     return install(use) if package != "python" and use else ""
 
 

@@ -49,7 +49,8 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
         doubt = "" if seen else f"Most often {row.package} is meant, which the report does not show: "
         use = row.pin or f"{row.package}>={row.release}"
-        locked = remedies.locked_pins(target, known(facts.packages), row.package)
+        packages = known(facts.packages)
+        locked = remedies.locked_pins(target, packages, row.package)
         yield finding(
             subject=row.package,
             actual=version or "of unknown version",
@@ -57,7 +58,9 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             severity=None if seen else WARNING,
             certain=bool(seen),
             message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
-            fix=remedies.choose(target, locked, _advice(row, use), remedies.install_releases(row.package, use)),
+            fix=remedies.choose(
+                target, locked, _advice(row, use), remedies.install_releases(row.package, use, packages)
+            ),
             repair=locked,
             explains=(
                 "packages/known-symptoms",

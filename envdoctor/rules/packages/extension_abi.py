@@ -5,6 +5,7 @@ from envdoctor.knowledge.extensions import ExtensionBuild
 from envdoctor.knowledge.questions import extensions, messages, names, normal, pairs, versions
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.packages._xformers_says import BuiltFor, built_for
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
 
@@ -141,6 +142,7 @@ def _finding(
     version = packages.version(name) if packages else None
     torch = extensions.build_of_torch(facts)
     locked = remedies.locked_pins(target, packages, "torch", name)
+    told = built_for(facts) if name == "xformers" and proven and _BUILT_FOR.search(reason) else None
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
@@ -148,13 +150,15 @@ def _finding(
         expected=f"built for {torch.text()}" if torch else "built for this torch",
         severity=WARNING if weak else None,
         certain=proven or weak,
-        message=f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
+        message=_unlike(told)
+        if told
+        else f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
         + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.",
         usually=_usually(reason),
         fix=remedies.choose(
             target,
             locked,
-            *_advice(name, version, extensions.labelled_torch(facts)),
+            *(told.advice(facts) if told else _advice(name, version, extensions.labelled_torch(facts))),
         ),
         repair=locked,
         explains=(
@@ -165,6 +169,16 @@ def _finding(
             "attention/operators-refused",
         ),
     )
+
+
+_BUILT_FOR = Pattern(r"xFormers (?:was built for|can'?t load)|with (?:CUDA|HIP) \w{1,12}\S{0,12} \(you have")
+
+
+def _unlike(told: BuiltFor) -> str:
+    what = f"The kernels of xformers do not load: it was built for {told.text}"
+    if told.differs:
+        return f"{what}; what differs here: {', '.join(told.differs)}."
+    return f"{what}, and here are releases of the same numbers: torch's CUDA line or build is another."
 
 
 _NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)

@@ -305,12 +305,17 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change the "
         )
         fix += f"code, or make an environment with Python {python}."
+    if row.package in remedies.TORCH_FAMILY and use:
+        fix += " torch, torchvision, torchaudio and xformers are made for each other: install them in one command, and "
+        fix += "start Python anew (in a notebook: restart the runtime)."
     return finding(
         subject=row.package,
         actual=version or "of unknown version",
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(target, locked, fix, *filter(None, (first, remedies.install_releases(row.package, use)))),
+        fix=remedies.choose(
+            target, locked, fix, *filter(None, (first, remedies.install_releases(row.package, use, packages)))
+        ),
         repair=locked,
         explains=(f"packages/known-symptoms {row.package}",),
         source=row.source,

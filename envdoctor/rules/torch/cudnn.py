@@ -1,3 +1,4 @@
+from envdoctor.knowledge.circumstances import IMAGE_WITHOUT_CUDNN, ON_CUDA_11
 from envdoctor.knowledge.questions import Numbers, anywhere, messages, numbers, torch_version, versions
 from envdoctor.rules.finding import Finding, Remedy, Severity
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
@@ -63,11 +64,12 @@ def cudnn(facts: Facts) -> Findings:
     if said is None and len(folders) < 2 and not (loaded and built):
         raise Skip("cuDNN's versions are not reported")
     if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
-        yield _eight_missing(eight)
+        yield _without_cudnn(facts, eight, "8") or _eight_missing(eight, ON_CUDA_11.stands(facts))
     elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
-        yield _not_found(absent, anywhere(facts, _OTHERS) is not None)
+        without = _without_cudnn(facts, absent, absent["major"] or "")
+        yield without or _not_found(absent, anywhere(facts, _OTHERS) is not None, ON_CUDA_11.stands(facts))
     elif len(folders) < 2 and (nine := anywhere(facts, _NINE)) is not None:
-        yield _nine_missing(nine, torch_version(facts))
+        yield _without_cudnn(facts, nine, "9") or _nine_missing(nine, torch_version(facts))
     elif said is not None and len(folders) < 2 and _ONLY_NOT_LOADED.search(said[0]) and not loaded:
         yield _not_loaded(said)
     elif said is not None or len(folders) > 1:
@@ -157,7 +159,44 @@ def _spelled(number: str) -> str:
     return ".".join(map(str, _number(number))) or number
 
 
-def _not_found(said: Match[str], others: bool) -> Finding:
+def _without_cudnn(facts: Facts, said: Match[str], major: str) -> Finding | None:
+    """The image that the text names is one of CUDA alone."""
+    if not IMAGE_WITHOUT_CUDNN.stands(facts) or torch_version(facts) is not None:
+        return None  # torch's wheels bring a cuDNN of their own
+    image = next(found for text in messages.everything(facts) if (found := IMAGE_WITHOUT_CUDNN.said.search(text)))
+    cuda, system = image["cuda"], image["rest"].partition("-")[2] or "ubuntu22.04"
+    part = {"8": "cudnn8", "9": "cudnn"}.get(major, "cudnn8" if cuda.startswith("11.") else "cudnn")
+    if part == "cudnn8" and versions.at_least(cuda, "12.3"):
+        cuda, system = "12.2.2", "ubuntu22.04"  # the last with cuDNN 8
+    elif part == "cudnn" and versions.below(cuda, "12.4"):
+        cuda, system = "12.4.1", "ubuntu22.04"  # the first with cuDNN 9 under this name
+    tag = f"nvidia/cuda:{cuda}-{part}-runtime-{system}"
+    eleven = image["cuda"].startswith("11.")
+    which = f"cuDNN {major}".rstrip()
+    by_pip = f"nvidia-cudnn-cu{image['cuda'].partition('.')[0]}{f'=={major}.*' if major else ''}"
+    suits = (
+        " CTranslate2 (faster-whisper) for CUDA 11 is 3.24.0 and before: later releases are for CUDA 12."
+        if eleven
+        else " CTranslate2 (faster-whisper) up to 4.4.0 asks for cuDNN 8, from 4.5 on for 9."
+    )
+    return finding(
+        actual=f"{said[0][:80]}, in an image without cuDNN",
+        expected=which,
+        message=f"{which} is looked for and not found, and the image that the text names, {image[0]}, holds "
+        f"none as it is published: of NVIDIA's images of CUDA only those with cudnn in their tag do (base lacks cuBLAS "
+        f'as well): "{said[0]}".',
+        fix=Remedy(
+            text=f"Take the image with cuDNN ({tag}, or -devel-: those up to CUDA 12.2 hold cuDNN 8, from 12.4 on "
+            "cuDNN 9), or install it in the image "
+            f"({by_pip} with its folder lib on LD_LIBRARY_PATH, or the system's package).{suits}",
+            commands=("ldconfig -p | grep -E 'cudnn|cublas'",),
+        ),
+        explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
+        source="https://hub.docker.com/r/nvidia/cuda https://github.com/SYSTRAN/faster-whisper#gpu",
+    )
+
+
+def _not_found(said: Match[str], others: bool, eleven: bool) -> Finding:
     major = said["major"]
     which = f"cuDNN {major}" if major else "cuDNN"
     return finding(
@@ -171,22 +210,34 @@ def _not_found(said: Match[str], others: bool) -> Finding:
         "conda, or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or "
         "take a release that was built for the cuDNN that is here. torch brings its own: install torch again if it is "
         "the one that asks.",
-        run=("ldconfig -p | grep cudnn", f"python -m pip install 'nvidia-cudnn-cu12{f'=={major}.*' if major else ''}'"),
+        run=(
+            "ldconfig -p | grep cudnn",
+            f"python -m pip install 'nvidia-cudnn-{'cu11' if eleven else 'cu12'}{f'=={major}.*' if major else ''}'",
+        ),
         explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
 
 
-def _eight_missing(said: Match[str]) -> Finding:
+def _eight_missing(said: Match[str], eleven: bool) -> Finding:
+    """Releases for cuDNN 9 want CUDA 12: on CUDA 11 the remedy is a cuDNN 8 for it."""
+    text = (
+        "Upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
+        "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH."
+    )
+    commands: tuple[str, ...] = ("python -m pip install --upgrade ctranslate2 faster-whisper",)
+    if eleven:
+        text = (
+            "Install cuDNN 8 for CUDA 11 (nvidia-cudnn-cu11<9, or the system's libcudnn8) and put its folder lib on "
+            "LD_LIBRARY_PATH; CTranslate2 for CUDA 11 is 3.24.0 and before. Or bring all to CUDA 12: releases that ask "
+            "for cuDNN 9 need it, and a driver for it."
+        )
+        commands = ("ldconfig -p | grep cudnn", "python -m pip install 'nvidia-cudnn-cu11<9'")
     return finding(
         actual=said[0],
         expected="cuDNN 8, or what asks for 9",
         message="A library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
         f"before 1.18.1, an old torch) does not find it: {said[0]}.",
-        fix=Remedy(
-            text="Upgrade what asks for it to a release for cuDNN 9, which torch brings from 2.4 on; to stay, install "
-            "nvidia-cudnn-cu12<9 and put its folder lib on LD_LIBRARY_PATH.",
-            commands=("python -m pip install --upgrade ctranslate2 faster-whisper",),
-        ),
+        fix=Remedy(text=text, commands=commands),
         explains=("torch/cuda-libraries", "packages/"),
         source="https://github.com/SYSTRAN/faster-whisper#gpu",
     )

@@ -35,6 +35,7 @@ _OTHER = Pattern(
     re.IGNORECASE,
 )
 """What the line of an error itself names in place of torch."""
+_LISTS = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"
 _SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
 
 
@@ -73,9 +74,11 @@ def no_kernels(facts: Facts, target: Target) -> Findings:
         named, gpu = _name_device(said)
         if _within_a_generation(facts, named):
             return
-        if named is None and len(devices) == 1 and torch_version(facts):  # a nightly: what it holds is in no table
+        either = False
+        if named is None and len(devices) == 1 and (version := torch_version(facts)):
             ((named, gpu),) = devices.items()
-        yield _finding(facts, target, gpu, named, kernels)
+            either = _some_build_serves(version, named)
+        yield _finding(facts, target, gpu, named, kernels, either=either)
 
 
 def _within_a_generation(facts: Facts, number: str | None) -> bool:
@@ -98,10 +101,16 @@ def _serves(build: Build | None, kernels: tuple[str, ...], number: str) -> bool:
 
 def _other_build_serves(build: Build | None, number: str) -> bool:
     """Has another CUDA line of the same release code for the GPU? Then a report without the line accuses nobody."""
-    release = release_of(build.torch) if build else None
-    lines = release.lines if release else ()
-    builds = [build_of(release.name, line) for line in lines if release]
-    return any(_serves(other, other.kernels, number) for other in builds)
+    return build is not None and release_of(build.torch) is not None and _some_build_serves(build.torch, number)
+
+
+def _some_build_serves(torch: str, number: str) -> bool:
+    """Has a build of this release code for the GPU? Of one that is in no table (a nightly, a vendor's) any may."""
+    release = release_of(torch)
+    if release is None:
+        return True
+    builds = [build_of(release.name, line) for line in release.lines]
+    return any(_serves(build, build.kernels, number) for build in builds)
 
 
 def _contradicts(said: Match[str], devices: dict[str, str], kernels: tuple[str, ...]) -> bool:
@@ -154,7 +163,7 @@ def _finding(
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
-        by_hand = ("uv pip install --torch-backend=auto --upgrade --reinstall-package torch torch",)
+        by_hand = (remedies.torch_family(known(facts.packages), "auto", "torch"),)
         if not _is_torchs(facts):
             text = (
                 "Install a build of the program that covers the GPU, or build it with this GPU's architecture: "
@@ -174,9 +183,14 @@ def _finding(
         if either:
             text = (
                 f"See whether torch.cuda.get_arch_list() has {wanted}. If not, install a build that covers it; if so, "
-                "compile the extension that the traceback ends in anew, on this GPU."
+                "it is an extension that was compiled for other GPUs (the traceback may end later than it failed: "
+                "CUDA_LAUNCH_BLOCKING=1 shows where): empty its cache (~/.cache/torch_extensions, its folder build) "
+                f"and compile it anew on this GPU, with TORCH_CUDA_ARCH_LIST={number}."
             )
-        by_hand = (f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'",)
+        by_hand = (
+            _LISTS if either else "",
+            remedies.torch_family(known(facts.packages), build.label, f"torch=={build.torch}.*"),
+        )
     return finding(
         subject=extension or name,
         actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
@@ -195,8 +209,8 @@ def _message(version: str | None, name: str, wanted: str, *, either: bool) -> st
     torch = f"torch{f' {version}' if version else ''}"
     if either:
         return (
-            f"What was started holds no code for {name} ({wanted}): {torch}, whose CUDA line is not told and of which "
-            "PyPI's build has none while another has, or an extension that was built for other GPUs."
+            f"What was started holds no code for {name} ({wanted}): {torch}, whose CUDA line is not told for certain "
+            "and of which some builds have none while others have, or an extension that was built for other GPUs."
         )
     return f"{torch} holds no code for {name} ({wanted}): no kernel will start."
 

@@ -52,7 +52,7 @@ def test_from_which_release_on(text: str, what: str, since: str, older: str, sta
     assert root is not None
     assert (root.rule, root.subject, root.severity) == ("packages/import-mismatch", "torch", Severity.ERROR)
     assert f"torch has {what} from {since} on" in root.message
-    assert root.remedy.commands == (f"uv pip install --torch-backend=auto 'torch>={since}'",)
+    assert root.remedy.commands == (f"uv pip install --torch-backend=auto 'torch>={since}' 'torchvision' 'torchaudio'",)
 
 
 @pytest.mark.parametrize(("text", "newer"), [(MODULE, "2.5.1+cu124"), (IMPORT, "2.6.0"), (ATTRIBUTE, "2.7.0")])

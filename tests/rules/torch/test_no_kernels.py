@@ -141,7 +141,7 @@ def test_the_error_proves_no_guessed_build_guilty() -> None:
     [
         ("sageattention-2.2.0-cp312-cp312-linux_x86_64.whl", "--no-binary :all: 'sageattention'"),
         ("File x/bitsandbytes/nn.py in bitsandbytes.ops()", "pip install --upgrade bitsandbytes"),
-        ("plain torch", "--reinstall-package torch torch"),
+        ("plain torch", "--reinstall-package torchaudio 'torch' 'torchvision' 'torchaudio'"),
     ],
 )
 def test_what_is_compiled_for_one_gpu_is_compiled_anew_and_what_has_wheels_is_upgraded(words: str, first: str) -> None:

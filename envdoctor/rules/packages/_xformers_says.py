@@ -1,0 +1,83 @@
+"""What xformers prints of itself where its kernels do not load: for which torch, CUDA and Python it was built."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.knowledge.circumstances import XFORMERS_PYTHON
+from envdoctor.knowledge.machine import needs_board_wheels
+from envdoctor.knowledge.messages import everything
+from envdoctor.knowledge.questions import pairs, versions
+from envdoctor.rules.rule import Facts, Pattern
+from envdoctor.values import shell
+from envdoctor.values.frozen import frozen
+
+_TORCH = Pattern(
+    r"PyTorch (?P<built>\d[\w.+]{2,40}) with (?:CUDA|HIP) (?P<cuda>\w{1,12})\S{0,12} "
+    r"\(you have (?P<have>\d[\w.+]{2,40})\)"
+)
+
+
+@frozen
+class BuiltFor:
+    """``differs`` names which of torch, CUDA and Python are others here, as far as the message tells."""
+
+    text: str
+    differs: tuple[str, ...]
+    torch: str
+    python: str
+
+    def advice(self, facts: Facts) -> tuple[str, ...]:
+        """What to install so that xformers fits, and torch stays as it is."""
+        label = versions.label(self.torch) or ""
+        tag = f"cp{self.python.replace('.', '')}" if self.python else "this Python's cp tag"
+        build = (
+            "build it against the torch that is here, without isolation and without its requirements, which would "
+            "bring another torch"
+        )
+        from_source = "python -m pip install -v --no-build-isolation --no-deps git+https://github.com/facebookresearch/xformers.git"
+        if needs_board_wheels(facts):
+            text = (
+                f"Take the xformers wheel of this JetPack and Python ({tag} in its name) from the index that torch "
+                f"came from; if it has none, {build} (TORCH_CUDA_ARCH_LIST=8.7 on Orin, 7.2 on Xavier)."
+            )
+            return text, "python -m pip uninstall -y xformers", from_source
+        made = pairs.xformers_for(self.torch)
+        backend = label if re.fullmatch(r"cpu|cu\d{2,3}", label) else "auto"
+        text = f"Install the xformers that was made for torch {self.torch} and this Python ({tag} in its file's name)"
+        text += f", {made}," if made else ","
+        text += f" from the index that torch came from, into this very Python, or {build}; or remove it."
+        command = shell.with_requirements(
+            f"uv pip install --torch-backend={backend} --no-deps --reinstall-package xformers",
+            f"xformers=={made}" if made else "xformers",
+        )
+        return text, command if made else from_source, "python -m pip uninstall -y xformers"
+
+
+def built_for(facts: Facts) -> BuiltFor | None:
+    texts = everything(facts)
+    said = next((found for text in texts if (found := _TORCH.search(text))), None)
+    if said is None:
+        return None
+    python = next((found for text in texts if (found := XFORMERS_PYTHON.said.search(text))), None)
+    cuda = _line(said["cuda"])
+    own = versions.label(said["have"]) or ""
+    differs = []
+    if versions.public(said["built"]) != versions.public(said["have"]):
+        differs.append(f"torch ({said['built']} against {said['have']})")
+    if cuda and re.fullmatch(r"cu\d{3}", own) and _line(f"{own[2:4]}0{own[4:]}") != cuda:
+        differs.append(f"torch's CUDA line ({cuda} against {own})")
+    built, here = (_minor(python["built"]), _minor(python["have"])) if python else ("", "")
+    if python and built != here:
+        differs.append(f"Python ({python['built']} against {python['have']})")
+    text = f"torch {said['built']}" + (f" with CUDA {cuda}" if cuda else "") + (f" and Python {built}" if built else "")
+    return BuiltFor(text=text, differs=tuple(differs), torch=said["have"], python=here)
+
+
+def _line(number: str) -> str:
+    """1209 is 12.9, as cudaRuntimeGetVersion counts."""
+    return f"{int(number) // 100}.{int(number) % 100}" if re.fullmatch(r"\d{4}", number) else ""
+
+
+def _minor(python: str) -> str:
+    return ".".join(python.split(".")[:2])
