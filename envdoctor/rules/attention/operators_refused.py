@@ -37,7 +37,7 @@ def operators_refused(facts: Facts) -> Findings:
             "its compiled part is not there: it was built for another torch, or without CUDA",
             "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
             "itself.",
-            "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch",
+            "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch torchvision torchaudio",
             remedies.uninstall("xformers"),
         )
     elif all(_ON_CPU.search(why) or _NOT_BUILT.search(why) for why in general.values()):

@@ -35,14 +35,15 @@ class BuiltFor:
             "build it against the torch that is here, without isolation and without its requirements, which would "
             "bring another torch"
         )
-        from_source = "python -m pip install -v --no-build-isolation --no-deps git+https://github.com/facebookresearch/xformers.git"
+        made = pairs.xformers_for(self.torch)
+        from_source = "python -m pip install --no-build-isolation --no-deps "
+        from_source += f"git+https://github.com/facebookresearch/xformers.git{f'@v{made}' if made else ''}"
         if needs_board_wheels(facts):
             text = (
                 f"Take the xformers wheel of this JetPack and Python ({tag} in its name) from the index that torch "
                 f"came from; if it has none, {build} (TORCH_CUDA_ARCH_LIST=8.7 on Orin, 7.2 on Xavier)."
             )
             return text, "python -m pip uninstall -y xformers", from_source
-        made = pairs.xformers_for(self.torch)
         backend = label if re.fullmatch(r"cpu|cu\d{2,3}", label) else "auto"
         text = f"Install the xformers that was made for torch {self.torch} and this Python ({tag} in its file's name)"
         text += f", {made}," if made else ","

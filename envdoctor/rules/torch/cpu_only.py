@@ -6,7 +6,6 @@ from envdoctor.knowledge.questions import best_build, circumstances, torch_cuda,
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.finding import Finding, Pin, Remedy
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule
-from envdoctor.values import shell
 
 _SAYS = (Pattern(r"Torch not compiled with CUDA enabled"),)
 _REINSTALL = (
@@ -135,6 +134,6 @@ def _by_hand(facts: Facts, version: str | None) -> str:
     """The same release on the newest CUDA line that this machine runs, where that is known."""
     build = best_build(machine_of(facts), torch=version).build if driver_version(facts) else None
     public = (version or "").partition("+")[0]
-    command = f"uv pip install --torch-backend={build.label if build else 'auto'} --reinstall-package torch"
-    exact = shell.with_requirements(command, f"torch=={public}") if public and build else ""
-    return exact or f"{command} torch"
+    packages, backend = known(facts.packages), build.label if build else "auto"
+    exact = remedies.torch_family(packages, backend, f"torch=={public}") if public and build else ""
+    return exact or remedies.torch_family(packages, backend, "torch")

@@ -140,5 +140,5 @@ def _next_major(offered: str | None) -> str | None:
 def _by_hand(facts: Facts, version: str | None) -> str:
     build = best_build(machine_of(facts), torch=version).build or best_build(machine_of(facts)).build
     if build is None:
-        return "uv pip install --torch-backend=auto --reinstall-package torch torch"
-    return f"uv pip install --torch-backend={build.label} --reinstall-package torch 'torch=={build.torch}.*'"
+        return remedies.torch_family(known(facts.packages), "auto", "torch")
+    return remedies.torch_family(known(facts.packages), build.label, f"torch=={build.torch}.*")

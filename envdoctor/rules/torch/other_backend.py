@@ -1,6 +1,6 @@
 from envdoctor.knowledge.questions import nvidia_gpu
 from envdoctor.locks.stack import by_name
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, need, on_cpu, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, finding, known, need, on_cpu, remedies, rule
 
 
 @rule(ERROR, kind="torch-cpu-only", subject="torch", expected="a CUDA build")
@@ -21,7 +21,7 @@ def other_backend(facts: Facts, target: Target) -> Findings:
         return
     pin = by_name(target.choice.pins).get("torch") if target.choice and target.choice.cuda else None
     repair = (Pin(name="torch", version=pin.version),) if pin else ()
-    by_hand = "uv pip install --torch-backend=auto --reinstall-package torch torch"
+    by_hand = remedies.torch_family(known(facts.packages), "auto", "torch")
     yield finding(
         actual=f"{torch.version} for {backend}",
         message=f"torch {torch.version} is built for {backend}, the GPU here is NVIDIA's ({gpu}).",

@@ -95,7 +95,8 @@ def test_a_blackwell_card_is_offered_the_last_build_for_its_driver() -> None:
         gpus=Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 5090"),)),
     )
     assert only(driver_too_old, facts).remedy.commands == (
-        "uv pip install --torch-backend=cu129 --reinstall-package torch 'torch==2.13.*'",
+        "uv pip install --torch-backend=cu129 --reinstall-package torch --reinstall-package torchvision "
+        "--reinstall-package torchaudio 'torch==2.13.*' 'torchvision' 'torchaudio'",
     )
 
 
