@@ -24,6 +24,9 @@ TAKES_TORCH_WHEELS = Pattern(
 """Commands that take a wheel for a machine with a driver of its own."""
 
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio"})
+_LAST_WITH_TORCHAUDIO = 130
+"""torchaudio 2.11, the last one bound to a line of CUDA, was built for lines up to 13.0 and serves every later torch:
+asked of a later line's index it may not be found, and nothing would be installed."""
 
 
 def repair(target: Target, text: str, *by_hand: str) -> Remedy:
@@ -83,6 +86,9 @@ def torch_family(packages: Packages | None, backend: str, *requirements: str, an
     seen = {d.name for d in packages.distributions} if packages else set()
     if packages is None or not packages.complete:
         seen |= TORCH_FAMILY
+    line = re.fullmatch(r"cu(\d{3})", backend)
+    if line and int(line[1]) > _LAST_WITH_TORCHAUDIO:
+        seen -= {"torchaudio"}
     mates = [name for name in ("torch", "torchvision", "torchaudio", "xformers") if name in seen | asked]
     options = "".join(f" --reinstall-package {name}" for name in mates) if anew else ""
     return shell.with_requirements(

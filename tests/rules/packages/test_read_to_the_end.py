@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.rules import remedies
 from envdoctor.rules.finding import Finding
 from tests.rules.packages.test_known_errors import judged
 
@@ -188,3 +189,9 @@ def test_a_card_that_runs_its_neighbours_code(card: str, override: str) -> None:
 @pytest.mark.parametrize("said", ["RX 7900 XTX", "RX 6800", "RX 6600 with HSA_OVERRIDE_GFX_VERSION=10.3.0", ""])
 def test_no_override_for_others_nor_where_it_is_set(said: str) -> None:
     assert not any("export" in command for command in first(f"{said}\n{HIP}").remedy.commands)
+
+
+def test_torchaudio_is_not_asked_of_lines_that_came_after_it() -> None:
+    assert "torchaudio" in remedies.torch_family(None, "cu130", "torch==2.11.*")
+    assert "torchaudio" not in remedies.torch_family(None, "cu132", "torch==2.15.*")
+    assert "torchvision" in remedies.torch_family(None, "cu132", "torch==2.15.*")
