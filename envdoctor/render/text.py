@@ -102,7 +102,10 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
         if found.rows:
             yield from _rows(found, verbose=verbose)
         elif speaks:
-            yield line(printable(found.message), indent=6)
+            certain, usually, likely = found.message.partition(" Usually ")
+            yield line(printable(certain), indent=6)
+            if usually:
+                yield line(f"Usually {printable(likely)}", indent=6)
     if len(group) > len(shown):
         yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
     if any(found.symptom_of for found in group):
