@@ -138,6 +138,7 @@ def _one_layer(sizes: Sequence[Size]) -> Reading | None:
 def _width(sizes: Sequence[Size]) -> Reading | None:
     """Many tensors, and in nearly all the same number stands for another."""
     pairs: Counter[tuple[int, int]] = Counter()
+    shapes = [(size.stored, size.wanted) for size in sizes if not re.search(r"norm|\bbn|\bln", size.name)]
     for size in sizes:
         if len(size.stored) == len(size.wanted):
             sides = zip(size.stored, size.wanted, strict=True)
@@ -145,10 +146,18 @@ def _width(sizes: Sequence[Size]) -> Reading | None:
     (stored, wanted), often = pairs.most_common(1)[0] if pairs else ((0, 0), 0)
     if often < 3 or often * 5 < len(sizes) * 4 or min(stored, wanted) < 16:
         return None
+    ends = all(one[1:] == other[1:] and len(one) == len(other) for one, other in shapes)
     return Reading(
         meaning=f"The file has {stored} where the model has {wanted}, in {often} of the {len(sizes)} tensors that are "
-        "listed with both sizes: it is of a model of another width",
-        usually="it is another size of the same family, or the width is set otherwise than when it was saved",
-        remedy="Take the configuration that belongs to the file (its size: small, base, large; its hidden size, "
+        "listed with both sizes",
+        usually="this is the number of classes, labels, characters or words, which the model's configuration and its "
+        "data give, or the width of a part"
+        if ends
+        else "it is of another size of the same family (its width), or the width is set otherwise than when it was "
+        "saved",
+        remedy=f"Make the model with the file's number ({stored}): as many classes, labels, characters or words, or "
+        "the same width; to train for others, load without the tensors that are listed."
+        if ends
+        else "Take the configuration that belongs to the file (its size: small, base, large; its hidden size, "
         "channels or embedding dimension), or the file of the model that is made here.",
     )
