@@ -153,8 +153,8 @@ def _width(sizes: Sequence[Size]) -> Reading | None:
         usually="this is the number of classes, labels, characters or words, which the model's configuration and its "
         "data give, or the width of a part"
         if ends
-        else "it is of another size of the same family (its width), or the width is set otherwise than when it was "
-        "saved",
+        else "it is of another size of the same family (its width), the width is set otherwise than when it was "
+        "saved, or the number is that of classes, labels or characters, which several layers have",
         remedy=f"Make the model with the file's number ({stored}): as many classes, labels, characters or words, or "
         "the same width; to train for others, load without the tensors that are listed."
         if ends

@@ -128,7 +128,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
 def _quoted_as_it_stands(text: str, retold: Mapping[str, str]) -> str:
     """The text with the report's own lines in place of the words that they were put into, though one is cut off."""
     for words, line in retold.items():
-        text = text.replace(f"{words} [{IN_OTHER_WORDS}{line}]", line)
+        text = text.replace(f"{words} [{IN_OTHER_WORDS}{line}]", line.rstrip("."))
         if text.startswith(f"{words} [{IN_OTHER_WORDS}"):
             text = line[:300]
     return text

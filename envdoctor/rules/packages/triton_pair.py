@@ -77,7 +77,7 @@ def _asked_by_a_program(line: str, name: str) -> Finding:
         expected="only where its kernels are wanted",
         severity=None if "Error" in line else WARNING,
         certain=False,
-        message=f"A program looks for Triton and does not find it: {line}",
+        message=f"A program looks for Triton and does not find it: {line.rstrip('.')}",
         usually="it was not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), or a torch that was "
         "built otherwise came without it; many programs only leave out what is written in it, and go on",
         fix="Where the program stops at it, or its kernels in Triton are wanted, install the Triton that this torch "
