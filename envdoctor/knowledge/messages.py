@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envdoctor.facts.model import AS_TOLD, Facts
+from envdoctor.facts.model import AS_TOLD, IN_OTHER_WORDS, Facts
 from envdoctor.facts.need import known
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
@@ -52,6 +52,19 @@ _WARNED = Pattern(
 def is_told(text: str) -> bool:
     """Is it a person's word of what was said, put into the program's own?"""
     return f"[{AS_TOLD}" in text
+
+
+def retold_lines(facts: Facts) -> dict[str, str]:
+    """The words of a program that no line of the report has, and the line that says the same in its own way."""
+    found = (text.partition(f" [{IN_OTHER_WORDS}") for text in facts.messages)
+    retold = {words: line.removesuffix("]") for words, mark, line in found if mark}
+    own = [text for text in facts.messages if f"[{IN_OTHER_WORDS}" not in text]
+    return {words: line for words, line in retold.items() if not any(words in text for text in own)}
+
+
+def is_retold(text: str) -> bool:
+    """Does the line say in its own way what stands before it in a program's words?"""
+    return f"[{IN_OTHER_WORDS}" in text
 
 
 def is_log_line(text: str) -> bool:

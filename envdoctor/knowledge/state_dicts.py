@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from envdoctor.knowledge.tensor_sizes import Reading, Size, read_sizes
+from envdoctor.knowledge.tensor_layouts import Reading, Size
+from envdoctor.knowledge.tensor_sizes import read_sizes
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -34,6 +35,13 @@ _SIZES = (
         r"size mismatch for (?P<name>\S{1,300}): copying a param with shape "
         + _SHAPE.format("stored")
         + r"(?: from checkpoint, ?the shape in current model is "
+        + _SHAPE.format("wanted")
+        + ")?"
+    ),
+    Pattern(  # PyTorch 0.4
+        r"size mismatch for (?P<name>\S{1,300}): copying a param of "
+        + _SHAPE.format("stored")
+        + r"(?: from checkpoint, ?where the shape is "
         + _SHAPE.format("wanted")
         + ")?"
     ),
@@ -87,7 +95,12 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def read_misfit(misfit: Misfit) -> Reading | None:
     """What the lists say, the narrower statement first; None where they leave it open."""
-    return _by_names(misfit.missing, misfit.unexpected) or _by_marks(misfit) or read_sizes(misfit.sizes)
+    return (
+        _by_names(misfit.missing, misfit.unexpected)
+        or _by_marks(misfit)
+        or _by_depth(misfit)
+        or read_sizes(misfit.sizes)
+    )
 
 
 def lists_tell(lines: Iterable[str]) -> bool:
@@ -199,6 +212,35 @@ def _by_marks(misfit: Misfit) -> Reading | None:
         if told:
             return Reading(meaning=mark.meaning, remedy=mark.remedy)
     return None
+
+
+_BLOCK = Pattern(
+    r"^(?P<stack>(?:[A-Za-z_]\w*\.){0,6}?(?:layers?|blocks?|h|resblocks|transformer_blocks|encoders?|decoders?))"
+    r"\.(?P<number>\d{1,3})\."
+)
+
+
+def _by_depth(misfit: Misfit) -> Reading | None:
+    """One side has more blocks of a kind than the other, and all else is alike."""
+    if misfit.sizes or bool(misfit.missing) == bool(misfit.unexpected):
+        return None
+    names = misfit.missing or misfit.unexpected
+    blocks = [found for name in names if (found := _BLOCK.search(name))]
+    stacks = {found["stack"] for found in blocks}
+    numbers = sorted({int(found["number"]) for found in blocks})
+    if len(blocks) != len(names) or len(stacks) != 1 or len(names) < 4 or numbers[0] == 0:
+        return None
+    if numbers != list(range(numbers[0], numbers[-1] + 1)):
+        return None
+    (stack,) = stacks
+    more, less = ("model", "file") if misfit.missing else ("file", "model")
+    return Reading(
+        meaning=f"Of what is listed only blocks from {stack}.{numbers[0]} on are too many in the {more}: it has more "
+        f"of them than the {less}, and is deeper",
+        remedy="Make the model with as many blocks as the file has (its configuration: num_layers, depth, "
+        "num_hidden_layers), or take the file of the model that is made here; with strict=False blocks that the file "
+        "lacks keep random numbers.",
+    )
 
 
 _HARMLESS = "Load with strict=False, or delete these entries from the state_dict: nothing is lost."

@@ -6,26 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from envdoctor.values.frozen import frozen
+from envdoctor.knowledge.tensor_layouts import Reading, Size, read_layouts
 from envdoctor.values.pattern import Pattern
-
-
-@frozen
-class Size:
-    """One tensor whose shape differs: its name, the shape in the file and that in the model."""
-
-    name: str
-    stored: tuple[int, ...]
-    wanted: tuple[int, ...]
-
-
-@frozen
-class Reading:
-    """What the lists say: a sentence, what helps, and whether other meanings are left."""
-
-    meaning: str
-    remedy: str
-    certain: bool = True
 
 
 def read_sizes(sizes: Sequence[Size]) -> Reading | None:
@@ -48,7 +30,7 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
         size = sizes[kinds.index(kind)]
         if kind in ("base", "rank", "quantised") or all(each in (kind, "labels", "tokens") for each in kinds):
             return _reading_by_size(kind, size)
-    return None
+    return read_layouts(sizes)
 
 
 def _halves(size: Size) -> bool:

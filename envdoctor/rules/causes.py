@@ -165,3 +165,7 @@ def rank(kind: str, rule: str) -> int:
 @functools.cache
 def _ranks() -> dict[str, int]:
     return {entry: number for number, entry in enumerate(reversed(CAUSES))}
+
+
+WITHOUT_CUDA = ("packages/extension-binary", "packages/known-errors bitsandbytes")
+"""What says that it found no GPU wherever CUDA did not start, and is mended with that."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from envdoctor.facts.model import Facts
+from envdoctor.facts.model import IN_OTHER_WORDS, Facts
 from envdoctor.knowledge.machine import needs_board_wheels, platform_of
-from envdoctor.knowledge.messages import is_told
+from envdoctor.knowledge.messages import is_told, retold_lines
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
@@ -88,6 +89,10 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     if facts.origin.kind == "pasted":
         linked = _by_certainty(linked)
     why = find_unexplained(facts, linked)
+    retold = retold_lines(facts)
+    if retold:
+        linked = tuple(_as_it_stands(finding, retold) for finding in linked)
+        why = replace(why, line=_quoted_as_it_stands(why.line, retold)) if why is not None else None
     return Diagnosis(
         findings=linked,
         skipped=tuple(skipped),
@@ -118,6 +123,28 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         source=finding.source or rule.sections.get("Source", ""),
         remedy=_aim_at_environment(_for_board(finding.remedy, facts), facts),
     )
+
+
+def _quoted_as_it_stands(text: str, retold: Mapping[str, str]) -> str:
+    """The text with the report's own lines in place of the words that they were put into, though one is cut off."""
+    for words, line in retold.items():
+        text = text.replace(f"{words} [{IN_OTHER_WORDS}{line}]", line.rstrip("."))
+        if text.startswith(f"{words} [{IN_OTHER_WORDS}"):
+            text = line[:300]
+    return text
+
+
+def _as_it_stands(finding: Finding, retold: Mapping[str, str]) -> Finding:
+    """What a finding quotes of a line that was put into a program's words, as the report has it."""
+
+    def quoted(found: re.Match[str]) -> str:
+        line = next((line for words, line in retold.items() if found[1] in words), None)
+        return found[0] if line is None else f'"{line}"'
+
+    message = _QUOTE.sub(quoted, _quoted_as_it_stands(finding.message, retold))
+    actual = _quoted_as_it_stands(finding.actual, retold)
+    actual = next((line for words, line in retold.items() if len(actual) >= 8 and actual in words), actual)
+    return replace(finding, message=message, actual=actual)
 
 
 _QUOTE = Pattern(r'"([^"]{8,300})"')

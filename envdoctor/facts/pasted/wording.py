@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts.model import AS_TOLD
+from envdoctor.facts.model import AS_TOLD, IN_OTHER_WORDS
 from envdoctor.values.pattern import Pattern
 
 
@@ -275,7 +275,7 @@ def in_the_tools_words(line: str, *, alone: bool) -> Iterator[str]:
 
     ``alone``: no program says anything in this report.
     """
-    for rows, told in ((_ROWS, ""), (_ALONE if alone else (), AS_TOLD)):
+    for rows, told in ((_ROWS, IN_OTHER_WORDS), (_ALONE if alone else (), AS_TOLD)):
         for pattern, words in rows:
             if words.startswith("torch.") and _OTHERS.search(line) and "torch" not in line.lower():
                 continue

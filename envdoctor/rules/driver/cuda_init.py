@@ -1,6 +1,7 @@
 from envdoctor.knowledge.cuda_errors import START_ERRORS, StartError, start_error
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere, driver_owner, hidden_by
+from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
@@ -58,5 +59,12 @@ def _finding(facts: Facts, number: int | None, code: StartError | None, quote: s
         usually=code.usually if code and not hidden else "",
         fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
         run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",
-        explains=("torch/cuda-unavailable", "torch/cuda-error", "torch/import-fails", "gpu/", "driver/nvidia-smi"),
+        explains=(
+            "torch/cuda-unavailable",
+            "torch/cuda-error",
+            "torch/import-fails",
+            "gpu/",
+            "driver/nvidia-smi",
+            *WITHOUT_CUDA,
+        ),
     )

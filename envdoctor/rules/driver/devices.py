@@ -1,4 +1,5 @@
 from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, torch_cuda
+from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
@@ -187,7 +188,13 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
     )
 
 
-_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/nvidia-smi", "driver/management-library")
+_EXPLAINED = (
+    "torch/cuda-unavailable",
+    "torch/cuda-error",
+    "driver/nvidia-smi",
+    "driver/management-library",
+    *WITHOUT_CUDA,
+)
 _SHOW = "python -c \"import os; print(os.environ.get('CUDA_VISIBLE_DEVICES'))\""
 
 

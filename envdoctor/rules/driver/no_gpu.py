@@ -2,6 +2,7 @@ from re import IGNORECASE
 
 from envdoctor.knowledge.messages import in_report
 from envdoctor.knowledge.questions import anywhere, circumstances, in_container, nvidia_gpu, torch_cuda
+from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
@@ -99,7 +100,7 @@ def _not_loaded(
     )
 
 
-_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/")
+_EXPLAINED = ("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/", *WITHOUT_CUDA)
 _TOOLKIT = (
     "nvidia-smi",
     "sudo nvidia-ctk runtime configure --runtime=docker",

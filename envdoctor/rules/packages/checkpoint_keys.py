@@ -23,5 +23,6 @@ def checkpoint_keys(facts: Facts) -> Findings:
         severity=None if reading.certain else WARNING,
         certain=reading.certain,
         message=f"{reading.meaning}.",
+        usually=reading.usually,
         fix=reading.remedy,
     )

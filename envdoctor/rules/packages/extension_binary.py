@@ -1,3 +1,4 @@
+import re
 from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
@@ -63,10 +64,10 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(
         subject=_NAME,
-        actual=said.string if said else f"binaries for CUDA {', '.join(carried)}",
+        actual=_quote(said) if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
         severity=None if said else WARNING,
-        message=f"bitsandbytes cannot load its library: {said.string.rstrip('.')}."
+        message=f"{_failure(said.string)}: {_quote(said)}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
         usually=_usually(said.string) if said else "",
@@ -83,8 +84,28 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     )
 
 
+def _quote(said: re.Match[str]) -> str:
+    """The line, or of one that goes on and on the words around the name."""
+    if len(said.string) <= _LONG:
+        return said.string.rstrip(".")
+    return said.string[said.string.rfind(" ", 0, said.start()) + 1 : said.end() + _LONG // 3].rstrip(". ")
+
+
+_LONG = 300
+
+
+def _is_of_cpu(said: str) -> bool:
+    return "_cpu" in said or "without GPU" in said or "cadam32bit" in said
+
+
+def _failure(said: str) -> str:
+    if "_cpu" in said and "without GPU" not in said:
+        return "bitsandbytes takes its library for the CPU"
+    return "bitsandbytes cannot load its library"
+
+
 def _usually(said: str) -> str:
-    if "_cpu" in said or "without GPU" in said or "cadam32bit" in said:
+    if _is_of_cpu(said):
         return (
             "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "
             "driver, "

@@ -63,7 +63,7 @@ def _is_told_apart(line: str) -> bool:
 
 def _ends_a_run(row: KnownError) -> bool:
     """Does the row name a cause of its own? A warning beside an error is none of it."""
-    return not row.last and row.severity == "error"
+    return not row.last and not row.alone and row.severity == "error"
 
 
 _MENDED = Pattern(r"\b(?:fixed|solved|resolved|got past) (?:that|it|this|them) (?:by|with|via)\b", re.IGNORECASE)
@@ -177,6 +177,10 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         usually=filled(usually),
         fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
-        explains=() if row.weak else ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair"),
+        explains=() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2],
         source=row.source,
     )
+
+
+_EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair")
+"""The last by what speaks of triton."""

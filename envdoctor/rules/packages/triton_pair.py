@@ -53,6 +53,9 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
         name = "triton-windows" if platform_of(facts).startswith("win") else "triton"
         if _UNKNOWN_GPU.search(said.string) and _OF_NVCC.search("\n".join(facts.messages)):
             return  # the toolkit that compiles something here: packages/known-errors
+        if messages.is_retold(said.string) and not _COMPILES.search("\n".join(facts.messages)):
+            yield _asked_by_a_program(said.string, name)
+            return
         apple = circumstances.APPLE.stands(facts) or platform_of(facts).startswith("macos")
         one = _finding(target, packages, triton, wanted, _failed(said.string), proven=True, name=name, apple=apple)
         yield one
@@ -62,6 +65,25 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
     elif triton is None and packages and packages.complete and torch and _needs(facts, packages, torch):
         text = "triton is not installed; torch.compile stops on CUDA"
         yield _finding(target, packages, None, wanted, text, proven=False)
+
+
+_COMPILES = Pattern(r"torch\.compile|inductor|dynamo|TritonMissing", IGNORECASE)
+
+
+def _asked_by_a_program(line: str, name: str) -> Finding:
+    """A program's own word that it has no Triton: which release it wants, and for what, it does not say."""
+    return finding(
+        actual="not found",
+        expected="only where its kernels are wanted",
+        severity=None if "Error" in line else WARNING,
+        certain=False,
+        message=f"A program looks for Triton and does not find it: {line.rstrip('.')}",
+        usually="it was not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), or a torch that was "
+        "built otherwise came without it; many programs only leave out what is written in it, and go on",
+        fix="Where the program stops at it, or its kernels in Triton are wanted, install the Triton that this torch "
+        "asks for (python -m pip show torch names it under Requires); else leave it.",
+        run="python -m pip show torch" if name == "triton" else "python -m pip show torch triton-windows",
+    )
 
 
 _OF_NVCC = Pattern(r"\bnvcc (?:fatal|error|warning)|Error compiling objects|\.cu\.o\b|\bcicc\b", IGNORECASE)
@@ -74,7 +96,7 @@ _CAUSES = (
     ),
     (
         Pattern(r"Cannot find a working triton"),
-        "torch.compile found no Triton that works",
+        "A Triton that works is asked for, and none is found",
         "triton is not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), is of another release than "
         "torch asks for, or fails when it is imported",
     ),

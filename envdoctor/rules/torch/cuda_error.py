@@ -2,7 +2,7 @@ import re
 from typing import cast
 
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
-from envdoctor.knowledge.messages import texts
+from envdoctor.knowledge.messages import everything, texts
 from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
 from envdoctor.rules.torch._allocator import Refusal
@@ -24,7 +24,9 @@ def cuda_error(facts: Facts) -> Findings:
         if said is None:
             continue
         asked = Refusal.read(said.string)
-        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, _advice(error.advice, asked))
+        meaning, remedy = (
+            asked.instead if asked and asked.instead else (error.meaning, _advice(error.advice, asked, facts))
+        )
         usually = "" if asked and asked.instead else error.usually
         check = anywhere(facts, _CHECK) if "device-side assert" in said[0] else None
         if check is not None:
@@ -52,8 +54,11 @@ _PIECES_FIRST = (
 _OTHERS_FIRST = "Look first for other processes on the GPU. Then take "
 
 
-def _advice(advice: str, asked: Refusal | None) -> str:
-    """Where this process holds nearly all by the error's own numbers, no other one is to be looked for."""
+def _advice(advice: str, asked: Refusal | None, facts: Facts) -> str:
+    """Where this process holds nearly all by the error's own numbers, no other one is to be looked for first, nor
+    where a run came far before."""
+    if _OTHERS_FIRST in advice and any(_AFTER_LONG.search(text) for text in everything(facts)):
+        return advice.replace(_OTHERS_FIRST, _GROWS)
     if asked is None or not asked.holds_it_all:
         return advice
     if asked.in_pieces:
@@ -61,6 +66,17 @@ def _advice(advice: str, asked: Refusal | None) -> str:
     return advice.replace(_OTHERS_FIRST, "Take ")
 
 
+_GROWS = (
+    "It ran before it stopped: see first whether torch.cuda.memory_allocated() grows from step to step or from epoch "
+    "to epoch; then something keeps tensors (outputs and losses of a validation, metrics that are not reset): "
+    "detach().cpu() what is kept, evaluate under torch.no_grad(). Where it does not grow, take "
+)
+_AFTER_LONG = Pattern(
+    r"memory leak|leakage|(?:for|too) (?:too )?long\b|after (?:\w{1,10} ){0,2}(?:epochs?|steps?|iterations?|hours?)\b"
+    r"|for \d+ epochs",
+    re.IGNORECASE,
+)
+"""A person tells that the memory lasted for a while."""
 _LABELS = (
     "Labels must lie from 0 to one less than that number: where the background counts as a class of its own, it is one "
     "more than your classes."

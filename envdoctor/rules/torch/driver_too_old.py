@@ -107,7 +107,7 @@ def _finding(
         command = "nvidia-smi"
     else:
         message = f"{built}, which {have} cannot run" + (
-            f": it needs {minimum} or later." if minimum else "; torch says so itself."
+            f": it needs {minimum} or later." if minimum else "; the error says so itself."
         )
         message += "" if said is None or cuda else f' ("{said[0]}")'
         fix = f"Take a torch build that this driver runs; or get {update}.{renting}"

@@ -36,7 +36,7 @@ def test_a_failed_import_of_numpys_core_decides_for_no_side() -> None:
     [
         ("RuntimeError: PassManager::run failed", "gave a kernel up", "does not know the GPU"),
         ("ModuleNotFoundError: No module named 'triton'", "is not installed", "Windows"),
-        ("RuntimeError: Cannot find a working triton installation", "found no Triton", "another release"),
+        ("RuntimeError: Cannot find a working triton installation", "none is found", "another release"),
         ("ImportError: cannot import name 'wanted_thing' from 'triton.compiler'", "has not what", "different times"),
         ("ImportError: DLL load failed while importing flash_attn_2_cuda", "does not load", "another torch"),
         ("ImportError: libtorch_cuda.so: cannot open shared object file: No such file", "not found", "before torch"),

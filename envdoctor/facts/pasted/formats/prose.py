@@ -20,7 +20,8 @@ _OTHER = Pattern(
     r"|built (?:for|with|against)|compiled|compatible"
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
     r"|instead|than|previous"
-    r"|fixed|regress|tried|unlike|\brather\b|should|must|want|recommend|latest|minimum|at least|[<>]=?|~=|!=|\?",
+    r"|fixed|regress|tried|unlike|\brather\b|should|must|want|recommend|latest|minimum|at least|[<>]=?|~=|!=|\?"
+    r"|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?",
     re.IGNORECASE,
 )
 """Words by which a release is another one than the installed one."""
@@ -115,7 +116,10 @@ def _other(text: str, found: re.Match[str]) -> bool:
     return bool(
         _OTHER.search(before)
         or "(you have" in text
-        or re.match(r" ?(?:or|and) (?:later|newer|older|above|up)|\+ |\+$|x\b", after)
+        or re.match(
+            r" ?(?:or|and) (?:later|newer|older|above|up)|\+ |\+$|x\b| (?:\w+ )?(?:deprecat|remov|dropp|introduc)",
+            after,
+        )
     )
 
 
