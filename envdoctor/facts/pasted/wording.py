@@ -149,7 +149,7 @@ _ROWS = (
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
-    _row(r"CUDA out-of-memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
+    _row(r"CUDA[_-]out[_ -]of[_ -]memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
     _row(
         r"\b(?:(?:system|cpu|host) (?:ram|memory)|ram usage|(?:my|the) (?:machine|computer|server) (?:is|runs?|ran))\b"
         r".{0,80}(?:out of memory|\bOOM\b)",
@@ -213,7 +213,9 @@ _ALONE = (
         r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)"
         r"(?:(?!after an? |slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
-        r"|(?:out of|not enough|insufficient) vram",
+        r"|(?:out of|not enough|insufficient) vram"
+        r"|爆显存|显存(?:爆|不足|不够|溢出)|VRAM ?不足|GPU.{0,6}メモリ ?不足|GPU ?메모리 ?부족"
+        r"|(?:не ?хватает|нехватка|недостаточно) (?:видео|памяти (?:на )?(?:GPU|видеокарт))",
         "CUDA out of memory",
     ),
     _row(

@@ -5,6 +5,7 @@ from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
+from envdoctor.rules.torch import _memory_use
 from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.pattern import Pattern
 
@@ -24,8 +25,11 @@ def cuda_error(facts: Facts) -> Findings:
         if said is None:
             continue
         asked = Refusal.read(said.string)
-        meaning, remedy = asked.instead if asked and asked.instead else (error.meaning, _advice(error.advice, asked))
-        usually = "" if asked and asked.instead else error.usually
+        full = error.meaning == _memory_use.FULL
+        usually = _memory_use.usual(facts, asked) if full else error.usually
+        meaning, remedy = error.meaning, _memory_use.advice(error.advice, facts, asked) if full else error.advice
+        if asked and asked.instead:
+            (meaning, remedy), usually = asked.instead, ""
         check = anywhere(facts, _CHECK) if "device-side assert" in said[0] else None
         if check is not None:
             meaning, usually = f"{meaning} ({check[0].rstrip()})", ""
@@ -43,22 +47,6 @@ def cuda_error(facts: Facts) -> Findings:
             severity=Severity[error.severity.upper()],
             certain=error.kind != "script-wrong",  # whatever else is found may be why
         )
-
-
-_PIECES_FIRST = (
-    "Much of it lies in pieces that fit nothing: set PYTORCH_ALLOC_CONF=expandable_segments:True "
-    "(PYTORCH_CUDA_ALLOC_CONF before torch 2.9) first."
-)
-_OTHERS_FIRST = "Look first for other processes on the GPU. Then take "
-
-
-def _advice(advice: str, asked: Refusal | None) -> str:
-    """Where this process holds nearly all by the error's own numbers, no other one is to be looked for."""
-    if asked is None or not asked.holds_it_all:
-        return advice
-    if asked.in_pieces:
-        return f"{_PIECES_FIRST} {advice.replace(_OTHERS_FIRST, 'Then take ')}"
-    return advice.replace(_OTHERS_FIRST, "Take ")
 
 
 _LABELS = (
