@@ -25,9 +25,9 @@ _ANSWERS = (
     "large for it"
 )
 _GRADIENTS = "it runs without torch.no_grad() and keeps what it computed"
-_TRAINS = (
-    "weights, gradients, optimizer state and the activations of this batch, length or resolution together are too "
-    "large for it"
+_BOTH = (
+    "weights and activations (in training gradients and the optimizer's state, too) of this batch, length or "
+    "resolution are too large for it"
 )
 _OTHERS = "another process (an earlier run, a notebook's kernel, the desktop) holds a part of it"
 _FEWER = (
@@ -69,7 +69,7 @@ def _reasons(facts: Facts) -> list[str]:
         return [_BACKWARD]
     if circumstances.ANSWERING.stands(facts):
         return [_ANSWERS, _GRADIENTS]
-    return [_TRAINS]
+    return [_BOTH]
 
 
 def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
@@ -85,7 +85,7 @@ def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     told = [smaller]
     if asked is not None and asked.in_pieces:
         told.insert(0, _PIECES_FIRST)
-    elif asked is None or not asked.holds_it_all:
+    elif not circumstances.FULL_LATER.stands(facts) and (asked is None or not asked.holds_it_all):
         told.insert(0, _FIRST.strip())
     if pieces and not (asked is not None and asked.has_no_pieces):
         told.append(f"{_PIECES.strip()} {pieces}")
