@@ -39,7 +39,7 @@ _SLOW = Pattern(
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
-_SAID = Pattern(r"Warning|[A-Za-z](?:Error|Exception)\b ?:")
+_SAID = Pattern(r"Warning|pure-Python parsing|[A-Za-z](?:Error|Exception)\b ?:")
 """A program's word."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""

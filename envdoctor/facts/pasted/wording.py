@@ -164,7 +164,11 @@ _ROWS = (
         rf"{_OLD_TENSORFLOW}.{{0,80}}{_AMPERE}|{_AMPERE}.{{0,80}}{_OLD_TENSORFLOW}",
         "TensorFlow before its CUDA 11 (2.4) and a GPU of Ampere or later",
     ),
-    _row(r"CUDA[_-]out[_ -]of[_ -]memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
+    _row(
+        r"^(?!.{0,80}\b(?:initially|at first|previously|earlier)\b).{0,400}?\bCUDA[ _-]out[_ -]of[_ -]memory"
+        r"|\bVRAM (?:is |was )?(?:full|exhausted)",
+        "CUDA out of memory",
+    ),
     _row(
         r"\b(?:(?:system|cpu|host) (?:ram|memory)|ram usage|(?:my|the) (?:machine|computer|server) (?:is|runs?|ran))\b"
         r".{0,80}(?:out of memory|\bOOM\b)",

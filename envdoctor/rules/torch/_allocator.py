@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from envdoctor.values.pattern import Pattern
 
-_SIZE = r"[\d.]{1,12} [KMG]iB"
+_SIZE = r"[\d.]{1,12} (?:[KMG]iB|bytes)"
 _FULL = Pattern(
     rf"Tried to allocate (?P<wanted>{_SIZE}).{{0,120}}?(?P<total>{_SIZE}) total capacity"
     rf"(?:.{{0,80}}?(?P<free>{_SIZE}) free)?"
     rf"|Tried to allocate (?P<asked>{_SIZE}).{{0,60}}?total capaci?ty of (?P<whole>{_SIZE})"
-    rf"(?: of which (?P<left>{_SIZE}) is free)?"
+    rf"(?: of which (?P<left>{_SIZE}) is free)?",
+    re.IGNORECASE,
 )
-_UNITS = {"KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0}
+_UNITS = {"bytes": 2.0**-30, "kib": 2.0**-20, "mib": 2.0**-10, "gib": 1.0}
 _SPARE = 1.0
 """GiB that must have been free beyond what was asked: the allocator asks the driver for whole blocks, and another
 process may have come and gone between the refusal and the count."""
@@ -21,7 +23,8 @@ process may have come and gone between the refusal and the count."""
 
 _OWN = Pattern(
     rf"this process has (?P<now>{_SIZE}) memory in use|(?P<reserved>{_SIZE}) reserved in total by PyTorch"
-    rf"|(?P<cached>{_SIZE}) cached"
+    rf"|(?P<cached>{_SIZE}) cached",
+    re.IGNORECASE,
 )
 _MOST = 0.4
 """Of the GPU's memory: a context of CUDA and libraries take up to a few GiB beside what torch counts as its own."""
@@ -29,7 +32,8 @@ _MOST = 0.4
 
 _PIECES = Pattern(
     rf"(?P<free>{_SIZE}) is reserved by PyTorch but unallocated"
-    rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total"
+    rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total",
+    re.IGNORECASE,
 )
 _MUCH = 0.15
 """Of the GPU's memory: what torch holds without using it is then worth more than a smaller batch."""
@@ -82,7 +86,7 @@ class Refusal(NamedTuple):
             return f": {self.wanted} were refused while {self.free} of {self.total} were free"
         if self.holds_it_all:
             return f"{refused}, of which this process holds {self.own} itself{self._pieces}"
-        if self.others is not None and self.others > 0:
+        if self.others is not None and self.others >= _CONTEXT:
             return f"{refused}, of which this process holds {self.own} and others about {self.others:.1f} GiB"
         return refused
 
@@ -159,4 +163,4 @@ def _idle(text: str) -> float | None:
 
 def _gib(size: str) -> float:
     number, _, unit = size.partition(" ")
-    return float(number.rstrip(".")) * _UNITS[unit]
+    return float(number.rstrip(".")) * _UNITS[unit.lower()]

@@ -24,8 +24,8 @@ def cuda_error(facts: Facts) -> Findings:
         said = anywhere(facts, error.pattern)
         if said is None:
             continue
-        asked = Refusal.read(said.string)
         full = error.meaning == _memory_use.FULL
+        asked = Refusal.read(said.string) or (_refusal(facts) if full else None)
         usually = _memory_use.usual(facts, asked) if full else error.usually
         meaning, remedy = error.meaning, _memory_use.advice(error.advice, facts, asked) if full else error.advice
         if asked and asked.instead:
@@ -47,6 +47,11 @@ def cuda_error(facts: Facts) -> Findings:
             severity=Severity[error.severity.upper()],
             certain=error.kind != "script-wrong",  # whatever else is found may be why
         )
+
+
+def _refusal(facts: Facts) -> Refusal | None:
+    """The first line with the allocator's numbers; a heading often says the error without them."""
+    return next(filter(None, map(Refusal.read, texts(facts))), None)
 
 
 _LABELS = (
