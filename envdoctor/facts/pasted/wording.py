@@ -241,7 +241,7 @@ _ALONE = (
         r"(?:(?!after an? |slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
         r"|(?:out of|not enough|insufficient) vram"
-        r"|爆显存|显存(?:爆|不足|不够|溢出)|VRAM ?不足|GPU.{0,6}メモリ ?不足|GPU ?메모리 ?부족"
+        r"|\bOutOfMemory\b|爆显存|显存(?:爆|不足|不够|溢出)|VRAM ?不足|GPU.{0,6}メモリ ?不足|GPU ?메모리 ?부족"
         r"|(?:не ?хватает|нехватка|недостаточно) (?:видео|памяти (?:на )?(?:GPU|видеокарт))",
         "CUDA out of memory",
     ),
