@@ -96,13 +96,16 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
         speaks = not found.rows and (found is shown[0] if len(messages) == 1 else _says_more(found))
         if (found.actual or found.expected) and not (speaks and _is_quoted(found)):
             body.append((printable(found.actual or "-"), "red"))
-            if found.expected:
-                body += [(" → ", "dim"), (printable(found.expected), "green")]
+        if found.expected:
+            body += [(" → ", "dim"), (printable(found.expected), "green")]
         yield Line(tuple(body), 4)
         if found.rows:
             yield from _rows(found, verbose=verbose)
         elif speaks:
-            yield line(printable(found.message), indent=6)
+            certain, usually, likely = found.message.partition(" Usually ")
+            yield line(printable(certain), indent=6)
+            if usually:
+                yield line(f"Usually {printable(likely)}", indent=6)
     if len(group) > len(shown):
         yield line(f"... and {len(group) - len(shown)} more (--verbose)", "dim", 4)
     if any(found.symptom_of for found in group):
@@ -131,7 +134,7 @@ def _says_more(found: Finding) -> bool:
 
 def _is_quoted(found: Finding) -> bool:
     """Is what was found a line of the report, which the message below it quotes?"""
-    return len(found.actual) > LINE and not found.expected and found.actual in found.message
+    return len(found.actual) > LINE and found.actual in found.message
 
 
 def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:

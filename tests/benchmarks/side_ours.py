@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from trainer import flags, loop, tasks
 from trainer.checkpoints import save
-from trainer.compute import flops, process
+from trainer.compute import flops, hostmemory, process
 from trainer.compute.optimizer import Stepper
 from trainer.compute.process import peak_rss
 from trainer.data import workloads
@@ -76,6 +76,8 @@ def main(path: str) -> None:
     order = json.loads(Path(path).read_text(encoding="utf-8"))
     begun = time.perf_counter()
     run, work = assembled(order)
+    if run.settings.freed_memory == "auto":
+        hostmemory.keep()  # as `trainer.model.fitting` does where memory is ample, as it is here
     facts: dict[str, Any] = {
         "versions": process.versions(),
         "choices": {c.what: c.value for c in [*run.trainee.choices, run.stepper.choice]},

@@ -40,3 +40,16 @@ def test_a_sentence_without_a_command_is_read_by_programs_too() -> None:
     shown = " ".join(report(document(judged(CONFLICT))).split())
     assert "Delete the file before each start" in shown
     assert "export NCCL_DEBUG=WARN" in shown
+
+
+EMPTY = "ValueError: num_samples should be a positive integer value, but got num_samples=0\n"
+
+
+def test_what_is_likely_begins_a_line_of_its_own() -> None:
+    lines = [line.strip() for line in laid_out(text(judged(EMPTY))).splitlines()]
+    assert [line for line in lines if line.startswith("Usually ")]
+
+
+def test_a_line_that_the_sentence_quotes_is_printed_once() -> None:
+    shown = " ".join(laid_out(text(judged(EMPTY))).split())
+    assert shown.count("got num_samples=0") == 1

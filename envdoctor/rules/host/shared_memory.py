@@ -54,11 +54,10 @@ def shared_memory(facts: Facts) -> Findings:
     """
     host = known(facts.host)
     size = host.shm if host else None
-    said = messages.line_with(facts, *_SAYS)
+    lines = (text for text in facts.messages if any(phrase in text.lower() for phrase in _SAYS))
+    said = next((text for text in lines if not _ANOTHER.search(text)), None)
     if said is None and (found := messages.in_report(facts, _FULL)):
-        said = found.string
-    if said is not None and _ANOTHER.search(said):
-        said = None
+        said = None if _ANOTHER.search(found.string) else found.string
     if size is None and said is None:
         raise Skip("the size of /dev/shm is not known")
     if said is None and (size is None or size >= ENOUGH):

@@ -35,3 +35,9 @@ def test_large_enough(size: int) -> None:
 def test_unknown_is_skipped() -> None:
     assert skipped(shared_memory, Facts(host=Host()))
     assert skipped(shared_memory, Facts())
+
+
+def test_a_heading_does_not_hide_the_line_below_it() -> None:
+    (found,) = findings(shared_memory, Facts(messages=("# out of shared memory", BUS)))
+    assert BUS in found.message
+    assert silent(shared_memory, Facts(host=Host(shm=1 << 30), messages=("ERROR:  out of shared memory",)))
