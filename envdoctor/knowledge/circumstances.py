@@ -160,6 +160,68 @@ OUTDATED = Circumstance(
 )
 """JAX prints over several lines which library of CUDA is too old for it."""
 
+_FULL = Pattern(r"out of memory|OutOfMemory|CUDA_ERROR_OUT_OF_MEMORY", re.IGNORECASE)
+_TRAINING = (
+    r"\btrain(?:ing|er|s|ed)?\b|\bfine-?tun\w{0,4}\b|\bfinetun|\bepochs?\b|\bLoRA (?:train|adapt)|\.backward\("
+    r"|optimizer|\bSFT\b|\bDPO\b|\bGRPO\b|训练|微调|学習|обуч"
+)
+
+FROZEN = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\b(?:q?lora|dora)\b|trainable param|requires_grad|\b(?:frozen|freez(?:e|es|ing))\b|\bpeft\b"
+        r"|\bonly (?:train|fine-?tun)\w{0,4} (?:the )?(?:last|head|classifier|adapter|decoder|few)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"lora_(?:path|weights|scale)|load_lora|LoraLoader|\bLoRAs?:|\btxt2img\b|comfyui|requires_grad_\(\)",
+        re.IGNORECASE,
+    ),
+)
+"""Most of the weights are not trained."""
+
+FORWARD_FITS = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\b(?:forward(?: pass(?:es)?)?|inference|infer|predictions?|evaluation|test(?:ing)?)\b.{0,60}"
+        r"\b(?:no (?:issues?|problems?|OOM|errors?)|works?|fine|success\w{0,5}|fits|ok|okay)\b"
+        r"|\b(?:successfully|can|able to) .{0,20}\b(?:forward pass|infer\w{0,4})|\bno OOM with (?:the )?forward"
+        r"|\b(?:in|during|on|at|by|calling|call) (?:the )?(?:\w{1,10}\.)?backward\b|\bloss\.backward\(",
+        re.IGNORECASE,
+    ),
+)
+"""The forward pass goes through, the backward pass does not."""
+
+ANSWERING = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\binference\b|\binfer(?:ring)?\b|\bgenerat(?:e|es|ed|ing|ion)\b|\bcomfyui\b|\btxt2img\b|\bimg2img\b|\bKSampler\b"
+        r"|\bvllm\b|\bsglang\b|\bpipe(?:line)?\(|\bno_grad\b|\bgradio\b|\bwebui\b|推理|生成|推論",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(_TRAINING, re.IGNORECASE),
+)
+"""Nothing is trained."""
+
+FULL_LATER = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\bafter (?:about |around |roughly |only |the )?(?:\d[\d.,k]*|an?|one|two|three|some|a few|several|many|first)"
+        r" ?(?:\w{1,12} ){0,2}(?:hours?|h\b|epochs?|steps?|iterations?|iters?|images?|batch(?:es)?|minutes?|mins?"
+        r"|samples?|frames?|days?)"
+        r"|\b(?:hours?|epochs?|minutes?|iterations?|steps?|days?) (?:later|in)\b"
+        r"|\b(?:in|at|on) the (?:second|2nd|third) epoch"
+        r"|\b(?:halfway|half way|midway|in the middle of|at the end of)\b.{0,20}\b(?:training|epoch|run)"
+        r"|\b(?:during|in|at|when|while) (?:the )?(?:validat|evaluat|eval\b|saving)"
+        r"|\bfirst epoch .{0,30}(?:fine|works|ok)"
+        r"|\bmemory leak|\bleakage\b|\bfor \d+ epochs|\btoo long\b"
+        r"|训练(?:到|了|一段|中途|几)|跑了.{0,12}(?:小时|轮|个epoch|步)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"without (?:the )?(?:validat|evaluat)", re.IGNORECASE),
+)
+"""The run went well for a while."""
+
 CIRCUMSTANCES = (
     HANDED_OVER,
     ANSWERS,
@@ -174,6 +236,10 @@ CIRCUMSTANCES = (
     XFORMERS_PYTHON,
     IMAGE_WITHOUT_CUDNN,
     ON_CUDA_11,
+    FROZEN,
+    FORWARD_FITS,
+    ANSWERING,
+    FULL_LATER,
 )
 
 

@@ -28,6 +28,7 @@ class Situation:
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()
+    gives_way: tuple[str, ...] = ()  # names of those that speak in its place
 
     @cached_property
     def _pattern(self) -> Pattern:
@@ -48,4 +49,6 @@ COMPLAINTS = Rows(bundled_table("complaints"), "situation", Situation)
 def situations_of(complaint: str, text: str) -> tuple[str, ...]:
     """The names of those that the text of a report with such a complaint tells of."""
     rows = SITUATIONS if complaint == SPEED else COMPLAINTS
-    return tuple(one.name for one in rows if one.of == complaint and one.is_in(text))
+    told = [one for one in rows if one.of == complaint and one.is_in(text)]
+    names = {one.name for one in told}
+    return tuple(one.name for one in told if names.isdisjoint(one.gives_way))

@@ -62,7 +62,7 @@ _MESSAGE = Pattern(
     r"|panicked at|client_loop: send|closed by remote host|hit config\.recompile_limit|SubprocException"
     r"|\bStopIteration:|\bno data found\b|GGML_ASSERT|attempt to run as root|file not recognized: "
     r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link|Ignoring (?:visible )?gpu"
-    r"|is not present|does not exist|was not detected"
+    r"|is not present|does not exist|was not detected|not implemented for ['\"]|jaxlib is not inst|input types 'tensor<"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
     re.IGNORECASE,
 )

@@ -24,11 +24,22 @@ _SLOW = Pattern(
     r"|(?:utili[sz]ation|usage|gpu-?util)\b.{0,30}\b(?:extremely low|unstable|fluctuat\w{0,4}|is (?:only )?\d ?%|is 0)"
     r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
     r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)"
+    r"|\b(?:very|so|too|really|extremely)[, ]{1,2}(?:very|so|too|really|extremely) slow"
+    r"|\bslow\b.{0,30}\bon (?:an? |my )?[RG]TX"
+    r"|\btak(?:es?|ing) (?:about |around |over |more than |up to |almost |like |me )?"
+    r"\d{1,3} ?(?:min(?:ute)?s?|hours?|h)\b"
+    r".{0,30}\b(?:image|picture|photo|frame|video|step|prompt|token|sentence|sample|iteration)s?\b"
+    r"|\b(?:muy|tan|demasiado|bastante|más|molto|troppo|muito|va|es) lent[ao]s?\b"
+    r"|\b(?:très|trop|si|plus|est) lente?s?\b"
+    r"|\b(?:sehr|zu|so|extrem|ziemlich|ist|viel) langsam(?:er)?\b|медленн|тормозит"
+    r"|遅い|遅く|遅すぎ|느려|느립|느린|너무 오래"
+    r"|\bçok yavaş|(?:推理|生成|速度|运行|训练|加载).{0,6}慢|巨慢|特别慢|慢得"
+    r"|太久|好久|(?:要|花了?|需要).{0,6}(?:分钟|小时)"
     r"|变慢|很慢|太慢|速度慢|好慢|慢很多|非常慢|(?:占用|利用率|[Uu]til).{0,10}(?:低|不高|上不去)",
     re.IGNORECASE,
 )
 """A person's own word for a run that is slow or stands still."""
-_SAID = Pattern(r"Warning|[A-Za-z](?:Error|Exception)\b ?:")
+_SAID = Pattern(r"Warning|pure-Python parsing|[A-Za-z](?:Error|Exception)\b ?:")
 """A program's word."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""

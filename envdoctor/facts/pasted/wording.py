@@ -17,6 +17,15 @@ def _row(said: str, words: str) -> tuple[Pattern, str]:
     return Pattern(said, re.IGNORECASE), words
 
 
+_OLD_TENSORFLOW = (
+    r"(?:tensorflow|\btf)(?:[-_ ]gpu)?(?: version)?[ =:v-]{0,4}"
+    r"(?:1\.(?:1[0-5]|\d)(?:\.\d)?|1(?:\.x)?(?! ?(?:gpu|x ))|2\.[0-3](?:\.\d)?)\b(?!\.?\d)"
+)
+_AMPERE = (
+    r"(?:\b(?:RTX ?|GTX ?)?[34]0[5-9]0\b|\bRTX ?50[5-9]0\b|\b[AH]100\b|\bA(?:[46]000|[14]0|30)\b|\bL40S?\b"
+    r"|\bampere\b)"
+)
+
 _ROWS = (
     _row(
         r"(?:worker|loader|\bshm\b|shared memory).{0,80}\bbus error|\bbus error.{0,80}(?:worker|loader|\bshm\b"
@@ -149,7 +158,17 @@ _ROWS = (
         r"\W{0,4}(?:false|flase)\b",
         "torch.cuda.is_available() is False",
     ),
-    _row(r"CUDA out-of-memory|\bVRAM (?:is |was )?(?:full|exhausted)", "CUDA out of memory"),
+    _row(r"\bmajor: (8|9|1\d) minor: (\d) memoryClockRate", r"TensorFlow's log: major: \1 minor: \2 memoryClockRate"),
+    _row(r"\bcomputeCapability: ((?:8|9|1\d)\.\d) coreClock", r"TensorFlow's log: computeCapability \1"),
+    _row(
+        rf"{_OLD_TENSORFLOW}.{{0,80}}{_AMPERE}|{_AMPERE}.{{0,80}}{_OLD_TENSORFLOW}",
+        "TensorFlow before its CUDA 11 (2.4) and a GPU of Ampere or later",
+    ),
+    _row(
+        r"^(?!.{0,80}\b(?:initially|at first|previously|earlier)\b).{0,400}?\bCUDA[ _-]out[_ -]of[_ -]memory"
+        r"|\bVRAM (?:is |was )?(?:full|exhausted)",
+        "CUDA out of memory",
+    ),
     _row(
         r"\b(?:(?:system|cpu|host) (?:ram|memory)|ram usage|(?:my|the) (?:machine|computer|server) (?:is|runs?|ran))\b"
         r".{0,80}(?:out of memory|\bOOM\b)",
@@ -171,6 +190,14 @@ _ROWS = (
 
 
 _ALONE = (
+    _row(
+        r"\bjax\b.{0,60}\b(?:only|just) (?:sees?|finds?|uses?|using|detects?|shows?|runs? on) (?:the |my )?CPU\b"
+        r"|\bjax\b.{0,60}(?:CpuDevice\(id=0\)|TFRT_CPU_0|\[cpu\(id=0\)\])"
+        r"|\bjax\b.{0,40}(?:does ?n[o']t|not|n't) (?:\w+ ){0,2}(?:see|find|detect|us(?:e|ing)|recogni[sz]e) "
+        r"(?:\w+ ){0,2}gpus?\b"
+        r"|\bgpus?\b.{0,30}(?:not|n't) (?:be )?(?:\w+ )?(?:detected|found|used|visible|recogni[sz]ed) .{0,12}\bjax\b",
+        "JAX finds only the CPU",
+    ),
     _row(
         r"no wheels? .{0,40}(?:for|on) (?:the )?Python",
         "Package requires a different Python: another version is needed",
@@ -213,7 +240,9 @@ _ALONE = (
         r"|(?<!after )(?<!after a )(?<!after an )(?:gpu|cuda|vram|batch|training)"
         r"(?:(?!after an? |slurm|cgroup).){0,60}\bOOM\b"
         r"|(?:out of|run(?:s|ning)? out of|ran out of|not enough|insufficient) (?:gpu |cuda |video )(?:ram |memory)"
-        r"|(?:out of|not enough|insufficient) vram",
+        r"|(?:out of|not enough|insufficient) vram"
+        r"|\bOutOfMemory\b|爆显存|显存(?:爆|不足|不够|溢出)|VRAM ?不足|GPU.{0,6}メモリ ?不足|GPU ?메모리 ?부족"
+        r"|(?:не ?хватает|нехватка|недостаточно) (?:видео|памяти (?:на )?(?:GPU|видеокарт))",
         "CUDA out of memory",
     ),
     _row(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from envdoctor.values.pattern import Pattern
 
-_SIZE = r"[\d.]{1,12} [KMG]iB"
+_SIZE = r"[\d.]{1,12} (?:[KMG]iB|bytes)"
 _FULL = Pattern(
     rf"Tried to allocate (?P<wanted>{_SIZE}).{{0,120}}?(?P<total>{_SIZE}) total capacity"
     rf"(?:.{{0,80}}?(?P<free>{_SIZE}) free)?"
     rf"|Tried to allocate (?P<asked>{_SIZE}).{{0,60}}?total capaci?ty of (?P<whole>{_SIZE})"
-    rf"(?: of which (?P<left>{_SIZE}) is free)?"
+    rf"(?: of which (?P<left>{_SIZE}) is free)?",
+    re.IGNORECASE,
 )
-_UNITS = {"KiB": 2.0**-20, "MiB": 2.0**-10, "GiB": 1.0}
+_UNITS = {"bytes": 2.0**-30, "kib": 2.0**-20, "mib": 2.0**-10, "gib": 1.0}
 _SPARE = 1.0
 """GiB that must have been free beyond what was asked: the allocator asks the driver for whole blocks, and another
 process may have come and gone between the refusal and the count."""
@@ -21,7 +23,8 @@ process may have come and gone between the refusal and the count."""
 
 _OWN = Pattern(
     rf"this process has (?P<now>{_SIZE}) memory in use|(?P<reserved>{_SIZE}) reserved in total by PyTorch"
-    rf"|(?P<cached>{_SIZE}) cached"
+    rf"|(?P<cached>{_SIZE}) cached",
+    re.IGNORECASE,
 )
 _MOST = 0.4
 """Of the GPU's memory: a context of CUDA and libraries take up to a few GiB beside what torch counts as its own."""
@@ -29,12 +32,19 @@ _MOST = 0.4
 
 _PIECES = Pattern(
     rf"(?P<free>{_SIZE}) is reserved by PyTorch but unallocated"
-    rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total"
+    rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total",
+    re.IGNORECASE,
 )
 _MUCH = 0.15
 """Of the GPU's memory: what torch holds without using it is then worth more than a smaller batch."""
+_LITTLE = 0.05
+"""Of the GPU's memory: what torch holds without using it is then no more than the rest of its blocks."""
 _ALL = 0.85
 """Of the GPU's memory: then what others hold is no more than a context or a display."""
+_CONTEXT = 1.5
+"""GiB that this process's own context and libraries may take beside what torch counts."""
+_LARGE = 0.3
+"""Of the GPU's memory, for one tensor: a batch, a length or a resolution makes those, and no layer's weights."""
 
 
 class Refusal(NamedTuple):
@@ -44,7 +54,7 @@ class Refusal(NamedTuple):
     total: str
     free: str | None
     own: str | None = None  # what this process holds
-    idle: float = 0.0  # GiB that torch holds and does not use
+    idle: float | None = None  # GiB that torch holds and does not use
 
     @classmethod
     def read(cls, text: str) -> Refusal | None:
@@ -69,26 +79,44 @@ class Refusal(NamedTuple):
 
     @property
     def amounts(self) -> str:
-        refused = f": {self.wanted} more do not fit into {self.total}"
+        refused = f": {self.wanted} more{', in one piece,' if self.is_one_piece else ''} do not fit into {self.total}"
         if self._is_others():
             return f"{refused}, of which this process holds {self.own}"
         if self.refused:
             return f": {self.wanted} were refused while {self.free} of {self.total} were free"
         if self.holds_it_all:
             return f"{refused}, of which this process holds {self.own} itself{self._pieces}"
+        if self.others is not None and self.others >= _CONTEXT:
+            return f"{refused}, of which this process holds {self.own} and others about {self.others:.1f} GiB"
         return refused
 
     @property
     def _pieces(self) -> str:
-        return f" ({self.idle:.1f} GiB of it reserved by torch and unused)" if self.in_pieces else ""
+        return f" ({self.idle or 0.0:.1f} GiB of it reserved by torch and unused)" if self.in_pieces else ""
 
     @property
     def in_pieces(self) -> bool:
-        return self.idle >= _MUCH * _gib(self.total)
+        return self.idle is not None and self.idle >= _MUCH * _gib(self.total)
+
+    @property
+    def has_no_pieces(self) -> bool:
+        """Would all that torch holds without using it still not be enough?"""
+        return self.idle is not None and self.idle < min(_gib(self.wanted), _LITTLE * _gib(self.total))
+
+    @property
+    def is_one_piece(self) -> bool:
+        """Is what is asked for at once a large part of the whole GPU?"""
+        return _gib(self.wanted) >= _LARGE * _gib(self.total)
 
     @property
     def holds_it_all(self) -> bool:
-        return self.own is not None and _gib(self.own) >= _ALL * _gib(self.total)
+        """Is no other process to be looked for, by the error's own numbers?"""
+        if self.own is None:
+            return False
+        whole = _gib(self.total)
+        return _gib(self.own) >= _ALL * whole or (
+            self.others is not None and self.others <= max(_CONTEXT, (1.0 - _ALL) * whole)
+        )
 
     @property
     def refused(self) -> bool:
@@ -126,13 +154,13 @@ class Refusal(NamedTuple):
         )
 
 
-def _idle(text: str) -> float:
+def _idle(text: str) -> float | None:
     found = _PIECES.search(text)
     if found is None:
-        return 0.0
+        return None
     return _gib(found["free"]) if found["free"] else max(0.0, _gib(found["held"]) - _gib(found["used"]))
 
 
 def _gib(size: str) -> float:
     number, _, unit = size.partition(" ")
-    return float(number.rstrip(".")) * _UNITS[unit]
+    return float(number.rstrip(".")) * _UNITS[unit.lower()]

@@ -2,9 +2,10 @@ import re
 from typing import cast
 
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
-from envdoctor.knowledge.messages import everything, texts
+from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
+from envdoctor.rules.torch import _memory_use
 from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.pattern import Pattern
 
@@ -23,11 +24,12 @@ def cuda_error(facts: Facts) -> Findings:
         said = anywhere(facts, error.pattern)
         if said is None:
             continue
-        asked = Refusal.read(said.string)
-        meaning, remedy = (
-            asked.instead if asked and asked.instead else (error.meaning, _advice(error.advice, asked, facts))
-        )
-        usually = "" if asked and asked.instead else error.usually
+        full = error.meaning == _memory_use.FULL
+        asked = Refusal.read(said.string) or (_refusal(facts) if full else None)
+        usually = _memory_use.usual(facts, asked) if full else error.usually
+        meaning, remedy = error.meaning, _memory_use.advice(error.advice, facts, asked) if full else error.advice
+        if asked and asked.instead:
+            (meaning, remedy), usually = asked.instead, ""
         check = anywhere(facts, _CHECK) if "device-side assert" in said[0] else None
         if check is not None:
             meaning, usually = f"{meaning} ({check[0].rstrip()})", ""
@@ -47,36 +49,11 @@ def cuda_error(facts: Facts) -> Findings:
         )
 
 
-_PIECES_FIRST = (
-    "Much of it lies in pieces that fit nothing: set PYTORCH_ALLOC_CONF=expandable_segments:True "
-    "(PYTORCH_CUDA_ALLOC_CONF before torch 2.9) first."
-)
-_OTHERS_FIRST = "Look first for other processes on the GPU. Then take "
+def _refusal(facts: Facts) -> Refusal | None:
+    """The first line with the allocator's numbers; a heading often says the error without them."""
+    return next(filter(None, map(Refusal.read, texts(facts))), None)
 
 
-def _advice(advice: str, asked: Refusal | None, facts: Facts) -> str:
-    """Where this process holds nearly all by the error's own numbers, no other one is to be looked for first, nor
-    where a run came far before."""
-    if _OTHERS_FIRST in advice and any(_AFTER_LONG.search(text) for text in everything(facts)):
-        return advice.replace(_OTHERS_FIRST, _GROWS)
-    if asked is None or not asked.holds_it_all:
-        return advice
-    if asked.in_pieces:
-        return f"{_PIECES_FIRST} {advice.replace(_OTHERS_FIRST, 'Then take ')}"
-    return advice.replace(_OTHERS_FIRST, "Take ")
-
-
-_GROWS = (
-    "It ran before it stopped: see first whether torch.cuda.memory_allocated() grows from step to step or from epoch "
-    "to epoch; then something keeps tensors (outputs and losses of a validation, metrics that are not reset): "
-    "detach().cpu() what is kept, evaluate under torch.no_grad(). Where it does not grow, take "
-)
-_AFTER_LONG = Pattern(
-    r"memory leak|leakage|(?:for|too) (?:too )?long\b|after (?:\w{1,10} ){0,2}(?:epochs?|steps?|iterations?|hours?)\b"
-    r"|for \d+ epochs",
-    re.IGNORECASE,
-)
-"""A person tells that the memory lasted for a while."""
 _LABELS = (
     "Labels must lie from 0 to one less than that number: where the background counts as a class of its own, it is one "
     "more than your classes."

@@ -35,6 +35,8 @@ def told(text: str) -> list[str]:
             "rows that one process prepares",
         ),
         ("# Why is my training so slow?\nThe pictures lie on an HDD, 16 GB of RAM.", "the disk"),
+        ("# Very slow in ComfyUI\nTwelve minutes for a picture of 1536x1536.", "one picture"),
+        ("# Inference is too slow\nEach call of the detector needs two seconds on an L4.", "inference"),
         ("# Very slow epochs\nnvidia-smi shows that gpu utilization stays around 8 %.", "a GPU that waits"),
         (
             "# Training is very slow\n| 32%   46C    P8    28W / 250W |    320MiB / 12066MiB |      0%      Default |",
@@ -93,3 +95,32 @@ def test_every_situation_says_what_to_do_and_who_says_so() -> None:
         assert row.source.startswith("https://"), row
         assert row.remedy.endswith("."), row
         assert not row.meaning.endswith("."), row
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Very slow, an H100\nOne image of 1792x1792 with the diffusion pipeline, gpu utilization is low, about 15 %.",
+        "生成速度太慢，4090\n一张图要八分钟，显卡利用率很低",
+        "# Muy lento\nCada imagen tarda 6 minutos con Flux, y la GPU usage stays at 12 %",
+        "# sehr langsam\nEin Bild mit ComfyUI braucht 15 Minuten auf einer RTX 3080",
+        "画像生成が遅い\nRTX 4060で1枚に8分かかる",
+    ],
+)
+def test_a_picture_has_no_loader(text: str) -> None:
+    subjects = told(text)
+    assert "one picture" in subjects
+    assert "a GPU that waits" not in subjects
+    assert "inference" not in subjects
+
+
+def test_training_on_pictures_has_one() -> None:
+    text = "# Training LoRA with diffusers is very slow\nGPU utilization is low, about 20 %, one image per second."
+    assert "a GPU that waits" in told(text)
+    assert "one picture" not in told(text)
+
+
+def test_the_whole_of_inference_speaks_only_where_nothing_nearer_does() -> None:
+    text = "# Inference is too slow\nOne token takes a second with llama on a 3090, gpu usage is low."
+    assert "generation without a cache" in told(text)
+    assert "inference" not in told(text)
