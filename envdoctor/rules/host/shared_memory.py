@@ -26,7 +26,7 @@ _FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
 _ANOTHER = Pattern(
     r"too many open files"  # the limit of open files stops it first: `host/open-files`
     # a database's own, also where the reader of prose took it for a loader's
-    r"|(?:^|\[)\W{0,4}(?:ERROR: {1,3})?out of shared memory\W{0,4}$|max_locks_per_transaction",
+    r"|(?:^|\[(?:in other words: )?)\W{0,4}(?:ERROR: {1,3})?out of shared memory\W{0,4}$|max_locks_per_transaction",
     IGNORECASE,
 )
 _GUESSED = Pattern(
