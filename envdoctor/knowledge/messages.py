@@ -56,9 +56,10 @@ def is_told(text: str) -> bool:
 
 def retold_lines(facts: Facts) -> dict[str, str]:
     """The words of a program that no line of the report has, and the line that says the same in its own way."""
-    found = (str(text).partition(f" [{IN_OTHER_WORDS}") for text in facts.messages)
+    lines = [text for text in facts.messages if isinstance(text, str)]  # a probe may lie about its answer's form
+    found = (text.partition(f" [{IN_OTHER_WORDS}") for text in lines)
     retold = {words: line.removesuffix("]") for words, mark, line in found if mark}
-    own = [text for text in facts.messages if f"[{IN_OTHER_WORDS}" not in text]
+    own = [text for text in lines if f"[{IN_OTHER_WORDS}" not in text]
     return {words: line for words, line in retold.items() if not any(words in text for text in own)}
 
 

@@ -1,7 +1,6 @@
 from re import IGNORECASE
 
-from envdoctor.knowledge.messages import in_report
-from envdoctor.knowledge.questions import anywhere, circumstances, in_container, nvidia_gpu, torch_cuda
+from envdoctor.knowledge.questions import anywhere, circumstances, in_container, messages, nvidia_gpu, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
@@ -48,7 +47,7 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     library = anywhere(facts, *_LIBRARY) if said is None else None
     if said is None and library is None and driver is None:
         raise Skip("the driver was not looked at")
-    if in_report(facts, _REFUSED):
+    if messages.in_report(facts, _REFUSED):
         return  # packages/known-errors: to install or load it once more does not help
     on_bus = driver.pci if driver else ()
     unloaded = driver is not None and driver.kernel_module == "" and bool(on_bus)

@@ -3,16 +3,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from envdoctor.knowledge.errors import ERRORS, KnownError
-from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.names import distribution_of
-from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ask_of, is_log_line, messages, normal, platform_of, torch_cuda, versions
+from envdoctor.knowledge.questions import is_log_line, messages, normal, platform_of
 from envdoctor.knowledge.state_dicts import lists_tell
-from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.packages import _callers, _open
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Skip, Target, finding, known, remedies, rule
 
 
@@ -39,7 +36,7 @@ def known_errors(facts: Facts, target: Target) -> Findings:
     if mended:
         heard = _without_mended(heard, facts.messages)
     for row, found in heard:
-        if row.last and (any(_ends_a_run(other) for other, _ in heard) or _is_told_apart(found.string)):
+        if row.last and (any(_ends_a_run(other) for other, _ in heard) or _open.is_told_apart(found.string)):
             continue
         if row.alone and any(not other.alone for other, _ in heard):
             continue
@@ -54,11 +51,6 @@ def known_errors(facts: Facts, target: Target) -> Findings:
 def _is_guess(row: KnownError) -> bool:
     """A warning of these kinds would explain no error."""
     return row.guess and row.kind not in ONLY_SLOW
-
-
-def _is_told_apart(line: str) -> bool:
-    """Does a line say by itself which package it is about?"""
-    return names_the_called(line) or ask_of(line) is not None
 
 
 def _ends_a_run(row: KnownError) -> bool:
@@ -97,61 +89,24 @@ def _capital(sentence: str) -> str:
     return f"The{sentence[3:]}" if sentence.startswith("the ") else sentence
 
 
-def _cuda(facts: Facts) -> str:
-    """torch's CUDA line; where only its version is known, which other indexes have for other lines, that is said."""
-    line = torch_cuda(facts)
-    if not line:
-        return "the line that torch is built for"
-    return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
-
-
-def _other_python(facts: Facts) -> str:
-    """A Python for which more releases have wheels than for the one that is here."""
-    own = known(facts.interpreter)
-    if own is None or not versions.below(own.version, "3.12"):
-        return "3.11"
-    return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
-
-
-def _project(facts: Facts, module: str) -> Program | None:
-    """The project that the module is part of, where a file of it ran by its path."""
-    root = facts.remarks.get(f"project of {module}")
-    if root is None:
-        return None
-    return Program(
-        path="",
-        what="a file that lies in its own folder",
-        remedy=f"It is the project's own package, which a file of it needs installed: install the project ({root}) "
-        "into the Python that runs it, or put its folder src (or its root) on PYTHONPATH.",
-        source="",
-        commands=(f"python -m pip install -e {root}",),
-    )
-
-
-def _program(facts: Facts, module: str) -> Program | None:
-    """The end user's program whose file asked for the module."""
-    path = facts.remarks.get(f"program that lacks {module}") or facts.remarks.get("program")
-    return program_of(path, module) if path else None
-
-
 def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]) -> Finding:
     names = {key: text.strip("'\"`.,") for key, text in found.groupdict().items() if text}
     asked = next((names[key] for key in ("name", "other", "third", "windows") if key in names), "")
     plain = normal(asked) if re.fullmatch(r"[\w.-]+", asked) else ""
     if row.kind == "package-missing" and "No module named" in found[0]:
         plain = distribution_of(asked) or plain
-    words = {"name": plain or "the package", "cuda": _cuda(facts), **names}
+    words = {"name": plain or "the package", "cuda": _open.cuda_line(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
-    words["older"] = _other_python(facts)
-    words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _other_python(facts)
+    words["older"] = _open.other_python(facts)
+    words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _open.other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
     words["name"] = (asked if module else plain) or words["name"]
 
     def filled(text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda hole: words.get(hole[1], ""), text)
 
-    program = (_project(facts, asked) or _program(facts, asked)) if module and row.last else None
+    program = (_open.project(facts, asked) or _open.program(facts, asked)) if module and row.last else None
     packages = known(facts.packages)
     version = packages.version(plain) if packages and plain else None
     windows = platform_of(facts).startswith("win")
@@ -164,7 +119,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     usually = "" if program else row.usually
     return finding(
         subject=filled(row.subject),
-        actual=version or CALLER.sub("", found.string)[:300],
+        actual=version or _callers.CALLER.sub("", found.string)[:300],
         expected="",
         kind=cast(Kind, row.kind),
         severity=min(
@@ -173,7 +128,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         ),
         certain=not row.weak,
         who=row.who,
-        message=f"{_capital(filled(meaning))}: {CALLER.sub('', found.string)}",
+        message=f"{_capital(filled(meaning))}: {_callers.CALLER.sub('', found.string)}",
         usually=filled(usually),
         fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
         repair=locked,

@@ -1,8 +1,7 @@
 import re
 
 from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu, platform_of
-from envdoctor.knowledge.messages import anywhere
-from envdoctor.knowledge.questions import best_build, circumstances, torch_cuda, torch_version
+from envdoctor.knowledge.questions import anywhere, best_build, circumstances, torch_cuda, torch_version
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.finding import Finding, Pin, Remedy
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule

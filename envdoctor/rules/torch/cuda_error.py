@@ -2,8 +2,7 @@ import re
 from typing import cast
 
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
-from envdoctor.knowledge.messages import texts
-from envdoctor.knowledge.questions import anywhere
+from envdoctor.knowledge.questions import anywhere, messages
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
 from envdoctor.rules.torch import _memory_use
 from envdoctor.rules.torch._allocator import Refusal
@@ -20,7 +19,7 @@ def cuda_error(facts: Facts) -> Findings:
     Fix: depends on the error.
     Source: https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html
     """
-    for error in RUN_ERRORS if texts(facts) else ():
+    for error in RUN_ERRORS if messages.texts(facts) else ():
         said = anywhere(facts, error.pattern)
         if said is None:
             continue
@@ -51,7 +50,7 @@ def cuda_error(facts: Facts) -> Findings:
 
 def _refusal(facts: Facts) -> Refusal | None:
     """The first line with the allocator's numbers; a heading often says the error without them."""
-    return next(filter(None, map(Refusal.read, texts(facts))), None)
+    return next(filter(None, map(Refusal.read, messages.texts(facts))), None)
 
 
 _LABELS = (

@@ -1,0 +1,51 @@
+"""What rows of errors leave open: torch's CUDA line, another Python, the program that lacks a module."""
+
+from __future__ import annotations
+
+from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.programs import Program, program_of
+from envdoctor.knowledge.questions import ask_of, torch_cuda, versions
+from envdoctor.knowledge.symptoms import names_the_called
+from envdoctor.rules.rule import Facts, known
+
+
+def is_told_apart(line: str) -> bool:
+    """Does a line say by itself which package it is about?"""
+    return names_the_called(line) or ask_of(line) is not None
+
+
+def cuda_line(facts: Facts) -> str:
+    """torch's CUDA line; where only its version is known, which other indexes have for other lines, that is said."""
+    line = torch_cuda(facts)
+    if not line:
+        return "the line that torch is built for"
+    return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
+
+
+def other_python(facts: Facts) -> str:
+    """A Python for which more releases have wheels than for the one that is here."""
+    own = known(facts.interpreter)
+    if own is None or not versions.below(own.version, "3.12"):
+        return "3.11"
+    return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
+
+
+def project(facts: Facts, module: str) -> Program | None:
+    """The project that the module is part of, where a file of it ran by its path."""
+    root = facts.remarks.get(f"project of {module}")
+    if root is None:
+        return None
+    return Program(
+        path="",
+        what="a file that lies in its own folder",
+        remedy=f"It is the project's own package, which a file of it needs installed: install the project ({root}) "
+        "into the Python that runs it, or put its folder src (or its root) on PYTHONPATH.",
+        source="",
+        commands=(f"python -m pip install -e {root}",),
+    )
+
+
+def program(facts: Facts, module: str) -> Program | None:
+    """The end user's program whose file asked for the module."""
+    path = facts.remarks.get(f"program that lacks {module}") or facts.remarks.get("program")
+    return program_of(path, module) if path else None
