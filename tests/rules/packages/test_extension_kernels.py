@@ -29,3 +29,11 @@ def test_torch_itself_lacks_it_or_no_extension_is_there() -> None:
     assert silent(extension_kernels, Facts(messages=(SAID,), torch=TORCH, gpus=old, packages=beside))
     assert silent(extension_kernels, Facts(messages=(SAID,), torch=TORCH, gpus=H100))
     assert skipped(extension_kernels, Facts(torch=TORCH, gpus=H100, packages=beside))
+
+
+def test_what_only_ptx_would_cover_is_not_said_to_be_covered() -> None:
+    """torch 2.1's cu118 builds hold PTX of 3.7 beside their code: on Blackwell the failure is torch's own."""
+    blackwell = Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 5070", capability="12.0"),))
+    torch = Torch(version="2.1.0+cu118", cuda="11.8", arch_list=("sm_80", "sm_86", "sm_90", "compute_37"))
+    beside = installed({"flash-attn": "2.5.0"}, complete=False)
+    assert silent(extension_kernels, Facts(messages=(SAID,), torch=torch, gpus=blackwell, packages=beside))
