@@ -78,3 +78,12 @@ def test_a_row_does_not_speak_of_what_only_looks_like_it(line: str, not_said: st
 )
 def test_a_row_speaks_of_its_own_line(line: str, subject: str, said: str) -> None:
     assert [one for one in told(line + "\n") if one.subject == subject and said in one.message]
+
+
+def test_a_file_in_a_listing_is_not_one_that_does_not_load() -> None:
+    listing = "c10.dll\nfbgemm.dll\nfbgemm.lib\nRuntimeError: something else"
+    assert "fbgemm" not in " ".join(one.message for one in diagnose(read(listing), no_target(), RULES).findings)
+    failure = (
+        'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\x\\fbgemm.dll" or one'
+    )
+    assert "fbgemm" in " ".join(one.message for one in diagnose(read(failure), no_target(), RULES).findings)
