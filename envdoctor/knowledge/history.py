@@ -136,6 +136,12 @@ def of_argument(callee: str, argument: str) -> Iterator[Span]:
             yield found
 
 
+def knows(package: str, name: str) -> bool:
+    """Does a library's file have this very name, of whatever?"""
+    book = _book(package)
+    return book is not None and re.search(rf"[ .\n]{re.escape(name)}(?![\w])", book.text) is not None
+
+
 def _known_as(module: str) -> str:
     """Lightning's own package brings the same modules under another name."""
     return f"pytorch_lightning{module[17:]}" if f"{module}.".startswith("lightning.pytorch.") else module

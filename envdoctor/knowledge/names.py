@@ -106,6 +106,7 @@ class Argument:
 
 _TABLE = bundled_table("names")
 ARGUMENTS = Rows(bundled_table("arguments"), "argument", Argument, by="names")
+_OWNED = Rows(bundled_table("arguments"), "argument", Argument, by="package")
 DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
@@ -204,11 +205,27 @@ def of_unnamed_callable(argument: str, said: str) -> Iterator[Name]:
     return (row for row in _ARGUMENTS.among({argument}) if row.name.rpartition(".")[2] in words)
 
 
+_CALLED_BY_TRAINER = frozenset(
+    "compute_loss create_optimizer_and_scheduler create_scheduler evaluation_loop get_train_dataloader log "
+    "prediction_loop prediction_step save_model training_step".split()
+)
+
+
 def overridden_method(callee: str, argument: str) -> Name | None:
-    """The row of a method that somebody overrides ("MyTrainer.compute_loss"), and to which the package passes more
-    than the override knows."""
-    method = callee.rpartition(".")[2]
-    owners = (f"{owner}.{method}" for owner in ("Trainer", "SFTTrainer", "Accelerator"))
-    return next(
-        (row for row in NAMES.among(set(owners)) if row.argument == argument and row.direction == "added"), None
-    )
+    """The row of a method that somebody overrides ("MyTrainer.compute_loss"), and to which some releases of the package
+    pass more than the override knows."""
+    owner, _, method = callee.rpartition(".")
+    owners = {f"{each}.{method}" for each in ("Trainer", "SFTTrainer", "Accelerator")}
+    if method == "log" and owner and not owner.endswith("Trainer"):
+        return None  # many have a method of this name
+    by_hand = (row for row in NAMES.among(owners) if row.argument == argument and row.direction == "added")
+    if (row := next(by_hand, None)) is not None or not owner.endswith("Trainer"):
+        return row
+    if not (method in _CALLED_BY_TRAINER or re.match("_[a-z]", method)):
+        return None
+    return next((row for row in of_call(f"Trainer.{method}", argument) if row.package == "transformers"), None)
+
+
+def is_class_of(package: str, name: str) -> bool:
+    """Is a class of this name known to be of the package?"""
+    return history.knows(package, name) or any(row.owner == name for row in _OWNED.among({package}))

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ask_of, torch_cuda, versions
+from envdoctor.knowledge.questions import ask_of, names, torch_cuda, versions
 from envdoctor.knowledge.symptoms import names_the_called
-from envdoctor.rules.rule import Facts, known
+from envdoctor.rules.rule import Facts, Pattern, known
 
 
 def is_told_apart(line: str) -> bool:
     """Does a line say by itself which package it is about?"""
-    return names_the_called(line) or ask_of(line) is not None
+    called = _CALLED.search(line)
+    libraries = {row.package for row in names.of_call(called["callee"], called["what"])} if called else ()
+    return len(libraries) == 1 or names_the_called(line) or ask_of(line) is not None
+
+
+_CALLED = Pattern(
+    r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{1,120})\(\) got an unexpected keyword argument '(?P<what>\w{2,80})'"
+)
 
 
 def cuda_line(facts: Facts) -> str:

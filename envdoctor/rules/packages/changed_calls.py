@@ -31,7 +31,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         rows = tuple(_rows(line))
-        seen = [row for row in rows if _is_seen(row.package, facts, line) or _is_its_own(row)]
+        seen = [row for row in rows if _is_seen(row.package, facts, line) or _is_its_own(row) or _is_singular(row)]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:
             continue  # classes of one name in several libraries, of which none is seen
@@ -135,6 +135,15 @@ def _is_seen(package: str, facts: Facts, line: str) -> bool:
 def _is_its_own(row: names.Name) -> bool:
     """Is it known of which library the function or class is, whatever else has one of this name?"""
     return bool(row.argument) and callees().get(row.name.rpartition(".")[2]) == row.package
+
+
+_SINGULAR = 24
+"""Letters of a class and its member (or argument) from which on no class of somebody's own is named like it."""
+
+
+def _is_singular(row: names.Name) -> bool:
+    """Do the names alone tell the library, being long ones (Trainer.accelerator_backend), and no everyday words?"""
+    return len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
 
 
 def _version(facts: Facts, package: str) -> str | None:

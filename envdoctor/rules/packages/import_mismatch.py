@@ -1,10 +1,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import errors_in, names, newest_python, normal, versions
+from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
-from envdoctor.rules.packages._out_of_step import behind
+from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
@@ -83,11 +83,13 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if "Unable to initialize backend '" in line:
             continue  # JAX's log of each way that it tries
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
-        if match is None or _is_decided(facts, line):
+        if match is None:
             continue
         module, what = match["module"], match["what"]
         top = module.partition(".")[0]
         name = _NAMES.get(top.lower(), normal(top))
+        if is_decided(facts, line, name):
+            continue
         version = packages.version(name) if packages else None
         if version is None and "unexpected" in line:
             continue  # a function whose package is not known: its caller cannot be named either
@@ -121,12 +123,6 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
                 yield _not_of_any_time(name, version, what, read, line)
             else:
                 yield _unknown_side(facts, target, name, version, what, line)
-
-
-def _is_decided(facts: Facts, line: str) -> bool:
-    """Does a row speak of the line because of what stands around it (a fork that took the package's name)? It knows
-    more than the name tells."""
-    return any(row.beside and not row.weak for row in errors_in(facts, line))
 
 
 def _is_inner_affair(line: str, what: str, row: names.Name | None) -> bool:
@@ -290,15 +286,21 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
         cure = row.cure(caller.name) if caller else None
         use = cure or row.pin
         moved = f"{row.moved_to} does its work now" if row.moved_to and not row.moved_to.startswith("none") else ""
-        if cure:
-            fix = f"Install {cure}, which does without it; or, to stay with the old release, {row.pin}."
+        if cure and (other := breaks(facts, cure)):
+            use = row.pin
+            fix = f"Install {row.pin}. Not {cure}, which does without it, as long as the code is as it is: the text "
+            fix += f"imports {other} too, which that release no longer has. Where you change that line: pip install "
+            fix += f'"{cure}".'
+        elif cure:
+            fix = f"Install {cure}, which does without it; or, to stay with the old release: pip install "
+            fix += f'"{row.pin}".'
         elif caller is None and moved:
             fix = f"In code of your own change it: {moved}. For code of others install {use}."
         else:
             cures = f", or what does without it: {', '.join(row.cured_in)}." if row.cured_in else ""
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
-    if "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
+    if row.direction == "added" and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         fix += f" It is a module of its own: write import {row.module}.{row.name} as well."
     if row.direction == "removed" and (python := _too_new_a_python(facts, row)):
         fix += (
@@ -317,7 +319,7 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             target, locked, fix, *filter(None, (first, remedies.install_releases(row.package, use, packages)))
         ),
         repair=locked,
-        explains=(f"packages/known-symptoms {row.package}",),
+        explains=(f"packages/known-symptoms {row.package}", f"packages/known-errors {row.package}"),
         source=row.source,
     )
 

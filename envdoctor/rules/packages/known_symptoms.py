@@ -18,6 +18,8 @@ _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
 _GUESSED = "Most often of another time than its caller: "
 _UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
+_SAME_TIME = "and its caller of the same time"
+_WHICH = ": an earlier one where it was dropped since, a later one where it came later (the release notes say which)"
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -69,8 +71,10 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith(_GUESSED) else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_UNTOLD if use.endswith("and its caller of the same time") else "",
-                fix=remedies.choose(target, locked, f"Use {use}.", _command(name, use)),
+                usually=_UNTOLD if use.endswith(_SAME_TIME) else "",
+                fix=remedies.choose(
+                    target, locked, f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}.", _command(name, use)
+                ),
                 repair=locked,
                 explains=("packages/import-mismatch",),
                 source=source,
@@ -84,8 +88,9 @@ def _command(name: str, use: str) -> str:
         return remedies.install(found[1])
     if use == _UNSEEN:
         return remedies.again(name, "--no-deps")
-    own = "later release" in use and "caller in a later release" not in use
-    return remedies.upgrade(name) if own or "same time" in use else ""
+    if use.endswith(_SAME_TIME):  # which of the two is the older one is not known: an upgrade may be what brought it
+        return f"python -m pip show {name}"
+    return remedies.upgrade(name) if "later release" in use and "caller in a later release" not in use else ""
 
 
 def _meanings(
@@ -111,7 +116,11 @@ def _meanings(
         name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
         others = {row.package for row in names.of_call(match["callee"], match["what"])}
         if name and not others:  # else changed-calls tells more
+            owner = match["callee"].rpartition(".")[0]
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
+            if owner and owner not in callees() and not names.is_class_of(name, owner):
+                text = f"{match['callee']} does not know the argument {match['what']}, and is a method of a class that "
+                text += f"{name} itself is not known to have (one that the project builds on a class of {name})"
             yield name, text, f"releases of {name} and its caller of the same time", ""  # an own slip is rarer
     if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:
         yield (
@@ -126,10 +135,16 @@ def _meanings(
         if name and (name in present or name == "accelerate") and match["what"] not in _OWN_REASONS:
             yield (
                 name,
-                f"{_GUESSED}{owner} of {name} has no {match['what']}, or not yet",
+                f"{_GUESSED}{_whose(name, owner)} has no {match['what']}, or not yet",
                 _upper_bound(name, present) or f"releases of {name} and its caller of the same time",
                 "",
             )
+
+
+def _whose(name: str, owner: str) -> str:
+    """The class as one of the package, where that is known of it."""
+    known_one = owner in callees() or names.is_class_of(name, owner) or names.home_of(owner) == name
+    return f"{owner} of {name}" if known_one else f"{owner} (of {name}, by its name, or of code that builds on it)"
 
 
 def _upper_bound(name: str, present: Mapping[str, str]) -> str:
@@ -165,13 +180,22 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
         if not row.module:  # out of the wheels, which do not say what does its work now
             moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
-    passed = names.overridden_method(callee, what)
-    if passed is None or "." not in callee or passed.fits(present.get(passed.package) or "9999"):
+    return _passed(callee, what, present)
+
+
+def _passed(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
+    """What some releases of a package pass to a method that was overridden for others."""
+    row = names.overridden_method(callee, what)
+    method = row.name.rpartition(".")[2] if row else ""
+    if row is None or callee in (row.name, "__init__", "__call__"):
         return None
-    return (
-        passed.package,
-        f"{passed.package} passes {what} to {passed.name.rpartition('.')[2]} since {passed.release}, and {callee} was "
-        "written before that",
-        f"{what}=None in its signature, or {passed.package}<{passed.release}",
-        passed.source,
-    )
+    version = present.get(row.package)
+    if row.direction == "removed":
+        if version and row.fits(version):
+            return None
+        text = f"{row.package} before {row.release} passes {what} to {method}, and {callee} was written for a later one"
+        return row.package, text, f"{what}=None in its signature, or {row.package}>={row.release}", row.source
+    if version and row.fits(version):
+        return None
+    text = f"{row.package} passes {what} to {method} since {row.release}, and {callee} was written before that"
+    return row.package, text, f"{what}=None in its signature, or {row.package}<{row.release}", row.source
