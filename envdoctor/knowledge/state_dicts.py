@@ -34,14 +34,14 @@ _SIZES = (
     Pattern(
         r"size mismatch for (?P<name>\S{1,300}): copying a param with shape "
         + _SHAPE.format("stored")
-        + r"(?: from checkpoint, ?the shape in current model is "
+        + r"(?: from checkpoint[, ]{1,4}the shape in current model is "
         + _SHAPE.format("wanted")
         + ")?"
     ),
     Pattern(  # PyTorch 0.4
         r"size mismatch for (?P<name>\S{1,300}): copying a param of "
         + _SHAPE.format("stored")
-        + r"(?: from checkpoint, ?where the shape is "
+        + r"(?: from checkpoint[, ]{1,4}where the shape is "
         + _SHAPE.format("wanted")
         + ")?"
     ),
@@ -97,6 +97,7 @@ def read_misfit(misfit: Misfit) -> Reading | None:
     """What the lists say, the narrower statement first; None where they leave it open."""
     return (
         _by_names(misfit.missing, misfit.unexpected)
+        or _by_kind_of_block(misfit)
         or _by_marks(misfit)
         or _by_depth(misfit)
         or read_sizes(misfit.sizes)
@@ -214,8 +215,40 @@ def _by_marks(misfit: Misfit) -> Reading | None:
     return None
 
 
+_THIRD = re.compile(r"^(?P<block>(?:\w+\.){0,4}?layer[1-4]\.\d{1,2})\.conv3\.weight$")
+"""The convolution that ResNet's deeper variants have more in each block."""
+
+
+def _by_kind_of_block(misfit: Misfit) -> Reading | None:
+    """A ResNet of the other kind of blocks: two convolutions in each (18, 34), or three (50 and deeper)."""
+    for own, other, side, less in (
+        (misfit.unexpected, misfit.missing, "file", "model"),
+        (misfit.missing, misfit.unexpected, "model", "file"),
+    ):
+        third = [found["block"] for name in own if (found := _THIRD.match(name))]
+        alone = [block for block in third if f"{block}.conv1.weight" not in own]  # else the whole block is missing
+        if not alone or any(_THIRD.match(name) for name in other):
+            continue
+        few = any(re.search(r"\blayer1\.2\.conv1\.weight$", name) for name in own)
+        which = "a ResNet-18, which has two blocks in layer1" if few else "a ResNet-18 or 34"
+        return Reading(
+            meaning=f"The blocks of the {side} have a third convolution ({alone[0]}.conv3), as ResNet-50, 101 and 152 "
+            f"have it (Bottleneck), and those of the {less} have two, as ResNet-18 and 34 (BasicBlock)",
+            usually=f"the {less} is {which}, and the {side} one of the deeper ones",
+            remedy="Make the model that the file was saved from: "
+            + (
+                "resnet50, 101 or 152, by the number of blocks in the file"
+                if side == "file"
+                else "resnet18 or resnet34"
+            )
+            + " (the option that names the backbone, arch, depth), or take the weights of the one that is made here. "
+            "strict=False would leave most of the net at random numbers.",
+        )
+    return None
+
+
 _BLOCK = Pattern(
-    r"^(?P<stack>(?:[A-Za-z_]\w*\.){0,6}?(?:layers?|blocks?|h|resblocks|transformer_blocks|encoders?|decoders?))"
+    r"^(?P<stack>(?:[A-Za-z_]\w*\.){0,6}?(?:layers?|layer\d|blocks?|h|resblocks|transformer_blocks|encoders?|decoders?))"
     r"\.(?P<number>\d{1,3})\."
 )
 

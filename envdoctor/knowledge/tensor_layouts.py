@@ -135,6 +135,9 @@ def _one_layer(sizes: Sequence[Size]) -> Reading | None:
     )
 
 
+_EMBEDDING = Pattern(r"(?<!class_)(?<!pos_)(?<!spk_)(?<!speaker_)emb(?:ed(?:ding)?s?|eddings)?\b", re.IGNORECASE)
+
+
 def _width(sizes: Sequence[Size]) -> Reading | None:
     """Many tensors, and in nearly all the same number stands for another."""
     pairs: Counter[tuple[int, int]] = Counter()
@@ -147,6 +150,15 @@ def _width(sizes: Sequence[Size]) -> Reading | None:
     if often < 3 or often * 5 < len(sizes) * 4 or min(stored, wanted) < 16:
         return None
     ends = all(one[1:] == other[1:] and len(one) == len(other) for one, other in shapes)
+    if ends and often == len(sizes) and any(_EMBEDDING.search(size.name) for size in sizes):
+        return Reading(
+            meaning=f"An embedding and what else is listed have {stored} entries in the file and {wanted} in the model",
+            usually="this is the number of words, characters or symbols: the vocabulary was built anew from other data "
+            "than the file was trained with",
+            remedy=f"Use the vocabulary of the file ({stored} entries: the words or tokens file that was saved beside "
+            "it) to go on with it; to train on other data, load all but the tensors that are listed (delete their "
+            "entries, then strict=False), which then begin at random numbers.",
+        )
     return Reading(
         meaning=f"The file has {stored} where the model has {wanted}, in {often} of the {len(sizes)} tensors that are "
         "listed with both sizes",

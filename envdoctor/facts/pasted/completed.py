@@ -1,7 +1,8 @@
 """What an error leaves out and the code beside it shows: the class that was called, the module that had no such name.
 
 Before Python 3.10 a TypeError names no class ("__init__() got an unexpected keyword argument"), before 3.7 an
-ImportError no module; and who writes a heading from memory leaves out both.
+ImportError no module, before 3.5 an AttributeError none either ("'module' object has no attribute"); and who writes a
+heading from memory leaves out all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _ARGUMENT = Pattern(r"\bunexpected keyword argument [`'\"]?(?P<what>[A-Za-z_]\w{
 _NAMED = Pattern(r"(?<!__init__)(?<!__new__)\(\) got an unexpected|\w\.__(?:init|new)__\(\) got an unexpected")
 _OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))")
 _IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")
+_LACKING = Pattern(r"(?<!\w )'module' object has no attribute [`'\"](?P<what>[A-Za-z_]\w{1,80})[`'\"]")
 _CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
 _EATEN = Pattern(r"(?<=\w)\.(?:\*\*)?(?P<name>init|new)(?:\*\*)?(?=\(\) (?:got|missing|takes))")
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
@@ -54,6 +56,8 @@ def complete_message(text: str, code: str, near: str) -> str:
     text = _EATEN.sub(r".__\g<name>__", text)
     if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], code)):
         return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
+    if (found := _LACKING.search(text)) is not None and (module := _module_with(found["what"], code)):
+        return f"{text[: found.start()]}module '{module}' has no attribute '{found['what']}'{text[found.end() :]}"
     bare = _OF_A_CLASS.search(text)
     argument = _ARGUMENT.search(text)
     if argument is not None and _NAMED.search(text) is None and (bare or "() got" not in text):
@@ -73,6 +77,17 @@ def _module_of(name: str, code: str) -> str | None:
     pattern = rf"\bfrom ([A-Za-z_][\w.]{{0,120}}) import (?:\([^()]{{0,2000}}?\b{name}\b|[^\n(]{{0,500}}?\b{name}\b)"
     modules = set(re.findall(pattern, code))
     return modules.pop() if len(modules) == 1 else None
+
+
+def _module_with(name: str, code: str) -> str | None:
+    """The module on which the report's code looks for the name, by what it was imported as, where it is one."""
+    heads = {found[1] for found in re.finditer(rf"(?<![\w.])([A-Za-z_]\w{{0,60}})\.{name}\b", code)}
+    paths = {
+        found[1] or found[2]
+        for head in sorted(heads)[:20]
+        for found in re.finditer(rf"\bimport ([A-Za-z_][\w.]{{0,120}}) as {head}\b|\bimport ({head})(?![\w.])", code)
+    }
+    return paths.pop() if len(paths) == 1 else None
 
 
 def _called_with(argument: str, code: str) -> str | None:

@@ -35,6 +35,7 @@ _HEADING = Pattern(r"\s{0,3}#{1,6}\s+(?=\S)")
 _PREFIX = Pattern(
     r"\s*(?:\[(?:rank|default)\d{1,5}\]:\s?|\((?:\w{1,40}\s+)?(?:\w+\s)?pid=\d{1,9}(?:,[^()\n]{0,80})?\)\s?)+"
 )
+_ALIAS = Pattern(r"import [\w.]{1,100} as \w{1,40}")
 _PROMPT = Pattern(r"\s*(?:>>>\s+|In\s?\[\d{0,5}\]:\s*)(?P<code>\S.*)")
 _BARE = Pattern(r"\s*(?P<code>print\(torch[\w.]*(?:\([^()]{0,40}\))?\)|torch\.[\w.]+(?:\([^()]{0,40}\))?)\s*")
 _VALUE = Pattern(r"['\"]?[\w.+-]{1,40}['\"]?|\(\d{1,2}, ?\d{1,2}\)|\[[\w', ]{0,400}\]")
@@ -140,6 +141,8 @@ def _join_answers(lines: list[str]) -> list[str]:
             plainly = prompt is not None
             if bare and not prompt:
                 answered.append(line)
+            elif prompt and (alias := _ALIAS.fullmatch(prompt["code"].strip())):
+                answered.append(alias[0])  # what the names in the answers are short for
         elif asked and (answer := _ANSWER.fullmatch(line)) and (plainly or _VALUE.fullmatch(answer["value"])):
             answered.append(f"{asked}: {answer['value'].strip(chr(39) + chr(34))}")
             asked = ""

@@ -8,6 +8,7 @@ _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have r
 _NUMBERED = Pattern(
     r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b", IGNORECASE
 )
+_AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", IGNORECASE)
 
 
 @rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")
@@ -27,6 +28,8 @@ def cuda_init(facts: Facts) -> Findings:
     if code is None:
         for candidate in START_ERRORS if texts(facts) else ():
             said = anywhere(facts, candidate.pattern)
+            if said and candidate.number == 101 and said.string in facts.messages and not _AT_START.search(said.string):
+                continue  # a process of the run asked for it: `network/ranks`
             if said and "[[" not in said.string:  # why an image of NVIDIA's goes on without
                 code, quote = candidate, said[0]
                 break

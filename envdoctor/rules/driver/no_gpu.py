@@ -162,8 +162,14 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "Accelerator). Where it should have one, start it anew or take another: its driver is not yours to mend."
         )
     elif container:
-        usually = "the container was started without its GPU, or the host's driver is not loaded"
-        fix = "Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
+        usually = (
+            "the container was started without its GPU, the NVIDIA Container Toolkit is not set up for this Docker, or "
+            "the host's driver is not loaded"
+        )
+        fix = (
+            "Start the container with access to the GPU (--gpus all, or in compose a reservation of the device), on a "
+            "host whose driver is loaded and that has the NVIDIA Container Toolkit."
+        )
         run = ("docker run --gpus all ...",)
     else:
         usually = (
@@ -190,7 +196,7 @@ def _silent_in_wsl(said: Match[str]) -> Finding:
 
 _FIX = (
     "Install the NVIDIA driver, or load it: modprobe says why it does not load (no module for this kernel, Secure "
-    "Boot, nouveau); in a container, start that with --gpus all."
+    "Boot, nouveau); in a container, start that with --gpus all (on a host with the NVIDIA Container Toolkit)."
 )
 _ELSE = " Without an NVIDIA GPU take the CPU (device='cpu', map_location='cpu') or the build for your card."
 

@@ -22,7 +22,8 @@ def ranks(facts: Facts) -> Findings:
     if said is not None and any("nvidia-container-cli" in text for text in facts.messages):
         return  # the container toolkit's own call of CUDA
     if said is not None:
-        yield _from_report(said, facts.remarks.get("slurm gpus per task") == "1")
+        one_each = "--gpus-per-task=1" if facts.remarks.get("slurm gpus per task") == "1" else ""
+        yield _from_report(said, one_each, facts.remarks.get("slurm gpu binding", ""))
         return
     started = _joined.ranks_here(facts)
     count = _joined.gpu_count(facts)
@@ -44,12 +45,24 @@ def ranks(facts: Facts) -> Findings:
     )
 
 
-def _from_report(said: str, one_each: bool) -> Finding:
+def _from_report(said: str, one_each: str, bound: str) -> Finding:
+    if bound and not one_each and "ordinal" in said:
+        return finding(
+            actual=said,
+            expected="the GPU of its own task",
+            message=f"A GPU was asked for by a number that this process does not have: {said}.",
+            usually=f"{bound} of the job script shows each task only the GPU that lies next to it, which is number 0 "
+            "to it, while each asks for the one of its local rank, or the code names a fixed GPU",
+            fix=f"Take {bound} out (or --gpu-bind=none), so that each task sees all GPUs of its node; or let each task "
+            "take cuda:0 (local rank modulo torch.cuda.device_count()). The second command shows what a task sees.",
+            run=("nvidia-smi -L", "srun python -c 'import torch; print(torch.cuda.device_count())'"),
+            explains=("driver/cuda-init", "torch/cuda-error"),
+        )
     if one_each and "ordinal" in said:
         return finding(
             actual=said,
             expected="the GPU of its own task",
-            message="Slurm's --gpus-per-task=1 shows each task one GPU, which is number 0 to it, and each asks for the "
+            message=f"Slurm's {one_each} shows each task one GPU, which is number 0 to it, and each asks for the "
             f"one of its local rank: {said}.",
             fix="Ask for the GPUs of the node in place of it (--gpus-per-node, --gres=gpu:N with --gpu-bind=none), or "
             "let each task take cuda:0 (local rank modulo torch.cuda.device_count()).",

@@ -11,14 +11,16 @@ from envdoctor.rules.rule import Facts, Pattern, known
 
 def is_told_apart(line: str) -> bool:
     """Does a line say by itself which package it is about?"""
-    called = _CALLED.search(line)
-    libraries = {row.package for row in names.of_call(called["callee"], called["what"])} if called else ()
-    return len(libraries) == 1 or names_the_called(line) or ask_of(line) is not None
+    called, asked = _CALLED.search(line), _ASKED.search(line)
+    rows = names.of_call(called["callee"], called["what"]) if called else iter(())
+    rows = names.of_member(asked["owner"], asked["what"]) if asked else rows
+    return len({row.package for row in rows}) == 1 or names_the_called(line) or ask_of(line) is not None
 
 
 _CALLED = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{1,120})\(\) got an unexpected keyword argument '(?P<what>\w{2,80})'"
 )
+_ASKED = Pattern(r"'(?P<owner>[A-Z]\w{1,80})' object has no attribute '(?P<what>\w{2,80})'")
 
 
 def cuda_line(facts: Facts) -> str:

@@ -1,6 +1,7 @@
 """What is behind a name that a package lacks, where no table tells of it, and what tells more."""
 
 from envdoctor.knowledge.questions import errors_in, versions
+from envdoctor.rules.packages._callers import caller_of
 from envdoctor.rules.rule import Facts
 
 
@@ -32,4 +33,5 @@ def is_decided(facts: Facts, line: str, name: str) -> bool:
     """Does a row speak of the line because of what stands around it (a fork that took the package's name), or of this
     very package? It knows more than the name tells."""
     rows = [row for row in errors_in(facts, line) if not row.weak]
-    return any(row.beside or (row.subject == name and row.kind == "package-conflict" and not row.guess) for row in rows)
+    torn = caller_of(line) == name  # a release that asks itself for what it lacks
+    return any(row.beside or (row.subject == name and row.kind == "package-conflict" and not torn) for row in rows)

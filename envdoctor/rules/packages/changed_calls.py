@@ -31,7 +31,12 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         rows = tuple(_rows(line))
-        seen = [row for row in rows if _is_seen(row.package, facts, line) or _is_its_own(row) or _is_singular(row)]
+        told_of = _is_told(facts, line)
+        seen = [
+            row
+            for row in rows
+            if _is_seen(row.package, facts, line) or _is_its_own(row) or (_is_singular(row) and not told_of)
+        ]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:
             continue  # classes of one name in several libraries, of which none is seen
@@ -43,7 +48,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             told.add((row.name, row.argument))
             yield _older_object(row, version, line)
             continue
-        if not row.fits(version) or (not seen and _is_told(facts, line)):
+        if not row.fits(version) or (not seen and told_of):
             continue
         told.add((row.name, row.argument))
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name

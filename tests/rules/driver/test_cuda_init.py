@@ -41,7 +41,7 @@ def test_each_number_is_explained(number: int, words: str, who: str) -> None:
         ("ggml_cuda_host_malloc: system has unsupported display driver / cuda driver combination", 803),
         ("RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment", 999),
         ("CUDA error: all CUDA-capable devices are busy or unavailable", 46),
-        ("CUDA error: invalid device ordinal", 101),
+        (TORCH.format("101: invalid device ordinal"), 101),
         ("RuntimeError: CUDA error (3): initialization error", 3),
         ("RuntimeError: cuda runtime error (3) : initialization error at Module.cpp:33", 3),
         ("LogicError: cuInit failed: initialization error", 3),

@@ -139,8 +139,8 @@ SAID = [  # message, severity, words of the sentence, words of the remedy or its
     (
         "ImportError: cannot import name 'Config' from 'mmcv' (/v/mmcv/__init__.py)\n",
         ERROR,
-        "mmcv dropped Config",
-        "mmcv<2",
+        "mmcv 2.0 gave its configuration",
+        "mmcv-full<2",
     ),
     (
         "OSError: Could not find compatible tinycudann extension for compute capability 89.\n",

@@ -14,6 +14,14 @@ _SENTENCE = Pattern(
     r"\b(?: container| pod)?",
     re.IGNORECASE,
 )
+_ELSEWHERE = Pattern(
+    r"(?<![不没])(?:用|使用|采用|通过|在|里|拉取|启动)(?:的|了|是)?\s{0,2}docker|docker\s{0,2}(?:容器|镜像|环境|里|中|内|部署|来|で|上|内|コンテナ|에서|로|컨테이너)"
+    r"|(?:在|进入)(?:容器|镜像)|容器(?:里|内|中)|コンテナ(?:内|で|の中)|(?:도커|컨테이너)(?:에서| 안)"
+    r"|\b(?:en|dans|no|num|con|com|avec|mit|im|in einem|в|под|через|внутри) (?:(?:el|un|le|une|o|um|dem|einem|der) )?"
+    r"(?:contenedor|conteneur|contêiner|docker(?:-container)?|контейнере?|докере?)\b",
+    re.IGNORECASE,
+)
+"""In other languages than English."""
 _COMMAND = Pattern(
     r"(?:^|\s)(?:sudo )?(docker|podman|nerdctl)\s+(?:run|compose|exec)\b"
     r"|(?:^|\s)(apptainer|singularity) (?:-\w+ )?(?:run|exec|shell|instance)\b"
@@ -38,6 +46,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim("host.container", _NAMES.get(name, name), LISTED)
             if len(text) < 60:
                 page.take(number)
+        elif _ELSEWHERE.search(text):
+            draft.claim("host.container", "docker", INFERRED)
         elif base := _FROM.fullmatch(text):
             draft.remark("base image", f"FROM {base['image']}")
             _image(draft, base["image"])
