@@ -195,6 +195,7 @@ def of_argument(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of a callable, named as Python names it in a TypeError ("Trainer.__init__")."""
     callee = callee.removesuffix(".__init__")
     names = {callee, callee.rpartition(".")[2], *([".".join(callee.split(".")[-2:])] if "." in callee else [])}
+    names.add(callee.replace("Seq2SeqTraining", "Training"))  # which takes all that the plain one takes
     by_hand = tuple(row for row in NAMES.among(names) if row.argument == argument)
     return iter(by_hand or tuple(row.row(argument) for row in ARGUMENTS.among({argument}) if row.owner in names))
 

@@ -34,4 +34,4 @@ def is_decided(facts: Facts, line: str, name: str) -> bool:
     very package? It knows more than the name tells."""
     rows = [row for row in errors_in(facts, line) if not row.weak]
     torn = caller_of(line) == name  # a release that asks itself for what it lacks
-    return any(row.beside or (row.subject == name and row.kind == "package-conflict" and not torn) for row in rows)
+    return any(row.beside or (row.subject == name and not torn) for row in rows)

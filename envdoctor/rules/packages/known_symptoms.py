@@ -177,6 +177,8 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
             use = f"{row.package}>={row.release}"
             return row.package, f"{row.name} of {row.package} knows {what} from {row.release} on", use, row.source
         moved = f"{row.moved_to} in its place, or " if row.moved_to else ""
+        if row.moved_to.startswith("drop it"):
+            moved = f"the call without {what}, or "
         if not row.module:  # out of the wheels, which do not say what does its work now
             moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
