@@ -13,6 +13,8 @@ def is_told_apart(line: str) -> bool:
     """Does a line say by itself which package it is about?"""
     called, asked = _CALLED.search(line), _ASKED.search(line)
     rows = names.of_call(called["callee"], called["what"]) if called else iter(())
+    if called and names.overridden_method(called["callee"], called["what"]) is not None:
+        return True
     rows = names.of_member(asked["owner"], asked["what"]) if asked else rows
     return len({row.package for row in rows}) == 1 or names_the_called(line) or ask_of(line) is not None
 

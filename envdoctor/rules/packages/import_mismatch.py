@@ -121,7 +121,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             within = version is None or (versions.at_least(version, read[0]) if read else False)
             if read and within and not (version and versions.below(read[-1], version)):
                 yield _not_of_any_time(name, version, what, read, line)
-            else:
+            elif (name, "") not in told:
+                told.add((name, ""))  # once of each package
                 yield _unknown_side(facts, target, name, version, what, line)
 
 
