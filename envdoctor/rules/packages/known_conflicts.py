@@ -63,5 +63,5 @@ def _script(version: str | None, line: str) -> Finding:
         fix="Use the Parquet copy that the hub keeps of most data sets "
         '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
         run=remedies.install("datasets<4"),
-        explains=("packages/import-mismatch",),
+        explains=("packages/import-mismatch", "packages/known-errors datasets"),
     )
