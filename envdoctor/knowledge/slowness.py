@@ -11,7 +11,20 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 SPEED = "speed"
-OTHERS = ("stall", "memory", "nonsense")
+CRASH = "a crash without a word"
+OTHERS = (
+    "stall",
+    "memory",
+    "nonsense",
+    "one GPU of several",
+    "another GPU than meant",
+    "the first GPU's load",
+    "a GPU that is seen and not used",
+    "worse results on several GPUs",
+    "a machine that goes down",
+    CRASH,
+    "a release that broke it",
+)
 """What a person complains of beside the speed."""
 
 
@@ -25,6 +38,7 @@ class Situation:
     remedy: str
     source: str
     of: str = SPEED
+    kind: str = ""  # of the cause; "" for the rule's own
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()
