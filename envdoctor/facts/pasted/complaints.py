@@ -25,7 +25,7 @@ _CARDS = r"(?:gpus?|graphics cards?|cards?)"
 
 _OF = {
     "one GPU of several": Pattern(
-        rf"(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )\b(?:only|just) "
+        rf"(?<!lists )(?<!shows )(?<!finds )(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )\b(?:only|just) "
         rf"(?!(?:have|has|had|got|need|own|requires?)\b)"
         rf"(?:[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four|eight) )?(?:\w{{1,12}} )?{_CARDS}\b"
         r"|(?<!have )\b(?:only|just) (?:gpu|cuda)[ :#]?0\b"

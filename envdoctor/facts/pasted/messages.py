@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from envdoctor.facts.pasted import complaints, slowness, surroundings
 from envdoctor.facts.pasted import shown as shown_modules
-from envdoctor.facts.pasted.completed import Beside
+from envdoctor.facts.model import AS_TOLD
+from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
@@ -92,6 +93,11 @@ _CODE = Pattern(
 need not be."""
 _CUT = Pattern(r"(?:No module named|cannot import name|attribute|argument|package|module) ['\"][\w.]{0,80}$")
 """A last line that ends within a name: what it would have been cannot be told."""
+_IN = Pattern(
+    r'File "(?:[^"]*[/\\])?(?P<file>[^"/\\]{1,60}[/\\][^"/\\]{1,60})", line \d+, in (?P<function>[\w<>]{1,80})'
+)
+_NEAR_END = 4
+"""Lines between a traceback's last frame and the end of a text that breaks off in it."""
 _SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
 _REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
 _REASON = Pattern(
@@ -214,12 +220,15 @@ def read(page: Page, draft: Draft) -> None:
     mentions: list[str] = []
     trouble = ""
     shown = listing = -2
+    last = None
     told_of = ""
     operators: list[str] = []
     heading = ""
     files = ProgramFiles()
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
+        if number == end > 0 and _EXCEPTION.match(line.strip()) and (whole := whole_of(line)):
+            draft.message(f"{whole} [{AS_TOLD}{line.strip()}]")
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
@@ -243,6 +252,7 @@ def read(page: Page, draft: Draft) -> None:
         stopped = stopped or text.startswith("Traceback (most recent call last)")
         if _FRAME.fullmatch(text):
             shown = number if _SHOWN.search(text) else shown
+            last = _IN.search(text) or last
             continue
         text = _without_quotes(text)
         if shown != number - 1 and _CODE.fullmatch(text):
@@ -291,12 +301,15 @@ def read(page: Page, draft: Draft) -> None:
             previous = number
         elif found and named and found[1]:
             draft.remark(*found)
-    if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
+    known = bool(draft.said("torch.version")) or "torch" in draft.packages or draft.whole_list
+    if draft.said("torch.cuda_available") is False and not known:
         draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
     alone = not any(_PROGRAM.search(text) for text in draft.messages)
+    sees = any(_SEES.search(line) for line in page.lines)
     for sentence in _sentences(page):
         for said in in_the_tools_words(sentence, alone=alone):
-            draft.message(said)
+            if not (sees and said.startswith("torch.cuda.is_available() is False [as told")):
+                draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
     if files.framed:
@@ -312,6 +325,8 @@ def read(page: Page, draft: Draft) -> None:
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
         _attribute_title(draft, raised)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        if last and end - shown <= _NEAR_END:
+            draft.message(f"traceback ends in {last['file']}, {last['function']}")
         if heading:  # which tells the line that the traceback lacks, where anything does
             draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
@@ -343,6 +358,12 @@ def _attribute(draft: Draft, module: str) -> None:
         draft.message(f"{text} [raised in {module}]")
 
 
+_SEES = Pattern(
+    r"\bis_available\b(?:\(\))?\W{0,8}(?:(?:is|returns?|returned|gives?|prints?|shows?|also|says) ){0,3}\W{0,4}True\b"
+    r"|\bCUDA available\W{1,4}True\b|GPU available: True",
+    re.IGNORECASE,
+)
+"""A person's word, or a program's, that torch does see the GPU: then it is not used for another reason."""
 _NAMED = Pattern(
     r"\b(?:ImportError|AttributeError|TypeError)\b ?:|cannot import name|has no attribute|got an unexpected"
 )

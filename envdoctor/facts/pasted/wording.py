@@ -191,6 +191,11 @@ _ROWS = (
 
 _ALONE = (
     _row(
+        r"(?:ca(?:n'?t|n ?not)|unable to|fails? to|impossible to|failed) (?:be )?install(?:ed|ation|ing)?\b"
+        r".{0,40}\b(?:on|with|under|in|for) python ?(?:3\.\d+|version)",
+        "Package requires a different Python: another version is needed",
+    ),
+    _row(
         r"\bjax\b.{0,60}\b(?:only|just) (?:sees?|finds?|uses?|using|detects?|shows?|runs? on) (?:the |my )?CPU\b"
         r"|\bjax\b.{0,60}(?:CpuDevice\(id=0\)|TFRT_CPU_0|\[cpu\(id=0\)\])"
         r"|\bjax\b.{0,40}(?:does ?n[o']t|not|n't) (?:\w+ ){0,2}(?:see|find|detect|us(?:e|ing)|recogni[sz]e) "
@@ -289,6 +294,9 @@ _ALONE = (
     ),
 )
 """What people say where no program's own words are there: too loose to stand beside them."""
+
+TOOLS_WORDS = tuple(words for _, words in (*_ROWS, *_ALONE) if "\\" not in words)
+"""The sentences of tools that are given for what people say."""
 
 
 _OTHERS = Pattern(
