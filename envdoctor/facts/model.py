@@ -17,6 +17,7 @@ SCHEMA = 1
 
 Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-reported"]
 
+TRIED = "tried"  # the remark of what a person did already
 AS_TOLD = "as told: "
 """Goes before a person's own line that was taken for what a program says: no error may rest on it alone."""
 

@@ -222,7 +222,38 @@ FULL_LATER = Circumstance(
 )
 """The run went well for a while."""
 
+_BY_A_PERSON = r"\b(?:tried|already|I|we|I've|after|even|still|then|by)\b"
+REBOOTED = Circumstance(
+    of=Pattern(r"mismatch|NVML", re.IGNORECASE),
+    said=Pattern(
+        rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:re-?boot(?:ed|ing|s)?"
+        r"|re-?start(?:ed|ing) (?:the |my |our )?(?:machine|computer|pc|system|server|host|node))\b"
+        r"|\breboot(?:ed|ing|s)?\b.{0,60}\b(?:did|does|do|has|but|still|not|without)\b.{0,30}"
+        r"(?:\bnot\b|n't|same|still|help|no )|重启(?:了|后|过).{0,20}(?:还是|仍|没|无)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"\b(?:until|unless|before|without|cannot|can't|can not|avoid|don't want to)\b.{0,20} re-?boot"
+        r"|reboot\w{0,3}\b.{0,30}\b(?:fixe[sd]|solve[sd]|resolve[sd]|works?|helps|helped)\b|(?:fixed|solved|resolved)"
+        r" (?:it )?(?:by|after|with) (?:a )?reboot",
+        re.IGNORECASE,
+    ),
+)
+"""The machine was started anew, in vain."""
+
+NEWER_TORCH = Circumstance(
+    of=Pattern(r"no kernel image|is not compatible with the current", re.IGNORECASE),
+    said=Pattern(
+        rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:install|upgrad|updat|us|switch|mov|try)\w{{0,4}}\b.{{0,40}}"
+        r"\b(?:nightly|cu12[89]|cu13\d|(?:torch|pytorch)\W{0,3}(?:2\.(?:[7-9]|1\d)))\b",
+        re.IGNORECASE,
+    ),
+)
+"""A torch that knows the newest GPUs was installed already, by the text."""
+
 CIRCUMSTANCES = (
+    REBOOTED,
+    NEWER_TORCH,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,

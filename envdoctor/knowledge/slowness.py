@@ -11,6 +11,7 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 SPEED = "speed"
+RELEASE = "a release that broke it"
 CRASH = "a crash without a word"
 OTHERS = (
     "stall",
@@ -23,7 +24,7 @@ OTHERS = (
     "worse results on several GPUs",
     "a machine that goes down",
     CRASH,
-    "a release that broke it",
+    RELEASE,
 )
 """What a person complains of beside the speed."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.facts.model import TRIED
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.slowness import beginning
@@ -27,7 +28,8 @@ _OF = {
     "one GPU of several": Pattern(
         rf"(?<!lists )(?<!shows )(?<!finds )(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )\b(?:only|just) "
         rf"(?!(?:have|has|had|got|need|own|requires?)\b)"
-        rf"(?:[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four|eight) )?(?:\w{{1,12}} )?{_CARDS}\b"
+        rf"(?:[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four"
+        rf"|eight) )?(?:\w{{1,12}} )?{_CARDS}\b"
         r"|(?<!have )\b(?:only|just) (?:gpu|cuda)[ :#]?0\b"
         rf"|\b(?:other|remaining|rest of the|second|two|three|seven|all) (?:\w{{1,10}} ){{0,2}}{_CARDS}\b.{{0,20}}"
         r"\b(?:idle|unused|not (?:be(?:ing)? )?used|doing nothing|do(?:es)? nothing|(?:at )?0 ?%)"
@@ -44,13 +46,15 @@ _OF = {
         r"\bCUDA_VISIBLE_DEVICES\b.{0,60}(?:no effect|not work|n't work|ignored|not respected|does nothing|useless)"
         r"|\b(?:always|still) (?:\w{1,12} ){0,4}(?:gpu|cuda|device)[ :#_-]?(?:id )?0\b"
         r"|\bwrong (?:gpu|card|graphics card)\b"
-        r"|(?:choose|select|specify|specified|want(?:ed)?|set|pass) .{0,40}(?:gpu|cuda|device)[ :=_-]{0,2}[0-7]\b.{0,40}"
+        r"|(?:choose|select|specify|specified|want(?:ed)?|set|pass) .{0,40}(?:gpu|cuda"
+        r"|device)[ :=_-]{0,2}[0-7]\b.{0,40}"
         r"\b(?:but|still|yet|instead)\b.{0,40}(?:(?:gpu|cuda|device)[ :]?\d|other (?:gpu|card|one))"
         r"|指定.{0,8}(?:卡|GPU|显卡).{0,12}(?:无效|没用|还是|不起作用)",
         re.IGNORECASE,
     ),
     "the first GPU's load": Pattern(
-        r"\b(?:every|each|all|other|multiple|several|\d|eight|four) (?:python |of the )?(?:process(?:es)?|ranks?|workers?)"
+        r"\b(?:every|each|all|other|multiple|several|\d|eight|four) (?:python |of the )?(?:process(?:es)?|ranks?"
+        r"|workers?)"
         r"\b.{0,60}\b(?:gpu|cuda)[ :#]?0\b"
         r"|\b(?:extra|additional|more) (?:gpu |cuda )?(?:memory|processes)\b.{0,30}\b(?:gpu|cuda)[ :#]?0\b"
         r"|\b(?:unbalanced|imbalanced?|uneven)\b.{0,20}\b(?:gpu|memory|vram)\b"
@@ -60,14 +64,16 @@ _OF = {
     "a GPU that is seen and not used": Pattern(
         r"\bgpus?\b.{0,20}(?:\bnot|n't|\bnever) (?:be(?:ing)? )?(?:really )?(?:used|utili[sz]ed)\b"
         r"|(?:\bnot|n't|\bnever) (?:use|using) (?:the |my |any )?gpu\b"
-        r"|\b(?:runs?|running|trains?|training) (?:\w{1,12} )?on (?:the |my )?cpu\b.{0,30}(?:instead|although|though|even)",
+        r"|\b(?:runs?|running|trains?|training) (?:\w{1,12} )?on (?:the |my )?cpu\b.{0,30}(?:instead|although"
+        r"|though|even)",
         re.IGNORECASE,
     ),
     "worse results on several GPUs": Pattern(
         r"\b(?:lower|worse|poor(?:er)?|bad|drops?|decreas\w{1,4}|degrad\w{2,6}|reduced?|less) (?:\w{1,14} ){0,3}"
         r"(?:accuracy|m?ap|acc|results?|scores?|metrics?|psnr|m?iou|fid|bleu|convergence)\b.{0,60}"
         r"\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed|dataparallel)\b"
-        r"|\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed)\b.{0,80}\b(?:lower|worse|poor(?:er)?|drops?|degrad)"
+        r"|\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed)\b.{0,80}\b(?:lower|worse|poor(?:er)?|drops?"
+        r"|degrad)"
         r"\w{0,6}\b.{0,30}(?:accuracy|m?ap|acc|results?|scores?|metrics?|psnr|m?iou|fid|bleu|convergence)\b"
         r"|(?:多卡|双卡|分布式).{0,20}(?:精度|准确率|指标|效果).{0,10}(?:低|差|下降|不如)",
         re.IGNORECASE,
@@ -91,14 +97,17 @@ _OF = {
         re.IGNORECASE,
     ),
     "a release that broke it": Pattern(
-        rf"\b(?:not|in) ?-?compatib\w{{2,4}} with (?:the )?(?:latest |newest |new(?:er)? |recent |current )?{_RELEASE}\b"
+        rf"\b(?:not|in) ?-?compatib\w{{2,4}} with (?:the )?(?:latest |newest |new(?:er)? |recent "
+        rf"|current )?{_RELEASE}\b(?! (?:installation|PyTorch install))"
         rf"|\b(?:broken|breaks?|broke|fails?|not work\w{{0,3}}|n't work|crash\w{{0,3}}) "
         rf"(?:\w{{1,12}} )?(?:with|by|on|since|after|under|in) (?:the )?(?:latest|newest|new|newer|recent|{_RELEASE})\b"
-        rf"|\b(?:after|since) (?:I |we |the |an? )?(?:upgrad|updat)\w{{1,3}} (?:of |to |from )?(?:the )?(?:latest )?{_RELEASE}\b"
+        rf"|\b(?:after|since) (?:I |we |the |an? )?(?:upgrad|updat)\w{{1,3}} (?:of |to "
+        rf"|from )?(?:the )?(?:latest )?{_RELEASE}\b"
         rf"|\bsince (?:the )?(?:new |latest )?(?:{_PACKAGES}) ?v?\d"
         rf"|\b(?:latest|newest|newer|new|recent)\b (?:versions? of |releases? of )?(?:{_PACKAGES})\b.{{0,80}}"
         r"\b(?:chang|remov|renam|break|broke|not work|deprecat|conflict|incompatib|drop)\w{0,7}\b"
-        rf"|\b(?:{_PACKAGES})\b(?: \S{{1,8}})? (?:has |have )?(?:changed|removed|renamed|dropped|moved) (?:the |its )?\w"
+        rf"|\b(?:{_PACKAGES})\b(?: \S{{1,8}})? (?:has |have )?(?:changed|removed|renamed|dropped|moved) (?:the "
+        rf"|its )?\w"
         rf"|\b(?:please|should|must|need to) pin (?:the )?(?:version of )?(?:{_PACKAGES})\b"
         rf"|\b(?:requirements?(?:\.txt)?|setup\.py|pyproject\S{{0,5}})\b.{{0,80}}\b(?:{_PACKAGES}) ?>=? ?\d"
         r"|\bchanged the default of|\bunpinned (?:dependenc|requirement|version)",
@@ -152,10 +161,26 @@ _SAID = Pattern(
 """A program's line, which tells of itself."""
 
 
+_TRIED = Pattern(
+    r"\b(?:I|we|I've|already|have|tried|by|after|even|also|still|then|so) (?:\w{1,12} ){0,3}(?:re-?)?(?:tried"
+    r"|trying|install\w{2,3}"
+    r"|boot(?:ed|ing)|start(?:ed|ing)|set(?:ting)?|export\w{2,3}|add(?:ed|ing)|upgrad\w{2,3}|updat\w{2,3}"
+    r"|downgrad\w{2,3}|enabl\w{2,3}|switched|built|r[au]n)\b"
+    r"|\b(?:tried|re-?boot(?:ed|ing)?|did ?n[o']t help|does ?n[o']t help|no luck|with (?:that|this|the) "
+    r"(?:flag|option|variable|setting|fallback))\b|试过|已经(?:安装|设置|重启)|重启(?:了|后|过)",
+    re.IGNORECASE,
+)
+"""A person's word of what was done already."""
+_KEPT = 6
+
+
 def read(page: Page, draft: Draft) -> None:
-    """What the report complains of, and what it tells beside it."""
+    """What the report complains of, what it tells beside it, and what was done already."""
     told = beginning(page)
     lines = [line.strip() for line in told.split("\n")]
+    tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
+    if tried and draft.messages:
+        draft.remark(TRIED, "; ".join(tried[:_KEPT]))
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)
         if said is not None:

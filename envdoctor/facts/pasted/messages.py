@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts.pasted import complaints, slowness, surroundings
-from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.model import AS_TOLD
+from envdoctor.facts.pasted import carried, complaints, slowness, surroundings
+from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.completed import Beside, whole_of
-from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
+from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
-from envdoctor.facts.pasted.words import cuda_of, is_card, is_unknown
+from envdoctor.facts.pasted.words import is_unknown
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -330,10 +330,8 @@ def read(page: Page, draft: Draft) -> None:
         if heading:  # which tells the line that the traceback lacks, where anything does
             draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
-    for message in tuple(draft.messages):
-        _facts(message, draft)
+    carried.read(page, draft)
     shown_modules.read(page, draft)
-    _built_for(page, draft)
     surroundings.read(page, draft)
 
 
@@ -380,42 +378,3 @@ def _attribute_title(draft: Draft, module: str) -> None:
         elif _NAMED.search(text) and len(text) < 400:
             del draft.messages[text]
             draft.message(f"{text} [raised in {module}]")
-
-
-def _built_for(page: Page, draft: Draft) -> None:
-    """torch 2.9 and later list what they were built for, one capability a line (torch/cuda/__init__.py)."""
-    pattern = Pattern(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
-    found = [match for _, text in page.left() if (match := pattern.fullmatch(text))]
-    draft.claim("torch.arch_list", tuple(dict.fromkeys(f"sm_{match[1]}{match[2]}" for match in found)) or None)
-
-
-def _facts(message: str, draft: Draft) -> None:
-    """Numbers that some errors carry."""
-    if found := re.search(r"incompatible torch version (\d[\w.+]{2,40}) for torchao version (\d[\w.+]{2,40})", message):
-        draft.claim("torch.version", found[1], STATED)
-        draft.package("torchao", found[2], STATED)
-    if found := re.search(r"driver on your system is too old \(found version (\d{4,5})\)", message):
-        draft.claim("driver.cuda", cuda_of(found[1]), LISTED)
-        draft.claim("torch.cuda_available", False, LISTED)
-    if re.search(
-        r"CUDA initialization: (?!Error)\w|torch\.cuda\.is_available\(\) is False", message
-    ):  # the warning of is_available() before it says False
-        draft.claim("torch.cuda_available", False, INFERRED)
-    if re.search(r"Found no NVIDIA driver on your system", message):
-        draft.claim("torch.cuda_available", False, LISTED)
-        draft.claim("driver.kernel_module", "", LISTED)
-    if re.search(
-        r"cudaGetDeviceCount|CUDA initialization|driver on your system is too old|Found no NVIDIA driver", message
-    ):
-        draft.claim("torch.cuda_error", message)
-    if found := re.search(
-        r"(?:install supports|capabilities|supported architectures\S*)\D{0,30}((?:(?:sm|compute)_\d+[a-z]?[ ,]*){2,})",
-        message,
-    ):
-        draft.claim("torch.arch_list", tuple(re.findall(r"(?:sm|compute)_\d+[a-z]?", found[1])))
-    if found := re.search(
-        r"(?:(?P<name>[A-Z][\w ()./-]{3,60}?) )?with CUDA capability sm_(?P<major>\d{1,2})(?P<minor>\d) is not", message
-    ):
-        draft.claim("torch.capabilities", (f"{found['major']}.{found['minor']}",), LISTED)
-        if found["name"] and not draft.gpus and is_card(found["name"]):
-            draft.gpu(0, name=found["name"].strip())

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import messages
-from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS
+from envdoctor.knowledge.questions import errors_in, messages
+from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, RELEASE
 from envdoctor.rules.host._situations import guesses
 from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
 
@@ -29,6 +29,8 @@ def _told(facts: Facts) -> Iterator[tuple[str, list[str]]]:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
         crashed = complaint == CRASH and all(_CRASHED.search(text) for text in failed)
+        if complaint == RELEASE and any(row for text in facts.messages for row in errors_in(facts, text)):
+            continue  # what it broke is known better
         if names != [""] and (full or crashed or not failed):
             yield complaint, names
 

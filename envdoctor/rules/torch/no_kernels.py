@@ -6,7 +6,16 @@ from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build
 from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import anywhere, everything
-from envdoctor.knowledge.questions import capability, code_for, extensions, fits, machine_of, release_of, torch_version
+from envdoctor.knowledge.questions import (
+    capability,
+    circumstances,
+    code_for,
+    extensions,
+    fits,
+    machine_of,
+    release_of,
+    torch_version,
+)
 from envdoctor.knowledge.solver import best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.finding import Finding, Findings, finding
@@ -164,6 +173,8 @@ def _finding(
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = (remedies.torch_family(known(facts.packages), "auto", "torch"),)
+        if circumstances.NEWER_TORCH.stands(facts):
+            text, by_hand = _TRIED_NEWER, (_LISTS, "python -m pip list")
         if not _is_torchs(facts):
             text = (
                 "Install a build of the program that covers the GPU, or build it with this GPU's architecture: "
@@ -203,6 +214,16 @@ def _finding(
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
     )
+
+
+_TRIED_NEWER = (
+    "A newer torch was installed already, by the text. See whether the Python that fails is the one which has it "
+    "(below: "
+    "its list must hold the GPU's architecture, sm_120 for RTX 50); a package that was installed after it may have "
+    "brought the old one back. What is compiled for one torch (vLLM, xformers, flash-attn, torchvision) must be of a "
+    "release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later bring the "
+    "torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
+)
 
 
 def _message(version: str | None, name: str, wanted: str, *, either: bool) -> str:
