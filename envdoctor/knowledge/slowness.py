@@ -13,14 +13,18 @@ from envdoctor.values.pattern import Pattern
 SPEED = "speed"
 RELEASE = "a release that broke it"
 CRASH = "a crash without a word"
-OTHERS = (
-    "stall",
-    "memory",
-    "nonsense",
+PLACES = (
     "one GPU of several",
     "another GPU than meant",
     "the first GPU's load",
     "a GPU that is seen and not used",
+)
+"""Which GPU a run takes."""
+OTHERS = (
+    "stall",
+    "memory",
+    "nonsense",
+    *PLACES,
     "worse results on several GPUs",
     "a machine that goes down",
     CRASH,

@@ -17,7 +17,7 @@ _PACKAGES = (
     r"|(?:pytorch[-_ ])?lightning|PL|numpy|pandas|scipy|pydantic|gradio|jax|jaxlib|flax|optax|tensorflow|keras"
     r"|hugging ?face[-_ ]hub|datasets|tokenizers|xformers|bitsandbytes|vllm|sglang|deepspeed|timm|einops|mmcv|mmdet"
     r"|mmengine|detectron2|scikit-learn|sklearn|opencv|protobuf|setuptools|triton|flash[-_ ]attn|ultralytics|monai"
-    r"|omegaconf|hydra|networkx|dgl|spacy|ray|wandb|albumentations|pillow|matplotlib|librosa|numba|cuda|driver"
+    r"|omegaconf|hydra|networkx|dgl|spacy|ray|wandb|albumentations|pillow|matplotlib|librosa|numba"
 )
 """Whose releases people blame."""
 _RELEASE = rf"(?:{_PACKAGES})(?:[ =-]?(?:version |release |v)?\(? ?v?\d[\d.x]{{0,8}})?"
@@ -26,16 +26,18 @@ _CARDS = r"(?:gpus?|graphics cards?|cards?)"
 
 _OF = {
     "one GPU of several": Pattern(
-        rf"(?<!lists )(?<!shows )(?<!finds )(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )\b(?:only|just) "
+        rf"(?<!lists )(?<!shows )(?<!finds )(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )(?<!\bI )"
+        rf"(?<!we )(?<!I'm )(?<!\bam )(?<!you )(?<!using )\b(?:only|just) "
         rf"(?!(?:have|has|had|got|need|own|requires?)\b)"
-        rf"(?:[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four"
+        rf"(?:(?!only\b)[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four"
         rf"|eight) )?(?:\w{{1,12}} )?{_CARDS}\b"
         r"|(?<!have )\b(?:only|just) (?:gpu|cuda)[ :#]?0\b"
         rf"|\b(?:other|remaining|rest of the|second|two|three|seven|all) (?:\w{{1,10}} ){{0,2}}{_CARDS}\b.{{0,20}}"
         r"\b(?:idle|unused|not (?:be(?:ing)? )?used|doing nothing|do(?:es)? nothing|(?:at )?0 ?%)"
         r"|\bthe others? (?:ones? )?(?:are|is|stays?|remains?|sits?) (?:\w{1,12} )?"
         r"(?:idle|unused|not used|doing nothing|at 0)"
-        r"|\bdevice_count\b(?:\(\))?.{0,20}(?<!\d)1\b(?!\d)"
+        r"|\bdevice_count\b(?:\(\))?.{0,20}(?<![\d.])1\b(?![\d.]).{0,40}"
+        r"\b(?:slurm|instead|although|but|even|while|despite|of [2-8])\b"
         rf"|(?:\bnot|n't|\bnever) (?:\w{{1,10}} ){{0,2}}(?:use|using|utili[sz]e) (?:all|both|multiple|more than one"
         rf"|the other|the second|my second|several) (?:\w{{1,10}} ){{0,3}}{_CARDS}\b"
         r"|只(?:能|会)?(?:使用|占用|用|跑|有)(?:到|了|在)?.{0,6}(?:一|1|单|0号?)[张块个]?.{0,4}(?:卡|GPU|显卡)"
@@ -172,6 +174,7 @@ _TRIED = Pattern(
 )
 """A person's word of what was done already."""
 _KEPT = 6
+_COMPARES = Pattern(r"\b(?:compared|than|vs|versus|slower|faster|speed)\b", re.IGNORECASE)
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -183,6 +186,6 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)
-        if said is not None:
+        if said is not None and not (complaint == "one GPU of several" and _COMPARES.search(said)):
             draft.remark(f"complaint of {complaint}", said)
             draft.remark(f"{complaint} with", "; ".join(situations_of(complaint, told)))

@@ -305,7 +305,7 @@ def read(page: Page, draft: Draft) -> None:
     if draft.said("torch.cuda_available") is False and not known:
         draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
     alone = not any(_PROGRAM.search(text) for text in draft.messages)
-    sees = any(_SEES.search(line) for line in page.lines)
+    sees = any(map(_SEES.search, page.lines)) and not any(map(_BLIND.search, page.lines))
     for sentence in _sentences(page):
         for said in in_the_tools_words(sentence, alone=alone):
             if not (sees and said.startswith("torch.cuda.is_available() is False [as told")):
@@ -362,6 +362,7 @@ _SEES = Pattern(
     re.IGNORECASE,
 )
 """A person's word, or a program's, that torch does see the GPU: then it is not used for another reason."""
+_BLIND = Pattern(r"^\W*False\W*$|is_available.{0,40}\bfalse\b|CUDA available\W{1,4}False|not available", re.IGNORECASE)
 _NAMED = Pattern(
     r"\b(?:ImportError|AttributeError|TypeError)\b ?:|cannot import name|has no attribute|got an unexpected"
 )

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import errors_in, messages
-from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, RELEASE
+from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._situations import guesses
 from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
 
@@ -29,11 +29,20 @@ def _told(facts: Facts) -> Iterator[tuple[str, list[str]]]:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
         crashed = complaint == CRASH and all(_CRASHED.search(text) for text in failed)
-        if complaint == RELEASE and any(row for text in facts.messages for row in errors_in(facts, text)):
-            continue  # what it broke is known better
+        if complaint in (RELEASE, *PLACES) and any(_is_told_better(facts, text) for text in facts.messages):
+            continue
         if names != [""] and (full or crashed or not failed):
             yield complaint, names
 
 
+def _is_told_better(facts: Facts, text: str) -> bool:
+    """Does a program tell what a release broke, or why CUDA does not start?"""
+    return _PROGRAMS.search(text) is not None or any(errors_in(facts, text))
+
+
+_PROGRAMS = Pattern(
+    r"\w(?:Error|Warning|Exception)\b ?:|WARNING\b|has no attribute|unexpected keyword|cannot import|No module named"
+    r"|CUDA initialization|no kernel image|torch\.cuda\.is_available\(\) is False"
+)
 _CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
 """Of a program: that it crashed, and no more."""
