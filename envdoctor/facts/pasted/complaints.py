@@ -77,6 +77,8 @@ _OF = {
         r"|\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed)\b.{0,80}\b(?:lower|worse|poor(?:er)?|drops?"
         r"|degrad)"
         r"\w{0,6}\b.{0,30}(?:accuracy|m?ap|acc|results?|scores?|metrics?|psnr|m?iou|fid|bleu|convergence)\b"
+        r"|\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed)\b.{0,60}\b(?:accuracy|m?ap|acc|results?|scores?"
+        r"|metrics?|psnr|m?iou|fid|bleu|performance)\b.{0,30}\b(?:lower|worse|poor(?:er)?|drops?|degrad)"
         r"|(?:多卡|双卡|分布式).{0,20}(?:精度|准确率|指标|效果).{0,10}(?:低|差|下降|不如)",
         re.IGNORECASE,
     ),
@@ -157,6 +159,7 @@ _OF = {
 """A person's own words for each."""
 _SAID = Pattern(
     r"Warning|avoid deadlock|may hang|might hang|can (?:hang|deadlock)|\bW\d{4}|^File |\d{4}-\d\d-\d\d|watchdog"
+    r"|CalledProcessError|ChildFailedError"
     r"|^\[(?!(?:bug|issue|question|help|usage|performance)\b)",
     re.IGNORECASE,
 )
