@@ -49,8 +49,7 @@ def library_mismatch(facts: Facts) -> Findings:
         usually=_HALF_UPGRADED
         if rebooted
         else "the driver was updated, by the system itself above all, and the machine not started since; in a "
-        "container "
-        "also a driver's libraries that were installed in it",
+        "container also a driver's libraries that were installed in it",
         fix=_RENTED if rented else _ONE_VERSION if rebooted else _remedy(owner, contained=contained),
         run=_LOOK if rebooted else () if owner == "host" or contained or rented else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),
