@@ -28,6 +28,7 @@ OTHERS = (
     "worse results on several GPUs",
     "a machine that goes down",
     CRASH,
+    "nodes apart",
     RELEASE,
 )
 """What a person complains of beside the speed."""

@@ -29,7 +29,7 @@ _OF = {
         rf"(?<!lists )(?<!shows )(?<!finds )(?<!have )(?<!has )(?<!had )(?<!with )(?<!got )(?<!need )(?<!\bI )"
         rf"(?<!we )(?<!I'm )(?<!\bam )(?<!you )(?<!using )\b(?:only|just) "
         rf"(?!(?:have|has|had|got|need|own|requires?)\b)"
-        rf"(?:(?!only\b)[\w-]{{1,12}} ){{0,3}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four"
+        rf"(?:(?!(?:only|when|if|than)\b)[\w-]{{1,12}} ){{0,6}}(?:one|1|single|first) (?:of (?:the|my|\d|two|four"
         rf"|eight) )?(?:\w{{1,12}} )?{_CARDS}\b"
         r"|(?<!have )\b(?:only|just) (?:gpu|cuda)[ :#]?0\b"
         rf"|\b(?:other|remaining|rest of the|second|two|three|seven|all) (?:\w{{1,10}} ){{0,2}}{_CARDS}\b.{{0,20}}"
@@ -66,6 +66,9 @@ _OF = {
     "a GPU that is seen and not used": Pattern(
         r"\bgpus?\b.{0,20}(?:\bnot|n't|\bnever) (?:be(?:ing)? )?(?:really )?(?:used|utili[sz]ed)\b"
         r"|(?:\bnot|n't|\bnever) (?:use|using) (?:the |my |any )?gpu\b"
+        r"|\b(?:us(?:es?|ing|ed)|on|takes?) (?:the |my |only )?cpu (?:instead|rather|and not)\b"
+        r"|\bonly (?:the |my )?cpu (?:is|was|gets?) (?:being )?used|\b(?:my|the) gpus? (?:stays?|is|remains?"
+        r"|sits?) idle"
         r"|\b(?:runs?|running|trains?|training) (?:\w{1,12} )?on (?:the |my )?cpu\b.{0,30}(?:instead|although"
         r"|though|even)",
         re.IGNORECASE,
@@ -79,6 +82,8 @@ _OF = {
         r"\w{0,6}\b.{0,30}(?:accuracy|m?ap|acc|results?|scores?|metrics?|psnr|m?iou|fid|bleu|convergence)\b"
         r"|\b(?:multi(?:ple)?[- ]?gpus?|[2-8] ?gpus?|ddp|distributed)\b.{0,60}\b(?:accuracy|m?ap|acc|results?|scores?"
         r"|metrics?|psnr|m?iou|fid|bleu|performance)\b.{0,30}\b(?:lower|worse|poor(?:er)?|drops?|degrad)"
+        r"|\breproduce (?:the |your |these |reported )?(?:\w{1,12} ){0,2}(?:results?|accuracy|performance|numbers"
+        r"|scores?)"
         r"|(?:多卡|双卡|分布式).{0,20}(?:精度|准确率|指标|效果).{0,10}(?:低|差|下降|不如)",
         re.IGNORECASE,
     ),
@@ -87,6 +92,7 @@ _OF = {
         r"\b(?:reboots?|restart(?:s|ed)|shut(?:s|ting)? ?(?:down|off)|power(?:s|ed)? off|turn(?:s|ed)? off"
         r"|black screen)\b(?! (?:the|my|it|and|to|did|does)\b)"
         r"|\b(?:reboots?|restarts?|shuts? down) (?:suddenly|by itself|spontaneously|randomly)"
+        r"|\b(?:pc|computer|machine|workstation|laptop|windows|system)\b.{0,10}\bfreez(?:es|e|ing)\b|\bhard reset\b"
         r"|\bgpus?\b.{0,24}\b(?:disappear(?:s|ed)?|is gone|vanish(?:es|ed)|(?:falls?|fell|dropped|drops) off)\b"
         r"|\b(?:bsod|blue ?screen(?: of death)?)\b|电脑.{0,6}(?:重启|关机|黑屏)|掉卡",
         re.IGNORECASE,
@@ -98,6 +104,12 @@ _OF = {
         rf"|\bsilent(?:ly)? (?:crash|exit|fail|clos|quit|die|stop|terminat)\w{{0,4}}"
         r"|\bno (?:error|traceback|message)s?\b.{0,60}\b(?:returns? to the (?:prompt|shell)|closes|exits)\b"
         r"|\bkernel (?:dies|died|restart(?:s|ed)|crash(?:es|ed)?|keeps dying)\b|(?:闪退|无报错退出|直接退出)",
+        re.IGNORECASE,
+    ),
+    "nodes apart": Pattern(
+        r"\beach (?:node|machine)\b.{0,30}\b(?:independent\w{0,2}|separate\w{0,2}|alone|by itself|on its own)\b"
+        r"|\bworld_?size\b.{0,40}\b(?:both|each|every|per) (?:nodes?|machines?)\b"
+        r"|\b(?:nodes?|machines?) (?:train|run)s? (?:\w{1,10} )?(?:independently|separately|on their own)",
         re.IGNORECASE,
     ),
     "a release that broke it": Pattern(
@@ -114,11 +126,12 @@ _OF = {
         rf"|its )?\w"
         rf"|\b(?:please|should|must|need to) pin (?:the )?(?:version of )?(?:{_PACKAGES})\b"
         rf"|\b(?:requirements?(?:\.txt)?|setup\.py|pyproject\S{{0,5}})\b.{{0,80}}\b(?:{_PACKAGES}) ?>=? ?\d"
-        r"|\bchanged the default of|\bunpinned (?:dependenc|requirement|version)",
+        r"|\bchanged the default of|\bpip (?:will )?(?:\w{1,14} )?(?:installs?|takes|pulls"
+        r"|picks) .{0,40}(?:automatically|>=)|\bunpinned (?:dependenc|requirement|version)",
         re.IGNORECASE,
     ),
     "stall": Pattern(
-        r"\b(?<!am )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freez(?:es|ed)|froze)\b"
+        r"\b(?<!\bam )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freez(?:es|ed)|froze)\b"
         r"(?! (?:with|on) this (?:error|issue))"
         r"|\bnothing happens|\bno (?:response|progress)\b|never (?:starts|finishes|ends|returns|stops)"
         r"|(?:just|suddenly) stops\b"
@@ -149,6 +162,10 @@ _OF = {
         r"(?:on|with|between|when|from|in)\b"
         r"|\b(?:results?|outputs?|predictions?)\b.{0,30}"
         r"\b(?:differ|inconsistent|not (?:stable|consistent|deterministic))\b"
+        r"|\b(?:accuracy|predictions?|outputs?|results?)\b.{0,60}\b(?:after|when|once) (?:I |we "
+        r"|it is )?(?:re-?)?load(?:ing|ed)?\b"
+        r"|\bload(?:ed)? .{0,60}\bevaluat\w{1,3} .{0,30}\bonly\b"
+        r"|\boutputs?\b.{0,20}\b(?:all )?(?:zeros?|0s)\b|\bdifferent (?:images?|pictures?|outputs?) .{0,20}same seed"
         r"|\bresults? changes?\b|got different results"
         r"|\bdifferent (?:\w{1,20} )?(?:results?|outputs?) (?:every|each|at)\b"
         r"|结果.{0,12}(?:不一致|不同|差异)|\bnan\b.{0,20}(?:loss|output|after)"

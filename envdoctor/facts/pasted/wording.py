@@ -224,6 +224,8 @@ _ALONE = (
     _row(
         r"\b(?:docker|containers?|pod)\b.{0,60}(?:n[o']t|\bnot|\bno|without|unable to)\b (?:\w+ ){0,3}(?:gpus?\b"
         r"|cuda|nvidia)"
+        r"|\b(?:gpu|cuda) works? on (?:the |my )?host .{0,12}not (?:inside|in)"
+        r"|nvidia-smi\b.{0,10}\b(?:inside|in) (?:the |my |a )?(?:container|docker)\b.{0,30}(?:not found|fail|error)"
         r"|nvidia-smi\b.{0,20}works?\b.{0,40}\b(?:but|and) not .{0,20}(?:container|docker)"
         r"|nvidia-smi\b.{0,40}(?:n[o']t|\bnot|fails) .{0,20}(?:in|inside) .{0,16}(?:container|docker)",
         "torch.cuda.is_available() is False in the container",

@@ -28,6 +28,7 @@ def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
     for complaint in OTHERS:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
+        full |= complaint == "the first GPU's load" and all("memory" in text.lower() for text in failed)
         crashed = complaint == CRASH and all(_CRASHED.search(text) for text in failed)
         if complaint in (RELEASE, *PLACES) and any(_is_told_better(facts, text) for text in facts.messages):
             continue

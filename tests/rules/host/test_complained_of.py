@@ -73,6 +73,13 @@ def told(text: str) -> list[str]:
         ("# Old files are broken with torch 2.6\nThe checkpoint was made in 2023.", "weights_only"),
         ("# New lightning renamed the arguments\nrequirements: pytorch-lightning>=1.3", "Lightning's arguments"),
         ("# Does not work with numpy 2.0\nA fresh environment gets it.", "NumPy 2"),
+        ("# I cannot reproduce the results\nThe settings are the paper's.", "settings that are not the paper's"),
+        ("# Each node trains independently\ntorchrun on two machines.", "launchers that do not know one another"),
+        ("# My computer freezes\nwhen it trains under WSL.", "a machine that freezes"),
+        ("# The loss does not converge in fp16\nIn fp32 it does.", "gradients that vanish in fp16"),
+        ("# The outputs are all zeros\nbf16 on a V100.", "bf16 on an older GPU"),
+        ("# Other predictions after loading the model\nIt was saved as .pt.", "not the same after loading"),
+        ("# Crashes silently on Windows\nwith num_workers=4 only.", "workers that crash on Windows"),
         ("# Broken since the update\nAfter updating diffusers nothing runs.", "a newer release than the code"),
     ],
 )
