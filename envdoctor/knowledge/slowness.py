@@ -18,14 +18,14 @@ PLACES = (
     "another GPU than meant",
     "the first GPU's load",
     "a GPU that is seen and not used",
+    "worse results on several GPUs",
 )
-"""Which GPU a run takes."""
+"""Which GPUs a run takes, and what they give."""
 OTHERS = (
     "stall",
     "memory",
     "nonsense",
     *PLACES,
-    "worse results on several GPUs",
     "a machine that goes down",
     CRASH,
     "nodes apart",

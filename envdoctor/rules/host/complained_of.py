@@ -43,7 +43,8 @@ def _is_told_better(facts: Facts, text: str) -> bool:
 
 _PROGRAMS = Pattern(
     r"\w(?:Error|Warning|Exception)\b ?:|WARNING\b|has no attribute|unexpected keyword|cannot import|No module named"
-    r"|CUDA initialization|no kernel image|torch\.cuda\.is_available\(\) is False"
+    r"|CUDA initialization|Could not load dynamic library|dlerror"
+    r"|sm_\d\d|no kernel image|torch\.cuda\.is_available\(\) is False"
 )
 _CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
 """Of a program: that it crashed, and no more."""

@@ -72,5 +72,17 @@ def test_a_gpu_that_torch_sees_is_not_said_to_be_unseen() -> None:
     assert any("torch sees no GPU" in one.message for one in blind.findings)
 
 
+def test_a_run_that_is_resumed_is_no_machine_that_slept() -> None:
+    slept = {one.subject for one in judged("CUDA fails after resuming from suspension\ndriver 570").findings}
+    assert "suspend" in slept
+    text = "CUDA out of memory after resuming\nIt happens with --resume, the driver is 570."
+    assert "suspend" not in {one.subject for one in judged(text).findings}
+
+
+@pytest.mark.parametrize("who", ["The program hangs", "My program hangs", "A system hangs", "It hangs"])
+def test_whose_word_ends_like_a_persons(who: str) -> None:
+    assert "ranks that wait for one another" in guessed(f"{who} with torchrun on two GPUs")
+
+
 def test_a_crash_whose_stack_is_there_is_not_guessed_at() -> None:
     assert "a library that crashes" not in guessed("# rocminfo segfaults\n#0 0x00007f3 in hsa_init () from libhsa.so\n")
