@@ -51,6 +51,9 @@ _OF = {
         r"|(?:choose|select|specify|specified|want(?:ed)?|set|pass) .{0,40}(?:gpu|cuda"
         r"|device)[ :=_-]{0,2}[0-7]\b.{0,40}"
         r"\b(?:but|still|yet|instead)\b.{0,40}(?:(?:gpu|cuda|device)[ :]?\d|other (?:gpu|card|one))"
+        r"|\b(?:can ?not|can't|unable to) use (?:the |my )?(?:second|other|external|e)[ -]?gpu\b"
+        r"|\b(?:always|still) (?:picks?|us(?:es|ing)|takes?|selects?|chooses?|runs? on) (?:the |my )?(?:\w{1,10} )?"
+        r"(?:10[3-8]0|integrated|igpu|intel|internal|slower|older|weaker)\b"
         r"|指定.{0,8}(?:卡|GPU|显卡).{0,12}(?:无效|没用|还是|不起作用)",
         re.IGNORECASE,
     ),
@@ -66,6 +69,8 @@ _OF = {
     "a GPU that is seen and not used": Pattern(
         r"\bgpus?\b.{0,20}(?:\bnot|n't|\bnever) (?:be(?:ing)? )?(?:really )?(?:used|utili[sz]ed)\b"
         r"|(?:\bnot|n't|\bnever) (?:use|using) (?:the |my |any )?gpu\b"
+        r"|\b(?:arc(?: a\d{3})?|a[357]\d0|radeon|rx ?\d{4}(?: xtx?)?|[rg]tx ?\d{4}) (?:is |was )?not (?:being )?used\b"
+        r"|\bbut\b.{0,40}\b(?:runs?|running) on (?:the |my )?cpu\b"
         r"|\b(?:us(?:es?|ing|ed)|on|takes?) (?:the |my |only )?cpu (?:instead|rather|and not)\b"
         r"|\bonly (?:the |my )?cpu (?:is|was|gets?) (?:being )?used|\b(?:my|the) gpus? (?:stays?|is|remains?"
         r"|sits?) idle"
@@ -133,7 +138,8 @@ _OF = {
     "stall": Pattern(
         r"\b(?<!\bam )(?<!'m )(?:stuck(?:ed|s|ing)?|hangs?|hung|hanging|deadlock\w{0,4}|freez(?:es|ed)|froze)\b"
         r"(?! (?:with|on) this (?:error|issue))"
-        r"|\bnothing happens|\bno (?:response|progress)\b|never (?:starts|finishes|ends|returns|stops)"
+        r"|\bnothing (?:else )?(?:happens|moves)|\band then nothing\b|\bno (?:response|progress)\b|never (?:starts"
+        r"|finishes|ends|returns|stops)"
         r"|(?:just|suddenly) stops\b"
         r"|stops? (?:responding|making progress|without (?:any )?error|with no error)|卡住|卡死|一直不动",
         re.IGNORECASE,
@@ -194,7 +200,12 @@ _TRIED = Pattern(
 )
 """A person's word of what was done already."""
 _KEPT = 6
-_COMPARES = Pattern(r"\b(?:compared|than|vs|versus|slower|faster|speed)\b", re.IGNORECASE)
+_COMPARES = Pattern(
+    r"\b(?:compared|than|vs|versus|slower|faster|speed)\b|\bgpu (?:type|model|kind|hours?|name)\b"
+    r"|\b(?:did|do|have|could) you\b.{0,80}\?|\bis (?:it|the|there|this)\b.{0,80}\?",
+    re.IGNORECASE,
+)
+"""One GPU that is compared or asked about, and no complaint."""
 
 
 def read(page: Page, draft: Draft) -> None:

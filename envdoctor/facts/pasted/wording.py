@@ -214,7 +214,7 @@ _ALONE = (
         r"|\b(?:gpus?|cuda|graphics card) (?:is |was |are )?(?:not|never) (?:being )?"
         r"(?:detected|found|recogni[sz]ed|available|visible|working)\b(?! (?:in|on) (?:the )?(?:path|index"
         r"|system path))"
-        r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
+        r"|\bCUDA ?[:=] ?False\b|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
         r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
         r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu"

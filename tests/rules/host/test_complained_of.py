@@ -73,6 +73,8 @@ def told(text: str) -> list[str]:
         ("# Old files are broken with torch 2.6\nThe checkpoint was made in 2023.", "weights_only"),
         ("# New lightning renamed the arguments\nrequirements: pytorch-lightning>=1.3", "Lightning's arguments"),
         ("# Does not work with numpy 2.0\nA fresh environment gets it.", "NumPy 2"),
+        ("# Arc A770 not used\nAn Intel Arc and a script for cuda.", "Intel's GPU"),
+        ("# Uses the CPU instead of my card\nA Radeon, torch by pip.", "AMD's GPU"),
         ("# I cannot reproduce the results\nThe settings are the paper's.", "settings that are not the paper's"),
         ("# Each node trains independently\ntorchrun on two machines.", "launchers that do not know one another"),
         ("# My computer freezes\nwhen it trains under WSL.", "a machine that freezes"),

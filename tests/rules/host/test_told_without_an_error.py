@@ -54,6 +54,8 @@ def test_a_likely_cause_is_named(text: str, subject: str) -> None:
         "# Memory\nI only have one GPU with 8 GB, is that enough to train it?",
         "# Speed\nWith four cards it is slower than when only one GPU is used.",
         "# It does not work\nPlease help.",
+        "# Question\nDid you train on only one GPU?",
+        "# The docs\nOnly one GPU type is listed.",
         "RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.",
         "# Broken with the latest transformers\nImportError: cannot import name 'x_y' from 'transformers'",
         "# GPU not used\nUserWarning: CUDA initialization: CUDA unknown error",
