@@ -277,7 +277,7 @@ def read(page: Page, draft: Draft) -> None:
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
         if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
             draft.remark("available", text)
-        elif found and " " not in found[0] and is_unknown(found[1]):
+        elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text):
             draft.message(text)
