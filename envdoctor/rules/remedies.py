@@ -36,7 +36,7 @@ _ON_WINDOWS = (
         ),
         "",
     ),
-    (Pattern(r"LD_LIBRARY_PATH \(Windows: PATH\)"), "PATH"),
+    (Pattern(r"LD_LIBRARY_PATH \((?:on )?Windows:? PATH\)"), "PATH"),
     (
         Pattern(r"\b([Ss])tart(?: the job| it| once)? without LD_LIBRARY_PATH"),
         r"\1tart with a PATH that holds no other CUDA's folder",
