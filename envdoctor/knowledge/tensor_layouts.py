@@ -53,8 +53,8 @@ def _ones(sizes: Sequence[Size]) -> Reading | None:
         "of the code, a squeeze or unsqueeze more)"
     )
     return Reading(
-        meaning=f"{one.name} has the same sides in the file and in the model but for one of 1: {_shown(one.stored)} "
-        f"there and {_shown(one.wanted)} here",
+        meaning=f"{one.name} has the same sides in the file and in the model but for one of 1: {_as_list(one.stored)} "
+        f"there and {_as_list(one.wanted)} here",
         usually=why,
         remedy="Build the layer as it was saved (see whether the code chooses it by what is installed: a compiled "
         "extension, a release; or by an option of the model). Where both do the same, give the entries the model's "
@@ -66,7 +66,7 @@ def _bare(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(side for side in shape if side != 1)
 
 
-def _shown(shape: tuple[int, ...]) -> str:
+def _as_list(shape: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 

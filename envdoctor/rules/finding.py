@@ -130,7 +130,7 @@ def finding(
         subject=subject,
         actual=actual,
         expected=expected,
-        message=_said(message, usually),
+        message=_sentence(message, usually),
         remedy=Remedy(text=fix, commands=commands) if isinstance(fix, str) else fix,
         who=who,
         severity=severity,
@@ -142,7 +142,7 @@ def finding(
     )
 
 
-def _said(certain: str, usually: str) -> str:
+def _sentence(certain: str, usually: str) -> str:
     if not usually:
         return certain
     return f"{certain}{'' if certain.endswith(('.', '!', '?')) else '.'} Usually {usually}."

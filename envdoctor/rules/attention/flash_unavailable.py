@@ -44,22 +44,19 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
     if said is not None:
         fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
         mild = NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
-        meaning = next((text for pattern, text in _MEANINGS if fatal and pattern.search(said.string)), "")
+        refusals = (row for pattern, *row in _REFUSALS if fatal and pattern.search(said.string))
+        meaning, usually, fix = next(refusals, ("", "", _SDPA))
         words = f"{meaning}: {said.string}" if meaning else said.string
-        yield _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild)
+        yield _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild, usually, fix)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
         yield _finding(f"flash-attn {version}", text, NOTE)
 
 
-_MEANINGS = (
-    (Pattern(r"No available kernel", re.IGNORECASE), "None of the attention kernels that are allowed takes the inputs"),
-    (Pattern(r"only supports", re.IGNORECASE), "The flash attention that was called does not run on this GPU"),
-    (Pattern(r"No operator found", re.IGNORECASE), "xformers has no attention kernel for what it was given"),
-)
-_BEHIND = (
+_REFUSALS = (
     (
         Pattern(r"No available kernel", re.IGNORECASE),
+        "None of the attention kernels that are allowed takes the inputs",
         "only some of torch's attention kernels are allowed (sdpa_kernel, sdp_kernel), and none of these takes the "
         "inputs: float32, a mask, a head too wide, tensors on the CPU, or a GPU too old for flash attention",
         "Allow the other kernels too (drop the context manager, or add MATH and EFFICIENT_ATTENTION), or give it fp16 "
@@ -67,23 +64,24 @@ _BEHIND = (
     ),
     (
         Pattern(r"only supports", re.IGNORECASE),
+        "The flash attention that was called does not run on this GPU",
         "",
         'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has, or turn flash '
         "attention off in the program's settings (use_flash_attention_2, a variable of it).",
     ),
     (
         Pattern(r"No operator found", re.IGNORECASE),
+        "xformers has no attention kernel for what it was given",
         "xformers was built for another torch or without CUDA, the tensors lie on the CPU or are float32 or of a shape "
         "that none of its kernels takes, or the GPU is older or newer than it knows",
         "See python -m xformers.info. Install the xformers made for this torch, or turn it off: torch's own "
         "scaled_dot_product_attention takes its place.",
     ),
 )
+"""What a run stops at: its words, what they prove, what usually lies behind them, and what helps."""
 
 
-def _finding(actual: str, message: str, severity: Severity | None) -> Finding:
-    known_words = ((usually, fix) for pattern, usually, fix in _BEHIND if severity is ERROR and pattern.search(actual))
-    usually, fix = next(known_words, ("", _SDPA))
+def _finding(actual: str, message: str, severity: Severity | None, usually: str = "", fix: str = _SDPA) -> Finding:
     return finding(
         actual=actual,
         kind="flag-differs" if severity is not ERROR else "extension-binary-missing",

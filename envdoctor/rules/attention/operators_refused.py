@@ -24,39 +24,9 @@ def operators_refused(facts: Facts) -> Findings:
         raise Skip("no list of refused operators is reported")
     refused = _reasons(listed)
     general = {name: why for name, why in refused.items() if not _SMALL.match(name)} or refused
-    if all(_ON_CPU.search(why) for why in general.values()):
-        yield _refusal(
-            "gpu-not-visible",
-            "the tensors lie on the CPU, and all of its kernels are for GPUs",
-            "See that torch sees the GPU and that the model is moved to it; to run on the CPU, turn xFormers off.",
-            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
-        )
-    elif all(_NOT_BUILT.search(why) for why in general.values()):
-        yield _refusal(
-            "extension-binary-missing",
-            "its compiled part is not there: it was built for another torch, or without CUDA",
-            "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
-            "itself.",
-            "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch torchvision torchaudio",
-            remedies.uninstall("xformers"),
-        )
-    elif all(_ON_CPU.search(why) or _NOT_BUILT.search(why) for why in general.values()):
-        yield _refusal(
-            "extension-binary-missing",
-            "the tensors lie on the CPU, for which it has no kernels, and its kernels for GPUs are in part not built",
-            "See that torch sees the GPU and that the model is moved to it, and install the xformers that was made for "
-            "that torch; to run on the CPU, turn xFormers off or uninstall it.",
-            'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
-            remedies.uninstall("xformers"),
-        )
-    elif all(_CAPABILITY.search(why) or _NOT_BUILT.search(why) for why in general.values()):
-        yield _refusal(
-            "no-kernels-for-gpu",
-            "it holds no kernel for this GPU's compute capability",
-            "Install an xformers and a torch that are made for this GPU, or uninstall xformers: attention then runs in "
-            "torch itself.",
-            remedies.uninstall("xformers"),
-        )
+    alike = (row for row in _REASONS if all(any(said.search(why) for said in row[0]) for why in general.values()))
+    if row := next(alike, None):
+        yield _refusal(*row[1:])
     else:
         name = min(general, key=lambda text: ("cutlass" not in text, len(general[text])))
         why = "; ".join(dict.fromkeys(part.strip() for part in general[name].split(";")))
@@ -66,6 +36,44 @@ def operators_refused(facts: Facts) -> Findings:
             "Change the inputs as that operator asks (alignment, shape, type), or turn xFormers off: torch's "
             "scaled_dot_product_attention takes them.",
         )
+
+
+_REASONS = (
+    (
+        (_ON_CPU,),
+        "gpu-not-visible",
+        "the tensors lie on the CPU, and all of its kernels are for GPUs",
+        "See that torch sees the GPU and that the model is moved to it; to run on the CPU, turn xFormers off.",
+        'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
+    ),
+    (
+        (_NOT_BUILT,),
+        "extension-binary-missing",
+        "its compiled part is not there: it was built for another torch, or without CUDA",
+        "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
+        "itself.",
+        "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch torchvision torchaudio",
+        remedies.uninstall("xformers"),
+    ),
+    (
+        (_ON_CPU, _NOT_BUILT),
+        "extension-binary-missing",
+        "the tensors lie on the CPU, for which it has no kernels, and its kernels for GPUs are in part not built",
+        "See that torch sees the GPU and that the model is moved to it, and install the xformers that was made for "
+        "that torch; to run on the CPU, turn xFormers off or uninstall it.",
+        'python -c "import torch; print(torch.__version__, torch.cuda.is_available())"',
+        remedies.uninstall("xformers"),
+    ),
+    (
+        (_CAPABILITY, _NOT_BUILT),
+        "no-kernels-for-gpu",
+        "it holds no kernel for this GPU's compute capability",
+        "Install an xformers and a torch that are made for this GPU, or uninstall xformers: attention then runs in "
+        "torch itself.",
+        remedies.uninstall("xformers"),
+    ),
+)
+"""What all of the operators say one or the other of, the kind of finding, what that means, what helps, and commands."""
 
 
 def _reasons(listed: str) -> Mapping[str, str]:

@@ -47,8 +47,7 @@ REASONS = (
         "4G Decoding, the virtual machine's PCI memory).",
         ("sudo dmesg | grep -i -e nvrm -e xid | tail",),
         usually="the driver is too old or of the other flavour for it (Blackwell needs the open module), the card "
-        "hangs, "
-        "or it has no power or no room for its memory on the bus",
+        "hangs, or it has no power or no room for its memory on the bus",
     ),
     Reason(
         Pattern(r"requires use of the NVIDIA open kernel modules|NVIDIA open kernel modules? (?:is|are) required"),

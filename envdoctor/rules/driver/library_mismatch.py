@@ -46,8 +46,7 @@ def library_mismatch(facts: Facts) -> Findings:
         "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
         "that started before the upgrade, or brings the older ones, goes on.",
         usually="the driver was updated, by the system itself above all, and the machine not started since; in a "
-        "container "
-        "also a driver's libraries that were installed in it",
+        "container also a driver's libraries that were installed in it",
         fix=_RENTED if rented else _remedy(owner, contained=contained),
         run=() if owner == "host" or contained or rented else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),

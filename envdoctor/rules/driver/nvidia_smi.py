@@ -14,8 +14,8 @@ def _behind(smi: str) -> str:
     if _EMPTY.search(smi):
         return (
             "the driver is loaded and cannot start the card (too old or too new for it, the closed module where the "
-            "open "
-            "one is needed, too little power), the card is handed to a virtual machine, or this is one without a card"
+            "open one is needed, too little power), the card is handed to a virtual machine, or this is one without a "
+            "card"
         )
     return "the card has fallen off the PCIe bus (power, heat, a riser or slot), or its firmware hangs"
 

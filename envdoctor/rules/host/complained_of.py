@@ -15,14 +15,14 @@ def complained_of(facts: Facts) -> Findings:
     Fix: look where it stands or what it keeps: py-spy dump, torch.cuda.memory_allocated(), one run in float32.
     Source: https://docs.pytorch.org/docs/stable/notes/faq.html
     """
-    told = tuple(_told(facts))
+    told = tuple(_complaints(facts))
     if not told:
         raise Skip("nobody says that a run stands still, eats memory or gives nonsense, or beside what")
     for complaint, names in told:
         yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names))
 
 
-def _told(facts: Facts) -> Iterator[tuple[str, list[str]]]:
+def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
     """Each complaint with the names of what is told beside it, where no program says by itself what failed."""
     failed = [text for text in messages.errors(facts) if text != facts.remarks.get("complaint")]
     for complaint in OTHERS:

@@ -35,8 +35,7 @@ def open_files(facts: Facts) -> Findings:
         if said is None
         else f"The limit of open files was reached: {said}",
         usually="loader workers hold a file for each tensor that they hand over, and the soft limit is low (1024); "
-        "else "
-        "something is opened in every step and never closed"
+        "else something is opened in every step and never closed"
         if said is not None
         else "",
         fix="Raise the soft limit before training, in the same shell"

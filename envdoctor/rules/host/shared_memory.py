@@ -117,8 +117,8 @@ def _cut_short(said: str) -> Finding:
         expected="no bus error",
         severity=WARNING,
         message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
-        "plenty of "
-        f"that here, so that most often a file that the worker had mapped was cut short or could not be read: {said}",
+        "plenty of that here, so that most often a file that the worker had mapped was cut short or could not be "
+        f"read: {said}",
         fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and watch "
         "df -h /dev/shm while it runs.",
         run=("dmesg -T | tail", "df -h /dev/shm"),

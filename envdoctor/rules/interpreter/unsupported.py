@@ -236,7 +236,7 @@ def _sentence(interpreter: Interpreter, text: str) -> str:
         return f"N{text[1:]}."
     gone = any(pattern.search(text) for pattern, wrong in _SINCE if wrong in _TELLING)
     if "distutils" in text:
-        return f"The code asks for distutils, which this Python has not: {text}. Usually {_NO_DISTUTILS}."
+        return f"The code asks for distutils, which this Python has not: {text}."
     return f"{'The code asks for what Python 3.12 dropped' if gone else 'Something here wants another Python'}: {text}."
 
 
@@ -270,7 +270,9 @@ def _finding(
             run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
             explains=("packages/import-mismatch", "packages/missing"),
         )
+    usually = ""
     if "distutils" in text:
+        usually = _NO_DISTUTILS if interpreter.version == "of unknown version" else ""
         fix = (
             "See python --version. From 3.12 on install setuptools, and take a later release of what asks for it or "
             "Python 3.11; before 3.12 install the system's python3-distutils."
@@ -279,6 +281,7 @@ def _finding(
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),
+        usually=usually,
         fix=fix,
         run=(
             f"uv venv --python {python} .venv",

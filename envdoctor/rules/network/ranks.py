@@ -61,13 +61,11 @@ def _from_report(said: str, one_each: bool) -> Finding:
             expected="a number of a GPU that this process sees",
             message=f"A GPU was asked for by a number that this process does not have: {said}.",
             usually="the code, its settings or a checkpoint name a fixed GPU (cuda:1 where there is one), more "
-            "processes are started "
-            "on this machine than it has GPUs, or each sees fewer than it thinks (CUDA_VISIBLE_DEVICES, Slurm's "
-            "--gpus-per-task), which are numbered from 0",
+            "processes are started on this machine than it has GPUs, or each sees fewer than it thinks "
+            "(CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task), which are numbered from 0",
             fix="See what torch.cuda.device_count() says in that process. Replace a fixed number by cuda:0 (of a "
-            "checkpoint: map_location) or the "
-            "local rank, start as many processes as there are GPUs, and under Slurm ask for --gpus-per-node "
-            "in place of --gpus-per-task, or let each task take cuda:0.",
+            "checkpoint: map_location) or the local rank, start as many processes as there are GPUs, and under Slurm "
+            "ask for --gpus-per-node in place of --gpus-per-task, or let each task take cuda:0.",
             run=("nvidia-smi -L", "python -c 'import torch; print(torch.cuda.device_count())'"),
             explains=("driver/cuda-init", "torch/cuda-error"),
         )

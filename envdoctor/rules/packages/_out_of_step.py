@@ -8,8 +8,7 @@ def behind(name: str, caller: str | None, version: str | None, line: str, *, new
     if "No module named" in line:
         return (
             f"{name} is of another release than its caller was written for, is not whole (a part that has to be built "
-            "or "
-            "installed apart), or a folder or another package of that name is imported in its place"
+            "or installed apart), or a folder or another package of that name is imported in its place"
         )
     if caller is None and version is None and f"module '{name}' has no" in line:
         return f"a file or folder of that name hides {name}, or it is of another release than the code was written for"

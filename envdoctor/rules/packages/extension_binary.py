@@ -108,8 +108,7 @@ def _usually(said: str) -> str:
     if _is_of_cpu(said):
         return (
             "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "
-            "driver, "
-            "a container without its GPU), or since this release has none for torch's CUDA"
+            "driver, a container without its GPU), or since this release has none for torch's CUDA"
         )
     return (
         "this release of it carries no library for torch's CUDA (too old for it), CUDA's own libraries are not found "

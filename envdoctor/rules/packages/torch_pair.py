@@ -50,7 +50,8 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
         yield _finding(target, packages, torch or "", mate.name, text, fails or proven, proven)
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
-        yield _finding(target, packages, torch or "", name, _told(name, said.string), serious=True, proven=True)
+        text, usually = _proof(name, said.string)
+        yield _finding(target, packages, torch or "", name, text, serious=True, proven=True, usually=usually)
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
@@ -58,19 +59,19 @@ _CUDA_APART = Pattern(r"compiled with different CUDA", IGNORECASE)
 _PICTURES = Pattern(r"Failed to load image Python extension")
 
 
-def _told(name: str, said: str) -> str:
-    """What a program's own line proves of the pair."""
+def _proof(name: str, said: str) -> tuple[str, str]:
+    """What a program's own line proves of the pair, and what usually lies behind it."""
     line = said.rstrip(".")
     if _CUDA_APART.search(line):
-        return f"torch and {name} are builds for different lines of CUDA: {line}"
+        return f"torch and {name} are builds for different lines of CUDA: {line}", ""
     if _PICTURES.search(line):
         text = f"torchvision's reader of pictures (torchvision.io) does not load, and all else of it works: {line}"
-        return f"{text}. Usually {_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"
+        return text, f"{_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"
     if "undefined symbol" in line:
-        return f"{name} was built for another torch than the one that is here: {line}"
+        return f"{name} was built for another torch than the one that is here: {line}", ""
     if "operator" in line:
-        return f"{name}'s compiled operators are not there beside this torch: {line}. Usually {_NOT_LOADED}"
-    return line
+        return f"{name}'s compiled operators are not there beside this torch: {line}", _NOT_LOADED
+    return line, ""
 
 
 def _problem(facts: Facts, torch: str, mate: Distribution) -> tuple[str, bool] | None:
@@ -120,7 +121,14 @@ def _lines(facts: Facts, torch: str, mate: str) -> tuple[str, str] | None:
 
 
 def _finding(
-    target: Target, packages: Packages | None, torch: str, name: str, problem: str, serious: bool, proven: bool
+    target: Target,
+    packages: Packages | None,
+    torch: str,
+    name: str,
+    problem: str,
+    serious: bool,
+    proven: bool,
+    usually: str = "",
 ) -> Finding:
     version = packages.version(name) if packages else None
     locked = remedies.locked_pins(target, packages, "torch", name)
@@ -135,6 +143,7 @@ def _finding(
         severity=None if serious else NOTE,
         certain=proven,
         message=f"{problem.rstrip('.')}.",
+        usually=usually,
         fix=remedies.choose(target, locked, text, by_hand),
         repair=locked,
         explains=(f"packages/conflicts {name} torch", "packages/import-mismatch", f"packages/known-errors {name}")

@@ -57,8 +57,8 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
             yield _asked_by_a_program(said.string, name)
             return
         apple = circumstances.APPLE.stands(facts) or platform_of(facts).startswith("macos")
-        one = _finding(target, packages, triton, wanted, _failed(said.string), proven=True, name=name, apple=apple)
-        yield one
+        text, usually = _proof(said.string)
+        yield _finding(target, packages, triton, wanted, text, proven=True, usually=usually, name=name, apple=apple)
     elif wanted and triton and versions.release(triton) and not _fits(triton, wanted):
         text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails"
         yield _finding(target, packages, triton, wanted, text, proven=False)
@@ -110,15 +110,13 @@ _CAUSES = (
         _MISSING,
         "The module triton is asked for and is not installed",
         "there is no wheel of it for this system (Windows, macOS) or torch is a build for the CPU; else it was "
-        "removed, "
-        "or torch was installed without what it depends on",
+        "removed, or torch was installed without what it depends on",
     ),
     (
         Pattern(r"PassManager"),
         "Triton's compiler gave a kernel up",
         "this release of Triton does not know the GPU yet or no longer, the GPU lacks the number format that the "
-        "kernel "
-        "uses (bf16 before Ampere, fp8 before Ada), or the kernel was written for another release",
+        "kernel uses (bf16 before Ampere, fp8 before Ada), or the kernel was written for another release",
     ),
     (
         Pattern(r"PTXAS error|ptxas fatal", IGNORECASE),
@@ -128,7 +126,7 @@ _CAUSES = (
 )
 
 
-def _failed(said: str) -> str:
+def _proof(said: str) -> tuple[str, str]:
     """What the words of the failure prove, and what usually is behind them."""
     if newer := _SM.search(said):
         meaning = f"The assembler (ptxas) that was called knows no {newer['sm']}: it is of a CUDA from before this GPU"
@@ -138,8 +136,7 @@ def _failed(said: str) -> str:
             ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
             ("Triton does not go with what is installed", ""),
         )
-    text = f"{meaning}: {said.rstrip('.')}"
-    return f"{text}. Usually {usually}" if usually else text
+    return f"{meaning}: {said.rstrip('.')}", usually
 
 
 def _triton(packages: Packages | None) -> str | None:
@@ -186,6 +183,7 @@ def _finding(
     wanted: str | None,
     text: str,
     proven: bool,
+    usually: str = "",
     name: str = "triton",
     apple: bool = False,
 ) -> Finding:
@@ -201,8 +199,7 @@ def _finding(
         command = ""
         advice = (
             "There is no triton for macOS, nor a GPU that it compiles for: switch off what asks for it (torch.compile "
-            "on "
-            "CUDA, xformers, kernels of the package), or run it on Linux with a GPU."
+            "on CUDA, xformers, kernels of the package), or run it on Linux with a GPU."
         )
         locked = ()
     elif _GONE.search(text) and not wanted:
@@ -222,6 +219,7 @@ def _finding(
         actual=triton or "not known" if proven else triton or "not installed",
         expected=wanted.removeprefix("==") if wanted else "the one that torch requires",
         message=f"{text.rstrip('.')}.",
+        usually=usually,
         fix=remedies.choose(target, locked, advice, command),
         explains=("packages/conflicts torch triton", "packages/import-mismatch triton"),
         severity=None if proven else WARNING,  # only torch.compile needs it

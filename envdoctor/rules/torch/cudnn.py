@@ -53,7 +53,7 @@ def cudnn(facts: Facts) -> Findings:
     """
     torch = known(facts.torch)
     said = anywhere(facts, *_SAYS)
-    if (outdated := _outdated(facts)) is not None:
+    if (outdated := _older_library(facts)) is not None:
         yield outdated
         return
     if anywhere(facts, _WITHOUT_ITS_OWN) is not None:
@@ -128,7 +128,7 @@ _INSTALLED = Pattern(r"^Installed version: (?P<have>\d{3,7})")
 _BUILT_AGAINST = Pattern(r"Version JAX was built against: (?P<built>\d{3,7})")
 
 
-def _outdated(facts: Facts) -> Finding | None:
+def _older_library(facts: Facts) -> Finding | None:
     """JAX compares the libraries of CUDA that it finds with the ones that it needs, and prints both as numbers."""
     needed = facts.remarks.get("Minimum supported", "")
     said = next((found for text in messages.everything(facts) if (found := _OUTDATED.search(text))), None)
@@ -137,7 +137,7 @@ def _outdated(facts: Facts) -> Finding | None:
         return None
     library = said["library"]
     have = next((one["have"] for text in messages.everything(facts) if (one := _INSTALLED.search(text))), "")
-    as_shown = _spelled if library.lower() == "cudnn" else str
+    as_shown = _as_release if library.lower() == "cudnn" else str
     least = as_shown(needed) if needed else as_shown(built["built"]) if built else ""
     return finding(
         subject=library,
@@ -155,7 +155,7 @@ def _outdated(facts: Facts) -> Finding | None:
     )
 
 
-def _spelled(number: str) -> str:
+def _as_release(number: str) -> str:
     return ".".join(map(str, _number(number))) or number
 
 
@@ -187,8 +187,8 @@ def _without_cudnn(facts: Facts, said: Match[str], major: str) -> Finding | None
         f'as well): "{said[0]}".',
         fix=Remedy(
             text=f"Take the image with cuDNN ({tag}, or -devel-: those up to CUDA 12.2 hold cuDNN 8, from 12.4 on "
-            "cuDNN 9), or install it in the image "
-            f"({by_pip} with its folder lib on LD_LIBRARY_PATH, or the system's package).{suits}",
+            f"cuDNN 9), or install it in the image ({by_pip} with its folder lib on LD_LIBRARY_PATH, or the system's "
+            f"package).{suits}",
             commands=("ldconfig -p | grep -E 'cudnn|cublas'",),
         ),
         explains=("torch/cuda-libraries", "torch/import-fails", "packages/"),

@@ -184,8 +184,7 @@ def _finding(
         if not _is_torchs(facts):
             text = (
                 "Install a build of the program that covers the GPU, or build it with this GPU's architecture: "
-                "Blackwell "
-                "(RTX 50, B200) needs CUDA 12.8 or later, Volta and older GPUs 12.9 or before."
+                "Blackwell (RTX 50, B200) needs CUDA 12.8 or later, Volta and older GPUs 12.9 or before."
             )
             by_hand = ()
         if compiled := _extension_built_at_home(facts):

@@ -54,8 +54,7 @@ def thread_pool(facts: Facts) -> Findings:
         severity=None if refused else WARNING,
         message=f"Compute threads {'cannot be started' if refused else 'do not fit the CPUs allowed'}: {said[0]}",
         usually="the limit of processes and threads is reached (of the user, or of the container), which counts those "
-        "of "
-        "every process and library; else memory for their stacks is out"
+        "of every process and library; else memory for their stacks is out"
         if refused
         else "",
         fix="Set the number of threads before Python starts; raise the limit of processes where it is the limit.",
