@@ -145,7 +145,7 @@ def _finding(
     told = built_for(facts) if name == "xformers" and proven and _BUILT_FOR.search(reason) else None
     anew = "undefined symbol" in reason and circumstances.BUILT_ANEW.stands(facts)
     advice = told.advice(facts) if told else _advice(name, version, extensions.labelled_torch(facts))
-    if "undefined symbol" in reason and not told:
+    if "undefined symbol" in reason and not told and name not in _PINS_TORCH:
         advice = (advice[0] + _CLEAN, *advice[1:])
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
