@@ -29,7 +29,7 @@ _MESSAGE = Pattern(
     r"|segmentation fault|core dumped|\bassert|\binvalid\b|not defined|\bundefined\b|no execution plan|deprecat"
     r"|may crash|\bhas no\b"
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
-    r"|exited unexpectedly"
+    r"|exited (?:unexpectedly|when)"
     r"|\bunexpected\b|not available|unavailable|not (?:yet )?initiali[sz]ed|size changed|\bexceed|\bdisabled\b"
     r"|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"

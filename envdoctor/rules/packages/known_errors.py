@@ -81,7 +81,10 @@ def _first(row: KnownError, lines: Iterable[str], everything: Collection[str], m
     return found if row.besides.stand(everything) else None
 
 
-_BUILT = Pattern(r"(?:Failed building wheel for|Failed to build) ['`\"]?(?P<name>[A-Za-z][\w.-]{1,60}\w)")
+_BUILT = Pattern(
+    r"(?:Failed building wheel for|Failed to build|not a problem with poetry but with) ['`\"]?"
+    r"(?P<name>(?!installable\b)[A-Za-z][\w.-]{1,60}\w)"
+)
 """Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
 
 

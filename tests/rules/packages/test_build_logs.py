@@ -32,6 +32,8 @@ ISOLATED = [
     "#9 7.30   Getting requirements to build editable: started\n"
     "#9 7.50   Getting requirements to build editable: finished with status 'error'\n"
     'ERROR: failed to solve: process "pip install -e ." did not complete successfully: exit code: 1\n',
+    "ChefBuildError\nBackend subprocess exited when trying to invoke get_requires_for_build_wheel\nNote: This error "
+    "originates from the build backend, and is likely not a problem with poetry but with flash-attn (2.5.8)\n",
     "Collecting mamba-ssm\n  Preparing metadata (setup.py) ... error\n  error: subprocess-exited-with-error\n"
     "  × python setup.py egg_info did not run successfully.\n",
 ]
@@ -149,6 +151,32 @@ def test_a_setup_that_asks_for_a_gpu_is_told_apart_from_a_run_without_one() -> N
 )
 def test_a_header_or_toolkit_that_is_missing_is_named(line: str, subject: str) -> None:
     assert root(f"{line}\nninja: build stopped: subcommand failed.\n").subject == subject
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('error: namespace "at::cuda" has no member "getCurrentCUDAStream"', "getCurrentCUDAStream of at::cuda"),
+        ("x.cpp:9:12: error: 'IntList' is not a member of 'at'", "IntList of at"),
+        ("x.cpp(9): error C2039: 'nullopt': is not a member of 'c10'", "nullopt of c10"),
+    ],
+)
+def test_sources_of_another_time_than_torch_are_named(line: str, words: str) -> None:
+    cause = root(f"{line}\nerror: command '/usr/local/cuda/bin/nvcc' failed with exit code 1\n")
+    assert cause.subject == "the extension's sources"
+    assert words in cause.message
+
+
+def test_a_file_of_a_submodule_that_was_not_fetched() -> None:
+    line = "error: [Errno 2] No such file or directory: 'third_party/cutlass/include/gemm.h'"
+    assert root(line).subject == "a submodule"
+    assert first(judged("error: [Errno 2] No such file or directory: 'data/train.json'")) != "a submodule"
+
+
+def test_pybind_in_a_file_for_nvcc_on_windows() -> None:
+    header = r"C:/v/lib/site-packages/torch/include\pybind11/cast.h(1429)"
+    cause = root(f'{header}: error: too few arguments for template template parameter "Tuple"\nninja: build stopped\n')
+    assert "torch/types.h" in cause.remedy.text
 
 
 def test_apexs_comparison_without_its_end_is_hedged() -> None:
@@ -283,6 +311,16 @@ def test_a_crash_on_rocm_is_of_a_gpu_without_code(text: str) -> None:
 )
 def test_a_crash_elsewhere_is_not(text: str) -> None:
     assert "the AMD GPU" not in {one.subject for one in judged(text).findings}
+
+
+@pytest.mark.parametrize("card", ["GPU: RX 7900 XTX", "GPU 0: AMD Radeon RX 6800"])
+def test_a_card_of_amd_is_not_said_to_be_nvidias(card: str) -> None:
+    rocm = judged(f"{card}\ntorch 2.2.0+rocm5.7\nRuntimeError: HIP error: invalid device function\n")
+    assert not any("NVIDIA's (" in one.message for one in rocm.findings)
+    cuda = judged(f"{card}\nPyTorch version: 2.2.0+cu121\nIs CUDA available: False\nCUDA used to build PyTorch: 12.1\n")
+    assert cuda.root_cause is not None
+    assert cuda.root_cause.kind == "torch-cpu-only"
+    assert "ROCm" in cuda.root_cause.remedy.text
 
 
 # -------------------- what the project itself compiles
