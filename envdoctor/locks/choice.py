@@ -150,6 +150,7 @@ def choose_stack(
                 cuda=stack.cuda,
                 resolved=stacks_of.resolved_on(stack),
                 digest=stacks_of.digest(pins) if pins and not twin else None,
+                training_digest=stacks_of.training_digest(pins) if pins and not twin else None,
                 only_compared=bool(twin),
             )
             chosen = replace(target, choice=choice, no_choice=None, refused=())

@@ -19,6 +19,7 @@ from packaging.version import Version
 
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Unavailable
+from envdoctor.knowledge.roles import PLUMBING
 from envdoctor.locks import demands, excerpt
 from envdoctor.values import shell
 from envdoctor.values.digest import sha256
@@ -254,9 +255,17 @@ def _macos(interpreter: Interpreter) -> int:
 
 
 def digest(pins: Sequence[Locked]) -> str:
-    """The identity of a set of pins: a baseline belongs to exactly these wheels."""
+    """The identity of a set of pins: exactly these wheels."""
     lines = "".join(f"{pin.name}=={pin.version} {pin.sha256}\n" for pin in sorted(pins, key=lambda pin: pin.name))
     return sha256(lines.encode())
+
+
+def training_digest(pins: Sequence[Locked]) -> str:
+    """The identity of the wheels that a training step may run: a baseline belongs to these.
+
+    A later release of what runs during a download or a prompt makes no step slower, and no baseline stale.
+    """
+    return digest([pin for pin in pins if pin.name not in PLUMBING])
 
 
 def by_name(pins: Sequence[Locked]) -> Mapping[str, Locked]:

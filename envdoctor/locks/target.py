@@ -54,12 +54,18 @@ class StackChoice:
     reason: str
     pins: tuple[Locked, ...] = ()
     cuda: str | None = None
-    digest: str | None = None
+    digest: str | None = None  # of all its pins
+    training_digest: str | None = None  # of those that a training step may run
     preferred: str | None = None  # the stack that comes first on this machine, where a later one is what is installed
     resolved: str | None = None  # the day its releases were resolved together, ISO 8601
     only_compared: bool = (
         False  # its wheels are another system's: its releases say what to have, and nothing installs them
     )
+
+    def is_timed_as(self, lock: str) -> bool:
+        """Was a baseline with this ``lock`` measured with these wheels? Earlier ones name all pins, and not only those
+        that a training step may run."""
+        return lock in (self.digest, self.training_digest)
 
 
 @frozen
@@ -104,7 +110,8 @@ class Target:
         for word in ("measured", "derived", "claimed"):
             for baseline in known:
                 if baseline.evidence == word:
-                    stale = self.choice is not None and baseline.lock not in (None, self.choice.digest)
+                    lock, choice = baseline.lock, self.choice
+                    stale = choice is not None and lock is not None and not choice.is_timed_as(lock)
                     return "derived" if word == "measured" and stale else word
         return "none"
 

@@ -273,6 +273,15 @@ def test_the_digest_is_of_the_set(some: list[Locked], random: object) -> None:
     assert stack.by_name(some) == {pin.name: pin for pin in some}
 
 
+@given(st.lists(pins, unique_by=lambda pin: pin.name, min_size=1))
+def test_what_no_step_runs_changes_no_identity_of_training(some: list[Locked]) -> None:
+    lock = replace(some[0], name="filelock")
+    both = ([lock, *some], [replace(lock, version="9.9"), *some])
+    assert stack.digest(both[0]) != stack.digest(both[1])
+    assert stack.training_digest(both[0]) == stack.training_digest(both[1]) == stack.training_digest(some)
+    assert stack.training_digest(some[1:]) != stack.training_digest(some)
+
+
 def test_a_large_lock_is_read_as_a_small_one() -> None:
     """Two thousand packages with ten wheels each, the most that is read at all."""
     tags = [f"cp3{minor}-cp3{minor}-{X86}" for minor in range(10, 15)]

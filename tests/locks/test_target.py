@@ -182,6 +182,9 @@ TARGET = Target(name="h100", title="H100", stacks=("cu130", "cu128"), baselines=
         (None, None, "measured"),  # the first stack of the target speaks for it
         (StackChoice(stack="cu130", reason="", digest="d1"), None, "measured"),
         (StackChoice(stack="cu130", reason="", digest="d2"), None, "derived"),  # another lock than the measured one
+        (StackChoice(stack="cu130", reason="", digest="d2", training_digest="d1"), None, "measured"),
+        (StackChoice(stack="cu130", reason="", digest="d2", training_digest="d3"), None, "derived"),
+        (StackChoice(stack="cu130", reason="", digest=None), None, "derived"),  # its wheels are another system's
         (StackChoice(stack="cu128", reason="", digest="d1"), None, "claimed"),
         (StackChoice(stack="cu126", reason=""), None, "none"),
         (StackChoice(stack="cu130", reason="", digest="d1"), "chat", "measured"),

@@ -119,6 +119,6 @@ def baseline(
 
 def target(**changes: Any) -> Target:
     """An H100 target whose chosen stack has the baseline's lock."""
-    choice = StackChoice(stack="cu130", reason="first that fits", digest="a" * 64)
+    choice = StackChoice(stack="cu130", reason="first that fits", digest="a" * 64, training_digest="c" * 64)
     made = Target(name="h100", title="NVIDIA H100", gpu_names=("H100",), stacks=("cu130",), choice=choice)
     return replace(made, **changes)

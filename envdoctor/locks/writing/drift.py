@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from envdoctor.errors import Trouble
+from envdoctor.knowledge.roles import PLUMBING
 from envdoctor.locks.stack import Stack
 from envdoctor.locks.target import Baseline, Target
 from envdoctor.locks.writing import trim
@@ -33,7 +34,7 @@ class Drift:
     """How far a stack is behind. Baselines are (target, baseline) pairs."""
 
     newer: tuple[Newer, ...]
-    at_stake: tuple[tuple[str, Baseline], ...]  # measured with this very lock: writing it again makes them derived
+    at_stake: tuple[tuple[str, Baseline], ...]  # measured with this lock: what is newer makes them derived, once locked
     stale: tuple[tuple[str, Baseline], ...]  # measured with another lock of this name: derived already
     unknown: str = ""  # why it could not be told what is held back, "" when it could
 
@@ -56,7 +57,9 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
     for name, version in freest.items():
         if name in locked and version > locked[name] and name not in newer:
             newer[name] = Newer(name=name, locked=str(locked[name]), newest=str(version), held=True)
-    own = digests(found, inputs.served)
+    whole, training = digests(found, inputs.served)
+    moved = any(not one.held and one.name not in PLUMBING for one in newer.values())
+    at_stake = (training if moved else set()) | (whole if any(not one.held for one in newer.values()) else set())
     measured = [
         (target.name, baseline)
         for target in targets
@@ -65,8 +68,8 @@ def check_stack(found: Stack, inputs: Inputs, *, sources: Sources, targets: Iter
     ]
     return Drift(
         newer=tuple(sorted(newer.values(), key=lambda one: (one.held, one.name))),
-        at_stake=tuple((name, baseline) for name, baseline in measured if baseline.lock in own),
-        stale=tuple((name, baseline) for name, baseline in measured if baseline.lock not in own),
+        at_stake=tuple((name, baseline) for name, baseline in measured if baseline.lock in at_stake),
+        stale=tuple((name, baseline) for name, baseline in measured if baseline.lock not in training | whole),
         unknown=unknown,
     )
 

@@ -204,7 +204,8 @@ def _versions(one: Stack | None) -> dict[str, list[str]]:
     return found
 
 
-def digests(one: Stack, served: Sequence[Interpreter]) -> set[str]:
-    """The identities of the pins that the lock gives to each of the interpreters."""
-    chosen = (stack.select(one, interpreter) for interpreter in served)
-    return {stack.digest(pins) for pins in chosen if isinstance(pins, tuple)}
+def digests(one: Stack, served: Sequence[Interpreter]) -> tuple[set[str], set[str]]:
+    """The identities of the pins that the lock gives to each of the interpreters: of all, and of what training runs."""
+    chosen = [stack.select(one, interpreter) for interpreter in served]
+    pins = [some for some in chosen if isinstance(some, tuple)]
+    return {stack.digest(some) for some in pins}, {stack.training_digest(some) for some in pins}

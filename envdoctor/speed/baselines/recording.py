@@ -57,7 +57,7 @@ def record(
     disturbed = [*disturbances(reports, runs, own), *gpu_state(facts, first.device, None)]
     if disturbed and not noisy:
         raise _refusal(f"a disturbed run makes no baseline: {disturbed[0].text}")
-    digest = lock if lock is not None else (target.choice.digest if target.choice else None)
+    digest = lock if lock is not None else (target.choice.training_digest if target.choice else None)
     baseline = Baseline(
         workload=first.workload or "",
         stack=stack,

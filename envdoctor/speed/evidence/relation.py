@@ -48,8 +48,8 @@ def relate(
     match = machine_match(report, baseline, facts)
     if same_machine and match == "same-model":
         match = "same-machine"
-    digest = target.choice.digest if target and target.choice else None
-    other_lock = baseline.lock is not None and digest is not None and baseline.lock != digest
+    choice = target.choice if target and target.choice and target.choice.digest else None
+    other_lock = baseline.lock is not None and choice is not None and not choice.is_timed_as(baseline.lock)
     derived = baseline.evidence == "derived" or match == "other-model" or other_lock
     same_torch = _same(report.versions.get("torch"), mapping(baseline.conditions, "versions").get("torch"))
     same_threads = _same(report.device.threads, baseline.conditions.get("threads"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,15 +46,37 @@ def test_newer_releases_and_those_held_back(shelf_and_lock: stack.Stack, shelf: 
     assert shelf_and_lock.path.read_bytes() == before
 
 
-def test_baselines_of_this_very_lock_are_at_stake(shelf_and_lock: stack.Stack, shelved: Sources) -> None:
+def test_baselines_of_this_very_lock_are_at_stake(shelf_and_lock: stack.Stack, shelf: Path, shelved: Sources) -> None:
     chosen = stack.select(shelf_and_lock, interpreter("3.12", "x86_64"))
     assert isinstance(chosen, tuple)
     ours, old = baseline(stack.digest(chosen)), baseline("0" * 64)
     others = (baseline(stack.digest(chosen), stack="other"), baseline(None, evidence="claimed"))
     target = Target(name="gpu", title="GPU", baselines=(ours, old, *others))
     drift = check_stack(shelf_and_lock, INPUTS, sources=shelved, targets=[target])
+    assert drift.at_stake == ()  # nothing is newer: the same lock would be written again
+    assert drift.stale == (("gpu", old),)
+    build_wheel(shelf, "beta", "1.1")
+    drift = check_stack(shelf_and_lock, INPUTS, sources=shelved, targets=[target])
     assert drift.at_stake == (("gpu", ours),)
     assert drift.stale == (("gpu", old),)
+
+
+def test_what_no_step_runs_puts_no_baseline_at_stake(shelf: Path, shelved: Sources, tmp_path: Path) -> None:
+    for name in ("alpha", "beta", "filelock"):
+        build_wheel(shelf, name, "1.0")
+    inputs = replace(INPUTS, requirements=(*INPUTS.requirements, "filelock"))
+    written = write_stack("mine", inputs, folder=tmp_path, sources=shelved).stack
+    chosen = stack.select(written, interpreter("3.12", "x86_64"))
+    assert isinstance(chosen, tuple)
+    steps, whole = baseline(stack.training_digest(chosen)), baseline(stack.digest(chosen))
+    target = Target(name="gpu", title="GPU", baselines=(steps, whole))
+    build_wheel(shelf, "filelock", "1.1")
+    drift = check_stack(written, inputs, sources=shelved, targets=[target])
+    assert [one.name for one in drift.newer] == ["filelock"]
+    assert (drift.at_stake, drift.stale) == ((("gpu", whole),), ())
+    build_wheel(shelf, "beta", "1.1")
+    drift = check_stack(written, inputs, sources=shelved, targets=[target])
+    assert drift.at_stake == (("gpu", steps), ("gpu", whole))
 
 
 def test_what_is_held_back_may_not_be_known(shelf_and_lock: stack.Stack, shelf: Path, shelved: Sources) -> None:
