@@ -4,19 +4,10 @@ from dataclasses import replace
 from envdoctor.knowledge.architectures import compiler_name
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build
-from envdoctor.knowledge.machine import needs_board_wheels
+from envdoctor.knowledge.machine import machine_of, needs_board_wheels
 from envdoctor.knowledge.messages import anywhere, everything
-from envdoctor.knowledge.questions import (
-    capability,
-    circumstances,
-    code_for,
-    extensions,
-    fits,
-    machine_of,
-    release_of,
-    torch_version,
-)
-from envdoctor.knowledge.solver import best_build, libraries_know
+from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, release_of, torch_version
+from envdoctor.knowledge.solver import best_build, fits, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of

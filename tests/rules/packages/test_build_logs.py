@@ -228,6 +228,19 @@ def test_on_windows_nothing_of_linux_is_advised() -> None:
     assert "/usr/local/cuda" in linux.remedy.text
 
 
+def test_a_build_for_windows_is_told_of_wsl_and_the_native_prompt() -> None:
+    line = "ERROR: Failed building wheel for flash-attn\n"
+    assert "x64 Native Tools" in root(f"{line}C:\\w\\setup.py\n").remedy.text
+    assert "x64 Native Tools" not in root(line).remedy.text
+
+
+def test_deepspeeds_setup_without_torch_is_told_without_its_end() -> None:
+    line = "[WARNING] Unable to import torch, pre-compiling ops will be disabled.\n"
+    assert root(f"{line}Traceback (most recent call last):\n").subject == "build isolation"
+    done = judged(f"{line}Successfully installed deepspeed-0.14.4\n")
+    assert "build isolation" not in {one.subject for one in done.findings}
+
+
 def test_the_loaders_variable_is_path_on_windows() -> None:
     line = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`\n"
     assert "LD_LIBRARY_PATH" in root(line).remedy.text
@@ -336,6 +349,13 @@ def test_a_script_that_names_one_architecture_is_where_to_look(script: str) -> N
     assert "build script" in cause.message
     assert "compute capability" in cause.remedy.text
     assert "Blackwell" not in cause.remedy.text
+
+
+def test_an_extension_beside_a_torch_that_covers_the_gpu_has_scripts_of_its_own() -> None:
+    line = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+    facts = f"torch 1.12.1+cu113, Tesla V100\n{line}"
+    assert "every build script" in root(f"{facts}setup.py has arch=compute_80,code=sm_80\n").remedy.text
+    assert "every build script" not in root(facts).remedy.text
 
 
 def test_without_such_a_script_the_build_of_the_program_is_blamed() -> None:
