@@ -251,9 +251,35 @@ NEWER_TORCH = Circumstance(
 )
 """A torch that knows the newest GPUs was installed already, by the text."""
 
+FIXED_ARCHITECTURE = Circumstance(
+    of=Pattern(r"no kernel image|invalid device function"),
+    said=Pattern(
+        r"-arch[= ]['\"]?(?:sm|compute)_\d\d|\bcode=\[?['\"]?(?:sm|compute)_\d\d"
+        r"|\bCUDA_(?:MODELS|ARCH\w{0,20}|GENERATION)['\"]?\s?[=:]\s?[('\"]{0,3}(?:\d|-arch|-gencode|sm_)"
+        r"|\b(?:set|setting|changed?|changing|edit(?:ed|ing)?|put)\b.{0,40}\bsm_\d\d",
+    ),
+)
+"""A build script of the project's own names the GPUs that it compiles for."""
+
+_NEW_BUILD = (
+    r"\brebuil[dt]\b|\brecompil(?:e|ed|ing)\b|\b(?:build|built|compiled?) (?:it |them |everything |all |the \w{1,20} )?"
+    r"(?:again|anew|afresh|from scratch)\b|\b(?:fresh|clean)(?:ly)? (?:build|built|compiled|clone)\b"
+    r"|\bpython3? (?:build|setup)\.py (?:build|install|develop)\b|\bpip3? install (?:-\S{1,30} )*(?:-e )?\.(?=\s|$)"
+)
+BUILT_ANEW = Circumstance(
+    of=Pattern(r"undefined symbol"),
+    said=Pattern(_NEW_BUILD, re.IGNORECASE),
+    unless=Pattern(
+        r"\b(?:should|must|need to|have to|try to|how to|please|do I) (?:I )?(?:rebuild|recompile)\b", re.IGNORECASE
+    ),
+)
+"""What does not load was compiled here, for what is here."""
+
 CIRCUMSTANCES = (
     REBOOTED,
     NEWER_TORCH,
+    FIXED_ARCHITECTURE,
+    BUILT_ANEW,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,

@@ -183,6 +183,7 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     if platform.startswith("win"):
         python = facts.remarks.get("embedded python", "python")
         commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
+        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
     place = facts.origin.environment if facts.origin.kind == "probe" else None
     if place is None or not place.isprintable():
         return replace(remedy, commands=commands) if commands != remedy.commands else remedy

@@ -30,7 +30,7 @@ _MESSAGE = Pattern(
     r"|segmentation fault|core dumped|\bassert|\binvalid\b|not defined|\bundefined\b|no execution plan|deprecat"
     r"|may crash|\bhas no\b"
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
-    r"|exited unexpectedly"
+    r"|exited (?:unexpectedly|when)"
     r"|\bunexpected\b|not available|unavailable|not (?:yet )?initiali[sz]ed|size changed|\bexceed|\bdisabled\b"
     r"|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
@@ -287,7 +287,7 @@ def read(page: Page, draft: Draft) -> None:
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
         if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
             draft.remark("available", text)
-        elif found and " " not in found[0] and is_unknown(found[1]):
+        elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text):
             draft.message(text)

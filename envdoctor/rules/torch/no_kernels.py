@@ -158,6 +158,14 @@ def _finding(
             "Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, builds for CUDA 13 begin at the RTX 20."
         )
         by_hand = ()
+    elif circumstances.FIXED_ARCHITECTURE.stands(facts) and (number is None or not kernels or either):
+        text = (
+            "Take the GPU's real compute capability (a name may stand for two generations: a TITAN X is 5.2 or 6.1), "
+            "set it in every build script of the project that names one (grep -rnE 'sm_|arch=' finds setup.py, "
+            "Makefiles, make.sh, CMakeLists.txt; each extension has its own), delete what was built before (folders "
+            "build, *.o, *.so) and build all of them anew, with a CUDA toolkit that knows the GPU."
+        )
+        by_hand = ("python -c 'import torch; print(torch.cuda.get_device_capability())'",)
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
@@ -266,6 +274,12 @@ def _is_torchs(facts: Facts) -> bool:
 
 
 def _behind(facts: Facts) -> str:
+    if circumstances.FIXED_ARCHITECTURE.stands(facts):
+        return (
+            "an extension of the project was compiled for the one architecture that its build script names, and that "
+            "is not the GPU's; another of its extensions has a script of its own, or what was built before was not "
+            "built again"
+        )
     if not _is_torchs(facts):
         return "the program or a library that it loads was built for GPUs of another generation, older or newer"
     return (
