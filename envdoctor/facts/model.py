@@ -19,8 +19,8 @@ Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-repo
 
 AS_TOLD = "as told: "
 """Goes before a person's own line that was taken for what a program says: no error may rest on it alone."""
-
 IN_OTHER_WORDS = "in other words: "  # before a line that says in its own way what a program's words before it say
+TRIED = "tried"  # the remark of what a person did already
 
 
 @frozen

@@ -222,7 +222,64 @@ FULL_LATER = Circumstance(
 )
 """The run went well for a while."""
 
+_BY_A_PERSON = r"\b(?:tried|already|I|we|I've|after|even|still|then|by)\b"
+REBOOTED = Circumstance(
+    of=Pattern(r"mismatch|NVML", re.IGNORECASE),
+    said=Pattern(
+        rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:re-?boot(?:ed|ing|s)?"
+        r"|re-?start(?:ed|ing) (?:the |my |our )?(?:machine|computer|pc|system|server|host|node))\b"
+        r"|\breboot(?:ed|ing|s)?\b.{0,60}\b(?:did|does|do|has|but|still|not|without)\b.{0,30}"
+        r"(?:\bnot\b|n't|same|still|help|no )|重启(?:了|后|过).{0,20}(?:还是|仍|没|无)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"\b(?:until|unless|before|without|cannot|can't|can not|avoid|don't want to)\b.{0,20} re-?boot"
+        r"|reboot\w{0,3}\b.{0,30}\b(?:fixe[sd]|solve[sd]|resolve[sd]|works?|helps|helped)\b|(?:fixed|solved|resolved)"
+        r" (?:it )?(?:by|after|with) (?:a )?reboot",
+        re.IGNORECASE,
+    ),
+)
+"""The machine was started anew, in vain."""
+
+NEWER_TORCH = Circumstance(
+    of=Pattern(r"no kernel image|is not compatible with the current", re.IGNORECASE),
+    said=Pattern(
+        rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:install|upgrad|updat|us|switch|mov|try)\w{{0,4}}\b.{{0,40}}"
+        r"\b(?:nightly|cu12[89]|cu13\d|(?:torch|pytorch)\W{0,3}(?:2\.(?:[7-9]|1\d)))\b",
+        re.IGNORECASE,
+    ),
+)
+"""A torch that knows the newest GPUs was installed already, by the text."""
+
+FIXED_ARCHITECTURE = Circumstance(
+    of=Pattern(r"no kernel image|invalid device function"),
+    said=Pattern(
+        r"-arch[= ]['\"]?(?:sm|compute)_\d\d|\bcode=\[?['\"]?(?:sm|compute)_\d\d"
+        r"|\bCUDA_(?:MODELS|ARCH\w{0,20}|GENERATION)['\"]?\s?[=:]\s?[('\"]{0,3}(?:\d|-arch|-gencode|sm_)"
+        r"|\b(?:set|setting|changed?|changing|edit(?:ed|ing)?|put)\b.{0,40}\bsm_\d\d",
+    ),
+)
+"""A build script of the project's own names the GPUs that it compiles for."""
+
+_NEW_BUILD = (
+    r"\brebuil[dt]\b|\brecompil(?:e|ed|ing)\b|\b(?:build|built|compiled?) (?:it |them |everything |all |the \w{1,20} )?"
+    r"(?:again|anew|afresh|from scratch)\b|\b(?:fresh|clean)(?:ly)? (?:build|built|compiled|clone)\b"
+    r"|\bpython3? (?:build|setup)\.py (?:build|install|develop)\b|\bpip3? install (?:-\S{1,30} )*(?:-e )?\.(?=\s|$)"
+)
+BUILT_ANEW = Circumstance(
+    of=Pattern(r"undefined symbol"),
+    said=Pattern(_NEW_BUILD, re.IGNORECASE),
+    unless=Pattern(
+        r"\b(?:should|must|need to|have to|try to|how to|please|do I) (?:I )?(?:rebuild|recompile)\b", re.IGNORECASE
+    ),
+)
+"""What does not load was compiled here, for what is here."""
+
 CIRCUMSTANCES = (
+    REBOOTED,
+    NEWER_TORCH,
+    FIXED_ARCHITECTURE,
+    BUILT_ANEW,
     HANDED_OVER,
     ANSWERS,
     WITHOUT_GPU,

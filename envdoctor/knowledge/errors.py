@@ -34,6 +34,7 @@ class KnownError:
     unless: str = ""
     commands: tuple[str, ...] = ()
     windows: tuple[str, ...] = ()  # in place of ``commands`` on Windows
+    windows_remedy: str = ""  # in place of ``remedy`` there
     who: Literal["you", "image", "host"] = "you"
     severity: Literal["error", "warning"] = "error"
     weak: bool = False  # whatever is more specific explains it

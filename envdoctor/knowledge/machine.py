@@ -16,6 +16,7 @@ from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.numbers import line, numbers
 from envdoctor.knowledge.solver import Machine
 from envdoctor.values.once import once
+from envdoctor.values.pattern import Pattern
 
 
 @once
@@ -150,12 +151,18 @@ def platform_of(facts: Facts) -> str:
     return {"windows": "win-amd64", "darwin": f"macosx-11.0-{machine}"}.get(system, f"linux-{machine}")
 
 
+_OTHER_MAKERS = Pattern(
+    r"\bAMD\b|\bRadeon\b|\bRX ?-?[4-9]\d{2,3}\b|\bInstinct\b|\bMI[123]\d\d[AX]?\b|\bIntel\b|\bgfx\d", re.IGNORECASE
+)
+
+
 @once
 def nvidia_gpu(facts: Facts) -> str | None:
     """What shows that there is an NVIDIA GPU, or None. A driver alone (a container sees its host's) is not enough."""
     names = gpu_names(facts)
+    own = [name for name in names if not _OTHER_MAKERS.search(name)]
     if names:
-        return f"{len(names)}x {names[0]}" if len(names) > 1 else names[0]
+        return f"{len(own)}x {own[0]}" if len(own) > 1 else next(iter(own), None)
     driver = known(facts.driver)
     if driver is not None and driver.pci and bus_is_ours(facts):
         return f"NVIDIA device {driver.pci[0]}"

@@ -11,7 +11,26 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 SPEED = "speed"
-OTHERS = ("stall", "memory", "nonsense")
+RELEASE = "a release that broke it"
+CRASH = "a crash without a word"
+PLACES = (
+    "one GPU of several",
+    "another GPU than meant",
+    "the first GPU's load",
+    "a GPU that is seen and not used",
+    "worse results on several GPUs",
+)
+"""Which GPUs a run takes, and what they give."""
+OTHERS = (
+    "stall",
+    "memory",
+    "nonsense",
+    *PLACES,
+    "a machine that goes down",
+    CRASH,
+    "nodes apart",
+    RELEASE,
+)
 """What a person complains of beside the speed."""
 
 
@@ -25,6 +44,7 @@ class Situation:
     remedy: str
     source: str
     of: str = SPEED
+    kind: str = ""  # of the cause; "" for the rule's own
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()

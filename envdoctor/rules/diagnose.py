@@ -15,6 +15,7 @@ from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
 from envdoctor.rules.rule import Rule, Skip
+from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
 from envdoctor.values import shell
@@ -88,6 +89,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     linked = tuple(_link_to_cause(finding, findings) for finding in findings)
     if facts.origin.kind == "pasted":
         linked = _by_certainty(linked)
+        linked = tuple(without_tried(finding, facts) for finding in linked)
     why = find_unexplained(facts, linked)
     retold = retold_lines(facts)
     if retold:
@@ -181,6 +183,7 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     if platform.startswith("win"):
         python = facts.remarks.get("embedded python", "python")
         commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
+        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
     place = facts.origin.environment if facts.origin.kind == "probe" else None
     if place is None or not place.isprintable():
         return replace(remedy, commands=commands) if commands != remedy.commands else remedy

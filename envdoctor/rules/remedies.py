@@ -29,6 +29,38 @@ _LAST_WITH_TORCHAUDIO = 130
 asked of a later line's index it may not be found, and nothing would be installed."""
 
 
+_ON_WINDOWS = (
+    (
+        Pattern(
+            r" \((?:Linux: )?(?:ls -d |echo )?[^()]{0,60}(?:/usr/l|\bldconfig\b|Linux: LD_LIBRARY_PATH)[^()]{0,80}\)"
+        ),
+        "",
+    ),
+    (Pattern(r"LD_LIBRARY_PATH \((?:on )?Windows:? PATH\)"), "PATH"),
+    (
+        Pattern(r"\b([Ss])tart(?: the job| it| once)? without LD_LIBRARY_PATH"),
+        r"\1tart with a PATH that holds no other CUDA's folder",
+    ),
+    (Pattern(r"without LD_LIBRARY_PATH"), "with a PATH that holds no other CUDA's folder"),
+    (Pattern(r"\b([Uu])nset LD_LIBRARY_PATH"), r"take other CUDA's folders out of PATH"),
+    (Pattern(r"LD_LIBRARY_PATH=\S{1,60}"), "PATH"),
+    (Pattern(r"LD_LIBRARY_PATH"), "PATH"),
+    (Pattern(r"~/\.cache/torch_extensions"), r"%LOCALAPPDATA%\\torch_extensions"),
+    (
+        Pattern(r",? or the container's image is one for running only|; in a container take an image with [^.;]{1,40}"),
+        "",
+    ),
+)
+"""What a remedy for Linux says, and how Windows has it."""
+
+
+def on_windows(text: str) -> str:
+    """The sentence for a Windows machine, whose loader and shell have other names for the same things."""
+    for pattern, words in _ON_WINDOWS:
+        text = pattern.sub(words, text)
+    return text
+
+
 def repair(target: Target, text: str, *by_hand: str) -> Remedy:
     """`envdoctor fix` for this target; the commands by hand where there is no stack to repair from."""
     if target.choice is not None and not target.choice.only_compared:

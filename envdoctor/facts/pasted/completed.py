@@ -8,9 +8,13 @@ heading from memory leaves out all of them.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 
 from envdoctor.facts.pasted.page import Page
+from envdoctor.facts.pasted.wording import TOOLS_WORDS
+from envdoctor.knowledge.errors import ERRORS
 from envdoctor.values.pattern import Pattern
 
 _ARGUMENT = Pattern(r"\bunexpected keyword argument [`'\"]?(?P<what>[A-Za-z_]\w{1,60})")
@@ -118,3 +122,42 @@ def _called_on(line: str) -> str | None:
 def code_of(page: Page) -> str:
     """The lines without the marks that a notebook puts before them."""
     return "\n".join(_MARK.sub("", line) for line in page.lines)[:200_000]
+
+
+_CUT_OFF = Pattern(r"(?:[\w.]{1,80}: ){0,2}(?P<words>[A-Z`'\"][^\n]{9,200}?)[.…]{0,3}")
+_ALTERNATIVE = Pattern(r"(?:[^\\|()\[\]{}?*+.^$]|\\[^\w\s]){16,160}")
+"""Of an expression: what stands in it letter by letter at its beginning."""
+_LEAST_WORDS = 3
+
+
+def _sentences(words: str) -> Iterator[str]:
+    """Sentences that rows know letter by letter and that begin with these words."""
+    for said in chain((row.said for row in ERRORS), TOOLS_WORDS):
+        plain = said.replace("\\", "").lower()
+        if words in plain:
+            parts = (part.replace("\\", "") for part in _alternatives(said))
+            yield from (part for part in parts if part.lower().startswith(words) and len(part) > len(words))
+
+
+def _alternatives(said: str) -> list[str]:
+    """The parts between bars outside of parentheses, as far as they stand there letter by letter."""
+    depth, parts = 0, [""]
+    for place, sign in enumerate(said):
+        escaped = place > 0 and said[place - 1] == "\\"
+        depth += 0 if escaped else {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "|" and not depth and not escaped:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [found[0].rstrip() for part in parts if (found := _ALTERNATIVE.match(part))]
+
+
+def whole_of(line: str) -> str | None:
+    """The sentence of an error of which this line, the last of a report, is the beginning alone; None where it is whole
+    or several sentences go on from there."""
+    found = _CUT_OFF.fullmatch(line.strip())
+    if found is None or len(found["words"].split()) < _LEAST_WORDS:
+        return None
+    whole = sorted(set(_sentences(found["words"].lower())), key=len)
+    same = bool(whole) and all(text.lower().startswith(whole[0].lower()) for text in whole)
+    return whole[0] if same else None

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envdoctor.facts.pasted import complaints, slowness, surroundings
+from envdoctor.facts.model import AS_TOLD
+from envdoctor.facts.pasted import carried, complaints, slowness, surroundings
 from envdoctor.facts.pasted import shown as shown_modules
-from envdoctor.facts.pasted.completed import Beside
-from envdoctor.facts.pasted.draft import INFERRED, LISTED, STATED, Draft
+from envdoctor.facts.pasted.completed import Beside, whole_of
+from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
-from envdoctor.facts.pasted.words import cuda_of, is_card, is_unknown
+from envdoctor.facts.pasted.words import is_unknown
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -29,7 +30,7 @@ _MESSAGE = Pattern(
     r"|segmentation fault|core dumped|\bassert|\binvalid\b|not defined|\bundefined\b|no execution plan|deprecat"
     r"|may crash|\bhas no\b"
     r"|\bno (?:module|attribute|name|kernel|gpu|cuda|devices?|nvidia|library|binary|version)\b|not imported"
-    r"|exited unexpectedly"
+    r"|exited (?:unexpectedly|when)"
     r"|\bunexpected\b|not available|unavailable|not (?:yet )?initiali[sz]ed|size changed|\bexceed|\bdisabled\b"
     r"|\bhang|timed? ?out"
     r"|forward compatibility|built (?:for|with|against)|compiled (?:for|with|against|using)|\bnot usable\b"
@@ -92,6 +93,11 @@ _CODE = Pattern(
 need not be."""
 _CUT = Pattern(r"(?:No module named|cannot import name|attribute|argument|package|module) ['\"][\w.]{0,80}$")
 """A last line that ends within a name: what it would have been cannot be told."""
+_IN = Pattern(
+    r'File "(?:[^"]*[/\\])?(?P<file>[^"/\\]{1,60}[/\\][^"/\\]{1,60})", line \d+, in (?P<function>[\w<>]{1,80})'
+)
+_NEAR_END = 4
+"""Lines between a traceback's last frame and the end of a text that breaks off in it."""
 _SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
 _REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
 _REASON = Pattern(
@@ -214,12 +220,15 @@ def read(page: Page, draft: Draft) -> None:
     mentions: list[str] = []
     trouble = ""
     shown = listing = -2
+    last = None
     told_of = ""
     operators: list[str] = []
     heading = ""
     files = ProgramFiles()
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
+        if number == end > 0 and _EXCEPTION.match(line.strip()) and (whole := whole_of(line)):
+            draft.message(f"{whole} [{AS_TOLD}{line.strip()}]")
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = line if line.isascii() else _APART.sub(" ", line)
@@ -243,6 +252,7 @@ def read(page: Page, draft: Draft) -> None:
         stopped = stopped or text.startswith("Traceback (most recent call last)")
         if _FRAME.fullmatch(text):
             shown = number if _SHOWN.search(text) else shown
+            last = _IN.search(text) or last
             continue
         text = _without_quotes(text)
         if shown != number - 1 and _CODE.fullmatch(text):
@@ -277,7 +287,7 @@ def read(page: Page, draft: Draft) -> None:
         follows = previous == number - 1 and joined and goes_on and len(joined) < 1_500
         if "'available': " in text:  # a list of what a program can use is no error, whatever reasons it gives
             draft.remark("available", text)
-        elif found and " " not in found[0] and is_unknown(found[1]):
+        elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
             draft.remark(*found)
         elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text):
             draft.message(text)
@@ -291,12 +301,15 @@ def read(page: Page, draft: Draft) -> None:
             previous = number
         elif found and named and found[1]:
             draft.remark(*found)
-    if draft.said("torch.cuda_available") is False and not draft.said("torch.version") and not draft.packages:
+    known = bool(draft.said("torch.version")) or "torch" in draft.packages or draft.whole_list
+    if draft.said("torch.cuda_available") is False and not known:
         draft.message("torch.cuda.is_available() is False")  # all that is known, so that a rule may speak of it
     alone = not any(_PROGRAM.search(text) for text in draft.messages)
+    sees = any(map(_SEES.search, page.lines)) and not any(map(_BLIND.search, page.lines))
     for sentence in _sentences(page):
         for said in in_the_tools_words(sentence, alone=alone):
-            draft.message(said)
+            if not (sees and said.startswith("torch.cuda.is_available() is False [as told")):
+                draft.message(said)
     if trouble and alone:
         draft.remark("complaint", trouble)
     if files.framed:
@@ -312,13 +325,13 @@ def read(page: Page, draft: Draft) -> None:
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
         _attribute_title(draft, raised)
     if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+        if last and end - shown <= _NEAR_END:
+            draft.message(f"traceback ends in {last['file']}, {last['function']}")
         if heading:  # which tells the line that the traceback lacks, where anything does
             draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
-    for message in tuple(draft.messages):
-        _facts(message, draft)
+    carried.read(page, draft)
     shown_modules.read(page, draft)
-    _built_for(page, draft)
     surroundings.read(page, draft)
 
 
@@ -343,6 +356,13 @@ def _attribute(draft: Draft, module: str) -> None:
         draft.message(f"{text} [raised in {module}]")
 
 
+_SEES = Pattern(
+    r"\bis_available\b(?:\(\))?\W{0,8}(?:(?:is|returns?|returned|gives?|prints?|shows?|also|says) ){0,3}\W{0,4}True\b"
+    r"|\bCUDA available\W{1,4}True\b|GPU available: True",
+    re.IGNORECASE,
+)
+"""A person's word, or a program's, that torch does see the GPU: then it is not used for another reason."""
+_BLIND = Pattern(r"^\W*False\W*$|is_available.{0,40}\bfalse\b|CUDA available\W{1,4}False|not available", re.IGNORECASE)
 _NAMED = Pattern(
     r"\b(?:ImportError|AttributeError|TypeError)\b ?:|cannot import name|has no attribute|got an unexpected"
 )
@@ -359,42 +379,3 @@ def _attribute_title(draft: Draft, module: str) -> None:
         elif _NAMED.search(text) and len(text) < 400:
             del draft.messages[text]
             draft.message(f"{text} [raised in {module}]")
-
-
-def _built_for(page: Page, draft: Draft) -> None:
-    """torch 2.9 and later list what they were built for, one capability a line (torch/cuda/__init__.py)."""
-    pattern = Pattern(r"(?:built for CC )?(\d{1,2})\.(\d),? (?:which supports hardware CC|runs on:).*")
-    found = [match for _, text in page.left() if (match := pattern.fullmatch(text))]
-    draft.claim("torch.arch_list", tuple(dict.fromkeys(f"sm_{match[1]}{match[2]}" for match in found)) or None)
-
-
-def _facts(message: str, draft: Draft) -> None:
-    """Numbers that some errors carry."""
-    if found := re.search(r"incompatible torch version (\d[\w.+]{2,40}) for torchao version (\d[\w.+]{2,40})", message):
-        draft.claim("torch.version", found[1], STATED)
-        draft.package("torchao", found[2], STATED)
-    if found := re.search(r"driver on your system is too old \(found version (\d{4,5})\)", message):
-        draft.claim("driver.cuda", cuda_of(found[1]), LISTED)
-        draft.claim("torch.cuda_available", False, LISTED)
-    if re.search(
-        r"CUDA initialization: (?!Error)\w|torch\.cuda\.is_available\(\) is False", message
-    ):  # the warning of is_available() before it says False
-        draft.claim("torch.cuda_available", False, INFERRED)
-    if re.search(r"Found no NVIDIA driver on your system", message):
-        draft.claim("torch.cuda_available", False, LISTED)
-        draft.claim("driver.kernel_module", "", LISTED)
-    if re.search(
-        r"cudaGetDeviceCount|CUDA initialization|driver on your system is too old|Found no NVIDIA driver", message
-    ):
-        draft.claim("torch.cuda_error", message)
-    if found := re.search(
-        r"(?:install supports|capabilities|supported architectures\S*)\D{0,30}((?:(?:sm|compute)_\d+[a-z]?[ ,]*){2,})",
-        message,
-    ):
-        draft.claim("torch.arch_list", tuple(re.findall(r"(?:sm|compute)_\d+[a-z]?", found[1])))
-    if found := re.search(
-        r"(?:(?P<name>[A-Z][\w ()./-]{3,60}?) )?with CUDA capability sm_(?P<major>\d{1,2})(?P<minor>\d) is not", message
-    ):
-        draft.claim("torch.capabilities", (f"{found['major']}.{found['minor']}",), LISTED)
-        if found["name"] and not draft.gpus and is_card(found["name"]):
-            draft.gpu(0, name=found["name"].strip())

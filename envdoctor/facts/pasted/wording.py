@@ -191,6 +191,11 @@ _ROWS = (
 
 _ALONE = (
     _row(
+        r"(?:ca(?:n'?t|n ?not)|unable to|fails? to|impossible to|failed) (?:be )?install(?:ed|ation|ing)?\b"
+        r".{0,40}\b(?:on|with|under|in|for) python ?(?:3\.\d+|version)",
+        "Package requires a different Python: another version is needed",
+    ),
+    _row(
         r"\bjax\b.{0,60}\b(?:only|just) (?:sees?|finds?|uses?|using|detects?|shows?|runs? on) (?:the |my )?CPU\b"
         r"|\bjax\b.{0,60}(?:CpuDevice\(id=0\)|TFRT_CPU_0|\[cpu\(id=0\)\])"
         r"|\bjax\b.{0,40}(?:does ?n[o']t|not|n't) (?:\w+ ){0,2}(?:see|find|detect|us(?:e|ing)|recogni[sz]e) "
@@ -209,7 +214,7 @@ _ALONE = (
         r"|\b(?:gpus?|cuda|graphics card) (?:is |was |are )?(?:not|never) (?:being )?"
         r"(?:detected|found|recogni[sz]ed|available|visible|working)\b(?! (?:in|on) (?:the )?(?:path|index"
         r"|system path))"
-        r"|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
+        r"|\bCUDA ?[:=] ?False\b|\b(?:gpu|cuda) (?:is )?unavailable\b|\b(?:runs?|running|trains?|training|works?"
         r"|loads?) (?:\w+ )?(?:only )?on (?:the )?cpu\b"
         r" ?(?:only|instead)|\b(?:gpu|cuda) (?:is |was )?not (?:being )?used\b|only (?:uses?|using) (?:the |my )?cpu\b"
         r"|no longer (?:sees?|detects?|finds?|works? with) (?:\w+ ){0,2}gpu"
@@ -219,6 +224,8 @@ _ALONE = (
     _row(
         r"\b(?:docker|containers?|pod)\b.{0,60}(?:n[o']t|\bnot|\bno|without|unable to)\b (?:\w+ ){0,3}(?:gpus?\b"
         r"|cuda|nvidia)"
+        r"|\b(?:gpu|cuda) works? on (?:the |my )?host .{0,12}not (?:inside|in)"
+        r"|nvidia-smi\b.{0,10}\b(?:inside|in) (?:the |my |a )?(?:container|docker)\b.{0,30}(?:not found|fail|error)"
         r"|nvidia-smi\b.{0,20}works?\b.{0,40}\b(?:but|and) not .{0,20}(?:container|docker)"
         r"|nvidia-smi\b.{0,40}(?:n[o']t|\bnot|fails) .{0,20}(?:in|inside) .{0,16}(?:container|docker)",
         "torch.cuda.is_available() is False in the container",
@@ -289,6 +296,9 @@ _ALONE = (
     ),
 )
 """What people say where no program's own words are there: too loose to stand beside them."""
+
+TOOLS_WORDS = tuple(words for _, words in (*_ROWS, *_ALONE) if "\\" not in words)
+"""The sentences of tools that are given for what people say."""
 
 
 _OTHERS = Pattern(

@@ -38,6 +38,7 @@ def library_mismatch(facts: Facts) -> Findings:
         pair = told["client"] or told["nvml"]
     owner, contained = driver_owner(facts), anywhere(facts, _CONTAINED) is not None
     library = pair or "another version"
+    rebooted = owner == "you" and not contained and circumstances.REBOOTED.stands(facts)
     rented = owner == "you" and circumstances.NOTEBOOK.stands(facts)
     yield finding(
         actual=f"kernel module {module or 'unknown'}, libraries {library}",
@@ -45,14 +46,36 @@ def library_mismatch(facts: Facts) -> Findings:
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
         "that started before the upgrade, or brings the older ones, goes on.",
-        usually="the driver was updated, by the system itself above all, and the machine not started since; in a "
+        usually=_HALF_UPGRADED
+        if rebooted
+        else "the driver was updated, by the system itself above all, and the machine not started since; in a "
         "container also a driver's libraries that were installed in it",
-        fix=_RENTED if rented else _remedy(owner, contained=contained),
-        run=() if owner == "host" or contained or rented else "sudo reboot",
+        fix=_RENTED if rented else _ONE_VERSION if rebooted else _remedy(owner, contained=contained),
+        run=_LOOK if rebooted else () if owner == "host" or contained or rented else "sudo reboot",
         explains=("driver/", "torch/", "gpu/"),
     )
 
 
+_HALF_UPGRADED = (
+    "(a reboot, which loads a new module, did not help by the text) the module on the disk is still the old one: DKMS "
+    "did not build the new one for this kernel, packages are half upgraded or held, the initramfs keeps the old "
+    "module, "
+    "or the driver is there twice (the distribution's and NVIDIA's .run file)"
+)
+_ONE_VERSION = (
+    "Compare the three: the module that runs, the one on the disk and the packages. Let the package manager finish "
+    "(on Debian and Ubuntu as below), bring all packages of the driver to one version (module and libraries, dkms or "
+    "prebuilt for this kernel, not both; nvidia-uninstall for what a .run file left), build the module anew (dkms "
+    "autoinstall), renew the initramfs (update-initramfs -u, dracut -f), and then reboot. Do not install torch or CUDA "
+    "again: they are not the cause."
+)
+_LOOK = (
+    "cat /proc/driver/nvidia/version",
+    "modinfo -F version nvidia",
+    "dkms status",
+    "dpkg -l '*nvidia*' | grep '^[hi]'",
+    "sudo apt-get install --fix-broken",
+)
 _RENTED = (
     "The machine's host must be rebooted, which is not yours to do: stop this session or pod and start it on another "
     "machine, and tell the provider. If you installed a driver's packages here yourself (nvidia-*, cuda, libnvidia-*), "

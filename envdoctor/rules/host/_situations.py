@@ -1,13 +1,15 @@
 from collections.abc import Iterable
+from typing import cast
 
 from envdoctor.knowledge.slowness import Situation
-from envdoctor.rules.rule import Findings, finding
+from envdoctor.rules.rule import Findings, Kind, finding
 
 
 def guesses(complaint: str, situations: Iterable[Situation]) -> Findings:
     """What stands beside a person's complaint tells where the fault of such runs lies most often: a guess for each."""
     for situation in situations:
         yield finding(
+            kind=cast(Kind, situation.kind),
             subject=situation.name,
             actual=complaint[:300],
             certain=False,

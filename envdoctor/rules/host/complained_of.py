@@ -1,14 +1,14 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import messages
-from envdoctor.knowledge.slowness import COMPLAINTS, OTHERS
+from envdoctor.knowledge.questions import errors_in, messages
+from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._situations import guesses
-from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, rule
+from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
 
 
 @rule(WARNING, kind="script-wrong")
 def complained_of(facts: Facts) -> Findings:
-    """A person says that a run stands still, eats memory or gives nonsense, and what stands beside it is known for it.
+    """A person says that a run stands still, uses another GPU or ends without a word, and what is known for that.
 
     Why: such runs print no error. What is told beside the complaint (workers of a loader, several GPUs, fp16) shows
     where the fault lies most often: a guess, and said as one. Where a program says what failed, that comes first.
@@ -17,7 +17,7 @@ def complained_of(facts: Facts) -> Findings:
     """
     told = tuple(_complaints(facts))
     if not told:
-        raise Skip("nobody says that a run stands still, eats memory or gives nonsense, or beside what")
+        raise Skip("nobody says that a run stands still, eats memory, gives nonsense, or beside what")
     for complaint, names in told:
         yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names))
 
@@ -28,5 +28,23 @@ def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
     for complaint in OTHERS:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
-        if names != [""] and (full or not failed):
+        full |= complaint == "the first GPU's load" and all("memory" in text.lower() for text in failed)
+        crashed = complaint == CRASH and all(_CRASHED.search(text) for text in failed)
+        if complaint in (RELEASE, *PLACES) and any(_is_told_better(facts, text) for text in facts.messages):
+            continue
+        if names != [""] and (full or crashed or not failed):
             yield complaint, names
+
+
+def _is_told_better(facts: Facts, text: str) -> bool:
+    """Does a program tell what a release broke, or why CUDA does not start?"""
+    return _PROGRAMS.search(text) is not None or any(errors_in(facts, text))
+
+
+_PROGRAMS = Pattern(
+    r"\w(?:Error|Warning|Exception)\b ?:|WARNING\b|has no attribute|unexpected keyword|cannot import|No module named"
+    r"|CUDA initialization|Could not load dynamic library|dlerror"
+    r"|sm_\d\d|no kernel image|torch\.cuda\.is_available\(\) is False"
+)
+_CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
+"""Of a program: that it crashed, and no more."""

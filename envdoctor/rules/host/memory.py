@@ -42,7 +42,15 @@ def memory(facts: Facts) -> Findings:
             yield _of_absurd_size(said.string, int(size[1]))
             return
         usually = _ENDED_BY if why.startswith("killed from") else ""
-        yield _finding(said.string, "more memory", f"The process was {why}: {said.string}.", told, usually)
+        built = usually and any(map(_BUILDS.search, facts.messages))
+        yield _finding(
+            said.string,
+            "more memory",
+            f"The process was {why}: {said.string}.",
+            told,
+            _WHILE_BUILT if built else usually,
+            _BUILD_LESS if built else _LOAD_LESS,
+        )
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
     if host is None or not limits:
@@ -61,12 +69,31 @@ def memory(facts: Facts) -> Findings:
         yield _finding(mebibytes(host.memory_limit), "known to you", text, NOTE)
 
 
+_BUILDS = Pattern(
+    r"\bninja: build|\bbin/nvcc\b|\bcc1plus\b|\bcicc\b|running build_ext|\bmake(?:\[\d\])?: \*\*\*|building wheel for"
+    r"|_run_ninja_build|Error compiling objects",
+    IGNORECASE,
+)
+"""Of a compiler's log: what was killed is a compiler."""
 _BYTES = Pattern(r"(?:you tried to allocate|allocate) (\d{5,24}) bytes")
 _ABSURD = 4 << 40
 """More than any machine of this field has: a size that nobody meant."""
 _ENDED_BY = (
     "the kernel did so for lack of memory (of the machine, or of the container's or job's limit), or somebody or "
     "something else: a scheduler at its time limit, docker stop, a parent that gave up"
+)
+_WHILE_BUILT = (
+    "the compilers that ran at once took more memory than the machine, WSL or the container has, and the kernel killed "
+    "one (dmesg tells of it)"
+)
+_LOAD_LESS = (
+    "End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
+    "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's."
+)
+_BUILD_LESS = (
+    "Compile fewer files at once (MAX_JOBS=2, or 1; NVCC_THREADS=1), only for this GPU (TORCH_CUDA_ARCH_LIST), or give "
+    "the container, the job or WSL (memory= in .wslconfig) more memory; a ready wheel needs no compiler. It is the "
+    "machine's memory, not the GPU's."
 )
 
 
@@ -83,14 +110,16 @@ def _of_absurd_size(said: str, size: int) -> Finding:
     )
 
 
-def _finding(actual: str, expected: str, message: str, severity: Severity | None, usually: str = "") -> Finding:
+def _finding(
+    actual: str, expected: str, message: str, severity: Severity | None, usually: str = "", fix: str = _LOAD_LESS
+) -> Finding:
     return finding(
         actual=actual,
         expected=expected,
         severity=severity,
         message=message,
         usually=usually,
-        fix="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
-        "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
-        run=("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail"),
+        fix=fix,
+        run=(("export MAX_JOBS=2 NVCC_THREADS=1",) if fix is _BUILD_LESS else ())
+        + ("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail"),
     )

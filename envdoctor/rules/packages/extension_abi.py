@@ -2,7 +2,7 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.knowledge.questions import extensions, messages, names, normal, pairs, versions
+from envdoctor.knowledge.questions import circumstances, extensions, messages, names, normal, pairs, versions
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._xformers_says import BuiltFor, built_for
@@ -143,6 +143,10 @@ def _finding(
     torch = extensions.build_of_torch(facts)
     locked = remedies.locked_pins(target, packages, "torch", name)
     told = built_for(facts) if name == "xformers" and proven and _BUILT_FOR.search(reason) else None
+    anew = "undefined symbol" in reason and circumstances.BUILT_ANEW.stands(facts)
+    advice = told.advice(facts) if told else _advice(name, version, extensions.labelled_torch(facts))
+    if "undefined symbol" in reason and not told and name not in _PINS_TORCH:
+        advice = (advice[0] + _CLEAN, *advice[1:])
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
@@ -154,11 +158,11 @@ def _finding(
         if told
         else f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
         + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.",
-        usually=_usually(reason),
+        usually=_usually(reason) or (_OF_NEW_BUILD if anew else ""),
         fix=remedies.choose(
             target,
             locked,
-            *(told.advice(facts) if told else _advice(name, version, extensions.labelled_torch(facts))),
+            *advice,
         ),
         repair=locked,
         explains=(
@@ -171,6 +175,14 @@ def _finding(
     )
 
 
+_CLEAN = (
+    " Before building from a source tree delete its folder build and its .so files, which otherwise are used again."
+)
+_OF_NEW_BUILD = (
+    "what was built before was used again (the folder build, a .so beside the sources, another copy that is imported "
+    "first), the build saw another torch than the run (isolation, another environment), or its sources are of another "
+    "time than this torch"
+)
 _BUILT_FOR = Pattern(r"xFormers (?:was built for|can'?t load)|with (?:CUDA|HIP) \w{1,12}\S{0,12} \(you have")
 
 

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.installed_torch import torch_build
-from envdoctor.knowledge.questions import capability_of, code_for, extensions, messages
+from envdoctor.knowledge.questions import capability_of, circumstances, code_for, extensions, messages
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 from envdoctor.values import shell
@@ -11,6 +11,11 @@ _SAYS = (
 _COMPILED = frozenset(
     "apex bitsandbytes causal-conv1d deepspeed detectron2 flash-attn flash-attn-3 mamba-ssm mmcv mmcv-full natten "
     "pytorch3d sageattention torch-scatter torch-sparse transformer-engine vllm xformers".split()
+)
+
+_SCRIPTS = (
+    " Name this GPU's architecture in every build script of the project that names one (setup.py, make.sh, Makefile, "
+    "CMakeLists.txt; each extension has its own), and delete what was built before (folders build, *.o, *.so)."
 )
 
 
@@ -53,7 +58,8 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
         fix=remedies.choose(
             target,
             (),
-            "Install a release of it that covers the GPU, or compile it here.",
+            "Install a release of it that covers the GPU, or compile it here."
+            + (_SCRIPTS if circumstances.FIXED_ARCHITECTURE.stands(facts) else ""),
             shell.with_names(
                 f"TORCH_CUDA_ARCH_LIST={shell.word(numbers[0])} python -m pip install --no-binary :all: "
                 "--no-build-isolation",

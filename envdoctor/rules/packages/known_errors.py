@@ -81,7 +81,10 @@ def _first(row: KnownError, lines: Iterable[str], everything: Collection[str], m
     return found if row.besides.stand(everything) else None
 
 
-_BUILT = Pattern(r"(?:Failed building wheel for|Failed to build) ['`\"]?(?P<name>[A-Za-z][\w.-]{1,60}\w)")
+_BUILT = Pattern(
+    r"(?:Failed building wheel for|Failed to build|not a problem with poetry but with) ['`\"]?"
+    r"(?P<name>(?!installable\b)[A-Za-z][\w.-]{1,60}\w)"
+)
 """Of installers: what was built when they stopped; the reader of logs says it where they show only its folder."""
 
 
@@ -116,7 +119,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
-    usually = "" if program else row.usually
+    usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
+    remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(
         subject=filled(row.subject),
         actual=version or _callers.CALLER.sub("", found.string)[:300],
@@ -130,7 +134,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         who=row.who,
         message=f"{_capital(filled(meaning))}: {_callers.CALLER.sub('', found.string)}",
         usually=filled(usually),
-        fix=remedies.choose(target, locked, filled(said_by.remedy), *(map(filled, commands) if usable else ())),
+        fix=remedies.choose(target, locked, filled(remedy), *(map(filled, commands) if usable else ())),
         repair=locked,
         explains=() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2],
         source=row.source,

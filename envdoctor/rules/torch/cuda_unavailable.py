@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import driver_owner, hidden_by, nvidia_gpu, torch_cuda
+from envdoctor.knowledge.questions import driver_owner, gpu_names, hidden_by, nvidia_gpu, torch_cuda
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 
 
@@ -16,7 +16,20 @@ def cuda_unavailable(facts: Facts, target: Target) -> Findings:
     torch = need(facts.torch)
     need(torch.cuda_available, "whether CUDA is available is not known")
     gpu = nvidia_gpu(facts)
-    if torch.cuda_available or not torch_cuda(facts) or gpu is None:
+    if torch.cuda_available or not torch_cuda(facts):
+        return
+    if gpu is None:
+        if names := gpu_names(facts):
+            yield finding(
+                kind="torch-cpu-only",
+                actual=f"a build for CUDA, {names[0]}",
+                message=f"torch is built for CUDA {torch_cuda(facts)}, and the GPU is none of NVIDIA's ({names[0]}): "
+                "torch does not use it.",
+                fix="Install the build for this GPU in place of it, with torchvision and torchaudio: for AMD on Linux "
+                "one for ROCm from PyTorch's index (or AMD's own wheels), for Intel one for XPU; what requires torch "
+                "must not bring the one from PyPI back.",
+                explains=("precision/", "attention/"),
+            )
         return
     driver = known(facts.driver)
     said = f": {torch.cuda_error}" if torch.cuda_error else ""

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 from envdoctor.knowledge.architectures import compiler_name
 from envdoctor.knowledge.gpus import capability_of
-from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
 from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import anywhere, everything
-from envdoctor.knowledge.questions import capability, code_for, extensions, fits, machine_of, release_of, torch_version
+from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, fits, machine_of
 from envdoctor.knowledge.solver import best_build, libraries_know
-from envdoctor.knowledge.torch_builds import Build, build_of
+from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
@@ -158,12 +158,22 @@ def _finding(
             "Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, builds for CUDA 13 begin at the RTX 20."
         )
         by_hand = ()
+    elif circumstances.FIXED_ARCHITECTURE.stands(facts) and (number is None or not kernels or either):
+        text = (
+            "Take the GPU's real compute capability (a name may stand for two generations: a TITAN X is 5.2 or 6.1), "
+            "set it in every build script of the project that names one (grep -rnE 'sm_|arch=' finds setup.py, "
+            "Makefiles, make.sh, CMakeLists.txt; each extension has its own), delete what was built before (folders "
+            "build, *.o, *.so) and build all of them anew, with a CUDA toolkit that knows the GPU."
+        )
+        by_hand = ("python -c 'import torch; print(torch.cuda.get_device_capability())'",)
     elif number is None:  # the same release would hold no more code than the one that is there
         text = (
             "Install a build that covers the GPU: Blackwell (RTX 50, B200) needs one for CUDA 12.8 or later, Volta and "
             "older GPUs one for 12.6 or before. What was compiled for the old torch is installed again with it."
         )
         by_hand = (remedies.torch_family(known(facts.packages), "auto", "torch"),)
+        if circumstances.NEWER_TORCH.stands(facts):
+            text, by_hand = _TRIED_NEWER, (_LISTS, "python -m pip list")
         if not _is_torchs(facts):
             text = (
                 "Install a build of the program that covers the GPU, or build it with this GPU's architecture: "
@@ -202,6 +212,16 @@ def _finding(
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
     )
+
+
+_TRIED_NEWER = (
+    "A newer torch was installed already, by the text. See whether the Python that fails is the one which has it "
+    "(below: "
+    "its list must hold the GPU's architecture, sm_120 for RTX 50); a package that was installed after it may have "
+    "brought the old one back. What is compiled for one torch (vLLM, xformers, flash-attn, torchvision) must be of a "
+    "release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later bring the "
+    "torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
+)
 
 
 def _message(version: str | None, name: str, wanted: str, *, either: bool) -> str:
@@ -254,6 +274,12 @@ def _is_torchs(facts: Facts) -> bool:
 
 
 def _behind(facts: Facts) -> str:
+    if circumstances.FIXED_ARCHITECTURE.stands(facts):
+        return (
+            "an extension of the project was compiled for the one architecture that its build script names, and that "
+            "is not the GPU's; another of its extensions has a script of its own, or what was built before was not "
+            "built again"
+        )
     if not _is_torchs(facts):
         return "the program or a library that it loads was built for GPUs of another generation, older or newer"
     return (
