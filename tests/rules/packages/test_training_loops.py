@@ -238,7 +238,7 @@ assert mode in MODES // AssertionError | its condition: mode in MODES | Print wh
 ValueError: Shapes (None, 1) and (None, 10) are incompatible | one-hot | sparse_categorical
 ValueError: Input 0 of layer "dense" is incompatible with the layer: expected axis | another shape | model.summary()
 ValueError: Data cardinality is ambiguous. | cannot take the data | len(x)
-ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | do not take decay | learning_rate
+ValueError: decay is deprecated in the new Keras optimizer, please check the docstring | not take decay | learning_rate
 import keras // AttributeError: 'Adam' object has no attribute 'lr' | earlier Keras | learning_rate
 ValueError: Could not interpret optimizer identifier: <keras.optimizers.Adam object> | mixed | one of keras
 ValueError: No gradients provided for any variable: ['dense/kernel:0']. | nothing to train by | GradientTape
