@@ -13,8 +13,10 @@ from envdoctor.values import shell
 from envdoctor.values.pattern import Pattern
 
 FOR_JETSON = (
-    "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its containers: "
-    "the registry's wheels for aarch64 hold nothing for it. JetPack 7 runs torch for CUDA 13.2 from PyTorch's index."
+    "Install NVIDIA's own torch wheel for this JetPack (5: Python 3.8; 6: Python 3.10), or take one of its "
+    "containers: the registry's wheels for aarch64 hold nothing for it. Where torch is NVIDIA's already: torchvision "
+    "and what else is compiled for torch comes from that index, too, or is built here from the sources of its release "
+    "(--no-build-isolation --no-deps). JetPack 7 runs torch for CUDA 13.2 from PyTorch's index."
 )
 
 TAKES_TORCH_WHEELS = Pattern(

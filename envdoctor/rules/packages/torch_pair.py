@@ -65,10 +65,12 @@ def _proof(name: str, said: str) -> tuple[str, str]:
     if _CUDA_APART.search(line):
         return f"torch and {name} are builds for different lines of CUDA: {line}", ""
     if _PICTURES.search(line):
-        text = f"torchvision's reader of pictures (torchvision.io) does not load, and all else of it works: {line}"
+        text = f"torchvision's reader of pictures (torchvision.io) does not load: {line}"
         return text, f"{_NOT_LOADED}; else libjpeg or libpng is missing, which matters where it is used alone"
     if "undefined symbol" in line:
         return f"{name} was built for another torch than the one that is here: {line}", ""
+    if "register a meta kernel" in line:
+        return f"{name} registers an operator in another way than this torch takes it: {line}", _NOT_LOADED
     if "operator" in line:
         return f"{name}'s compiled operators are not there beside this torch: {line}", _NOT_LOADED
     return line, ""

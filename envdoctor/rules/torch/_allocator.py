@@ -87,7 +87,10 @@ class Refusal(NamedTuple):
         if self.holds_it_all:
             return f"{refused}, of which this process holds {self.own} itself{self._pieces}"
         if self.others is not None and self.others >= _CONTEXT:
-            return f"{refused}, of which this process holds {self.own} and others about {self.others:.1f} GiB"
+            return (
+                f"{refused}, of which this process holds {self.own} by torch's own count, and about "
+                f"{self.others:.1f} GiB are held beside it (other processes, and this one's CUDA context)"
+            )
         return refused
 
     @property
@@ -144,7 +147,8 @@ class Refusal(NamedTuple):
             return (
                 "one single tensor is larger than the whole GPU",
                 "No setting of memory helps: see in the traceback which operator asks for it, and look at the shapes "
-                "that it is given (a wrong resolution, length or index, attention over a whole sequence).",
+                "that it is given: the resolution, the length of a sequence (attention over all of it at once), a number "
+                "of points or Gaussians, a wrong index or shape. Lower that, or compute it in pieces.",
             )
         return None
 

@@ -52,7 +52,7 @@ def test_nobody_else_is_looked_for_where_the_numbers_leave_nothing(line: str) ->
 
 def test_others_are_looked_for_where_they_hold_much() -> None:
     found = full(new("224.00 MiB", "90.00 MiB", "26.00 GiB", "25.00 GiB", "300.00 MiB"))
-    assert "others about 21.4" in found.message or "others about 21.5" in found.message
+    assert "about 21.4 GiB are held beside it" in found.message or "about 21.5 GiB are held beside it" in found.message
     assert found.remedy.text.startswith("Look first for other processes")
 
 
