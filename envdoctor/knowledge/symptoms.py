@@ -23,6 +23,7 @@ class Symptom:
     source: str
     moved: str = ""
     unless: str = ""
+    usually: str = ""
 
     @cached_property
     def pattern(self) -> Pattern:
@@ -41,6 +42,18 @@ SYMPTOMS = Rows(_TABLE, "symptom", Symptom, by="package")
 def callees() -> Mapping[str, str]:
     """Names that appear in "got an unexpected keyword argument" -> the distribution whose release decides."""
     return {name: package for package, names in _TABLE.head["callees"].items() for name in names}
+
+
+@functools.cache
+def rivals(callee: str) -> tuple[str, ...]:
+    """Other libraries that have something of this name, so that it alone does not tell whose it is."""
+    last = callee.rpartition(".")[2]
+    return tuple(package for package, names in _TABLE.head["shared"].items() if callee in names or last in names)
+
+
+def is_everyday(callee: str) -> bool:
+    """Do projects name classes of their own so?"""
+    return callee in _TABLE.head["everyday"]
 
 
 _CALLEE = Pattern(r"TypeError: (?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?\(\) (?:got|missing|takes)")

@@ -1,8 +1,8 @@
 """Whose code raised an error: the reader of a report notes it behind the line, as the traceback has it."""
 
-from envdoctor.knowledge.names import distribution_of
+from envdoctor.knowledge.names import distribution_of, shown_as
 from envdoctor.knowledge.questions import normal
-from envdoctor.rules.rule import Pattern
+from envdoctor.rules.rule import Facts, Pattern, known
 
 CALLER = Pattern(r" \[raised in (?P<name>[\w.-]{1,60})\]$")
 
@@ -19,3 +19,12 @@ def caller_of(line: str) -> str | None:
     if found is None:
         return None
     return normal(_OTHER_NAMES.get(found["name"], "") or distribution_of(found["name"]) or found["name"])
+
+
+def is_seen(package: str, facts: Facts, line: str) -> bool:
+    """Does the report show that this library is in use: installed, imported, or in the traceback's paths?"""
+    packages = known(facts.packages)
+    present = {d.name for d in packages.distributions} if packages else set()
+    shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
+    modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
+    return any(name in modules for name in shown_as(package))

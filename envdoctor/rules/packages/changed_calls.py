@@ -1,9 +1,9 @@
 from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import errors_in, names
-from envdoctor.knowledge.symptoms import callees
+from envdoctor.knowledge.symptoms import callees, is_everyday, rivals
 from envdoctor.rules.finding import Finding
-from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
@@ -35,7 +35,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         seen = [
             row
             for row in rows
-            if _is_seen(row.package, facts, line) or _is_its_own(row) or (_is_singular(row) and not told_of)
+            if is_seen(row.package, facts, line) or _is_its_own(row) or (_is_singular(row) and not told_of)
         ]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:
@@ -128,18 +128,11 @@ def _advice(row: names.Name, use: str) -> str:
     return f"In code of your own {code}; for code of others install {use}."
 
 
-def _is_seen(package: str, facts: Facts, line: str) -> bool:
-    """Does the report show that this library is in use: installed, imported, or in the traceback's paths?"""
-    packages = known(facts.packages)
-    present = {d.name for d in packages.distributions} if packages else set()
-    shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
-    modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
-    return any(name in modules for name in names.shown_as(package))
-
-
 def _is_its_own(row: names.Name) -> bool:
     """Is it known of which library the function or class is, whatever else has one of this name?"""
-    return bool(row.argument) and callees().get(row.name.rpartition(".")[2]) == row.package
+    callee = row.name.rpartition(".")[2]
+    shared = rivals(callee) or is_everyday(callee)
+    return bool(row.argument) and callees().get(callee) == row.package and not shared
 
 
 _SINGULAR = 24

@@ -55,13 +55,16 @@ def conda_lacks(facts: Facts) -> Findings:
         yield _of_channels(facts, specs, asked, said.string, proven=True)
 
 
-def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool = True) -> Finding:
+def _finding(
+    subject: str, message: str, said: str, remedy: Remedy, proven: bool = True, usually: str = ""
+) -> Finding:
     return finding(
         subject=subject,
         actual="not found",
         severity=None if proven else WARNING,
         certain=proven,
         message=f"{message}: {said[:400]}",
+        usually=usually,
         fix=remedy,
         explains=("packages/known-errors conda", "packages/known-errors requirements"),
     )
@@ -118,6 +121,43 @@ def _of_builds(facts: Facts, said: str) -> Finding:
     return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()))
 
 
+_OTHER_MACHINE = Pattern(r"\b(?:linux[-_])?(?P<name>aarch64|arm64|ppc64le)\b|\b(?P<board>Raspberry ?Pi|Jetson)\b")
+
+
+def _other_machine(facts: Facts) -> str:
+    """The architecture of a machine with Linux that is none of x86-64, where the text tells of one."""
+    platform = platform_of(facts)
+    if not platform.startswith("linux"):
+        return ""
+    if not platform.endswith("x86_64"):
+        return platform.removeprefix("linux-")
+    told = (found for text in (*facts.messages, *facts.remarks.values()) if (found := _OTHER_MACHINE.search(text)))
+    found = next(told, None)
+    return "" if found is None else "ppc64le" if found["name"] == "ppc64le" else "aarch64"
+
+
+def _for_another_machine(machine: str, names: list[str], said: str, proven: bool) -> Finding:
+    text = (
+        f"This is Linux on {machine}, not on x86-64, and the channels that were asked have none of these releases for it"
+    )
+    usually = (
+        "the list was written for x86-64: exact old pins of Python, torch and the CUDA toolkit have no builds for "
+        f"{machine}, and a further channel adds none"
+    )
+    drop = any(NO_CUDA_ON_MAC.fullmatch(name) for name in names)
+    help_ = (
+        f"Loosen the exact versions and take what conda-forge has for {machine}, or torch with pip (PyPI has wheels for "
+        "aarch64, on a Jetson NVIDIA's)"
+        + ("; leave the CUDA toolkit out where there is no NVIDIA GPU, and compute on the CPU" if drop else "")
+        + ". With the list as it is the environment can be made on a machine with x86-64."
+    )
+    wanted = next((name for name in names if name not in ("python", "pip")), "")
+    search = f"conda search -c conda-forge --subdir linux-{machine}"
+    name = wanted or "conda"
+    found = shell.with_names(search, name) if wanted else ""
+    return _finding(name, text, said, Remedy(text=help_, commands=(found,) if found else ()), proven, usually)
+
+
 def _of_another_line(name: str, version: str) -> Remedy:
     if name == "pytorch-cuda" and versions.below(version, "11.6"):
         text = (
@@ -148,6 +188,8 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
             return _finding(
                 asked_for["name"], why[0].upper() + why[1:], said, _of_another_line(**asked_for.groupdict())
             )
+    if machine := _other_machine(facts):
+        return _for_another_machine(machine, names, said, proven)
     homes = {name: home for name in names if (home := home_of(name)) and home not in asked}
     if not homes:
         text = "None of the channels that were asked has this release for this system"

@@ -2,8 +2,22 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, versions
-from envdoctor.knowledge.symptoms import SYMPTOMS, callees
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.knowledge.symptoms import SYMPTOMS, callees, is_everyday, rivals
+from envdoctor.rules.packages._callers import is_seen
+from envdoctor.rules.rule import (
+    ERROR,
+    WARNING,
+    Facts,
+    Finding,
+    Findings,
+    Pattern,
+    Skip,
+    Target,
+    finding,
+    known,
+    remedies,
+    rule,
+)
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
@@ -20,6 +34,7 @@ _GUESSED = "Most often of another time than its caller: "
 _UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
 _SAME_TIME = "and its caller of the same time"
 _WHICH = ": an earlier one where it was dropped since, a later one where it came later (the release notes say which)"
+_OWN = "the project's own"
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -63,15 +78,21 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             if name in told:
                 continue
             told.add(name)
+            called = _ARGUMENT.search(line)
+            owners = _may_be_of(called["callee"], name, facts, line) if called else ()
+            if called and owners and not source:
+                yield _of_somebody(called["callee"], called["what"], owners, line)
+                continue
+            meaning = f"Most often {name} is meant, which the report does not show: {meaning}" if owners else meaning
             locked = remedies.locked_pins(target, packages, name)
             yield finding(
                 subject=name,
                 actual=present.get(name, "of unknown version"),
                 expected=use,
-                severity=WARNING if meaning.startswith(_GUESSED) else None,
+                severity=WARNING if meaning.startswith("Most often") else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_UNTOLD if use.endswith(_SAME_TIME) else "",
+                usually=_UNTOLD if use.endswith(_SAME_TIME) else _usually(meaning),
                 fix=remedies.choose(
                     target, locked, f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}.", _command(name, use)
                 ),
@@ -79,6 +100,46 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 explains=("packages/import-mismatch",),
                 source=source,
             )
+
+
+def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str, ...]:
+    """Whose else the callable may be: where the text shows the library, and no other that has one of this name, none's.
+    What rows tell of an argument is evidence, too, but for names that any project gives."""
+    callee = callee.removesuffix(".__init__")
+    others = tuple(name for name in rivals(callee) if name != package)
+    seen = is_seen(package, facts, line)
+    shown = tuple(name for name in others if is_seen(name, facts, line))
+    if (seen and not shown) or not (others or is_everyday(callee)):
+        return ()
+    known_argument = (found := _ARGUMENT.search(line)) and any(names.of_argument(callee, found["what"]))
+    if known_argument and not shown and not is_everyday(callee):
+        return ()
+    return (*((package,) if seen or not shown else ()), *(shown or others), _OWN)
+
+
+def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> Finding:
+    """An argument that is not known, of something of which several libraries have one."""
+    who = f"{', '.join(owners[:-1])} or {owners[-1]}"
+    which = (
+        f"{callee.removesuffix('.__init__')} may be of {who}: the import line at the head of the caller's file tells"
+    )
+    return finding(
+        subject=callee,
+        actual="of unknown origin",
+        expected=f"one that knows {what}, or a call without it",
+        severity=None,
+        certain=False,
+        message=f"{callee} as it is imported here does not know the argument {what}: {line}",
+        usually=f"the library that it is of and its caller are of different times, or the settings that are handed on "
+        f"hold a key that is none of its arguments ({which})",
+        fix=f"See which library it is imported from, and install the release of it that the project's requirements "
+        f"name, or that has {what}; in code of your own drop {what} from what is handed to it.",
+        explains=("packages/import-mismatch",),
+    )
+
+
+def _usually(meaning: str) -> str:
+    return next((row.usually for row in SYMPTOMS if row.usually and row.meaning == meaning), "")
 
 
 def _command(name: str, use: str) -> str:

@@ -55,7 +55,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: "
-        + ("what asks for the GPU stops." if said else "training runs on the CPU.")
+        + ("what asks for the GPU stops." if said else "what it computes runs on the CPU.")
         if evidence
         else f'{name} has no CUDA in it, and the code asks for a GPU of NVIDIA\'s ("{said[0] if said else ""}").',
         usually=""
