@@ -30,9 +30,17 @@ _ANOTHER = Pattern(
     IGNORECASE,
 )
 _GUESSED = Pattern(
-    r"might be caused by insufficient shared memory|it is possible that dataloader's workers are out of shared memory",
+    r"might be caused by insufficient shared memory|it is possible that dataloader's workers are out of shared memory"
+    r"|killed by signal: bus error(?!.{0,80}(?:out of shared|/dev/shm))",
     IGNORECASE,
 )
+_GAVE_OUT = Pattern(
+    r"no space|out of shared|insufficient shared|too small|\bfull\b|unable to (?:allocate|write)|bus error", IGNORECASE
+)
+_PROVED = Pattern(
+    r"no space left|too small|/dev/shm (?:is )?full|could not create|unable to (?:open|allocate|write)", IGNORECASE
+)
+"""Words of what really found no room; torch's own for a bus error are no more than a guess."""
 _AMPLE = Pattern(
     r"--ipc[= ]host|/dev/shm.{0,40}\b(?:\d{2,4}|[2-9]) ?G(?:i?B)?\b|\b(?:\d{2,4}|[2-9]) ?G(?:i?B)? (?:of "
     r")?(?:/dev/shm|shm|shared)"
@@ -55,7 +63,7 @@ def shared_memory(facts: Facts) -> Findings:
     """
     host = known(facts.host)
     size = host.shm if host else None
-    lines = (text for text in facts.messages if any(phrase in text.lower() for phrase in _SAYS))
+    lines = [text for text in facts.messages if any(phrase in text.lower() for phrase in _SAYS)]
     said = next((text for text in lines if not _ANOTHER.search(text)), None)
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = None if _ANOTHER.search(found.string) else found.string
@@ -70,7 +78,7 @@ def shared_memory(facts: Facts) -> Findings:
     if said is not None and ample:
         yield _cut_short(said) if _GUESSED.search(said) else _not_for_room(said)
         return
-    guessed = said is not None and _GUESSED.search(said) is not None
+    guessed = any(map(_GUESSED.search, lines)) and not any(map(_PROVED.search, lines))
     loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
@@ -80,7 +88,7 @@ def shared_memory(facts: Facts) -> Findings:
         if size is not None
         else f"A loader worker ended in a bus error: {said}"
         if guessed
-        else f"Shared memory (/dev/shm) gave out: {said}",
+        else f"Shared memory (/dev/shm) {'gave out' if _GAVE_OUT.search(said or '') else 'could not be used'}: {said}",
         usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
         "worker had mapped was cut short or could not be read"
         if guessed and size is None

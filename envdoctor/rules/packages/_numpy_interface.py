@@ -50,7 +50,7 @@ def _older_numpy(least: str) -> Reading:
 
 
 _OPEN = Reading(
-    "NumPy's binary interface does not fit what was compiled for it",
+    "What was compiled for NumPy does not get NumPy's binary interface",
     "a package was compiled for another major version of NumPy than the one that is loaded, NumPy was installed anew "
     "under a running Python, or two copies of it are mixed",
     "See which NumPy is loaded (numpy.__version__, numpy.__file__) and start Python anew. Under NumPy 2 install newer "

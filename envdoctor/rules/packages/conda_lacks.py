@@ -55,9 +55,7 @@ def conda_lacks(facts: Facts) -> Findings:
         yield _of_channels(facts, specs, asked, said.string, proven=True)
 
 
-def _finding(
-    subject: str, message: str, said: str, remedy: Remedy, proven: bool = True, usually: str = ""
-) -> Finding:
+def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool = True, usually: str = "") -> Finding:
     return finding(
         subject=subject,
         actual="not found",
@@ -138,7 +136,7 @@ def _other_machine(facts: Facts) -> str:
 
 def _for_another_machine(machine: str, names: list[str], said: str, proven: bool) -> Finding:
     text = (
-        f"This is Linux on {machine}, not on x86-64, and the channels that were asked have none of these releases for it"
+        f"This is Linux on {machine}, not x86-64, and the channels that were asked have none of these releases for it"
     )
     usually = (
         "the list was written for x86-64: exact old pins of Python, torch and the CUDA toolkit have no builds for "
@@ -146,16 +144,22 @@ def _for_another_machine(machine: str, names: list[str], said: str, proven: bool
     )
     drop = any(NO_CUDA_ON_MAC.fullmatch(name) for name in names)
     help_ = (
-        f"Loosen the exact versions and take what conda-forge has for {machine}, or torch with pip (PyPI has wheels for "
-        "aarch64, on a Jetson NVIDIA's)"
+        f"Loosen the exact versions and take what conda-forge has for {machine}, or torch with pip (PyPI has wheels "
+        "for aarch64; on a Jetson take NVIDIA's)"
         + ("; leave the CUDA toolkit out where there is no NVIDIA GPU, and compute on the CPU" if drop else "")
-        + ". With the list as it is the environment can be made on a machine with x86-64."
+        + ". The list as it stands is one for a machine with x86-64."
     )
-    wanted = next((name for name in names if name not in ("python", "pip")), "")
+    wanted = next((name for name in names if name not in ("python", "pip") and not NO_CUDA_ON_MAC.fullmatch(name)), "")
     search = f"conda search -c conda-forge --subdir linux-{machine}"
-    name = wanted or "conda"
-    found = shell.with_names(search, name) if wanted else ""
-    return _finding(name, text, said, Remedy(text=help_, commands=(found,) if found else ()), proven, usually)
+    found = shell.with_names(search, wanted) if wanted else ""
+    return _finding(
+        names[0] if names else "conda",
+        text,
+        said,
+        Remedy(text=help_, commands=(found,) if found else ()),
+        proven,
+        usually,
+    )
 
 
 def _of_another_line(name: str, version: str) -> Remedy:

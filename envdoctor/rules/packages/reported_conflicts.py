@@ -3,9 +3,22 @@ import re
 from envdoctor.knowledge.questions import normal, pairs, versions
 from envdoctor.knowledge.requirements import Wanted, read
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    WARNING,
+    Facts,
+    Finding,
+    Findings,
+    Pattern,
+    Target,
+    finding,
+    known,
+    remedies,
+    rule,
+)
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
+_HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
 _USER = Pattern(
     r"\bThe user requested (?:\(constraint\) )?(?P<wanted>[A-Za-z][\w.-]{0,80} ?[<>=!~]=?[^ ,]{1,80}"
     r"(?:(?:, ?| and )[<>=!~]=?[^ ;,]{1,60}){0,8})"
@@ -53,6 +66,9 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
+        if not mates and not locked and any(_NOTICE.search(text) for text in facts.messages):
+            yield _notice(one, wanted.name, requirement, line)
+            continue
         yield finding(
             subject=f"{one} {wanted.name}",
             actual=version or "another version",
@@ -71,6 +87,41 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             repair=locked,
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
         )
+
+
+_NOTICE = Pattern(
+    r"dependency resolver does not currently take into account|the source of the following dependency conflicts"
+)
+"""What pip prints below an installation that went through."""
+_HOLDS = {
+    "fsspec": "datasets, as a rule, which takes no newer one; gcsfs and s3fs want the very number of their own",
+    "numpy": "numba, tensorflow or another package that sets a limit to numpy",
+    "protobuf": "tensorflow, grpc's tools or an older onnx",
+    "packaging": "lightning, langchain-core or streamlit",
+    "typing-extensions": "tensorflow or an older pydantic",
+    "huggingface-hub": "transformers or tokenizers, which set a limit to it",
+}
+
+
+def _notice(one: str, name: str, requirement: str, line: str) -> Finding:
+    """pip installed all the same, and says which demand of something else is no longer met."""
+    have = _HAVE.search(line)
+    there = f"{name} {have['version'].rstrip('.,*')}" if have else "another one"
+    holder = f" ({_HOLDS[name]})" if name in _HOLDS else ""
+    return finding(
+        subject=f"{one} {name}",
+        actual=there,
+        expected=requirement,
+        severity=WARNING,
+        message=f"pip installed what it was asked for, and notes that {one}, which was there before or came with it, "
+        f"wants {requirement} and finds {there}: {line.rstrip('.')}",
+        usually=f"something that was just installed asks for the {name} that is there{holder}, and all that does not "
+        f"use {one} runs as it should",
+        fix=f"Go on where {one} is not used. Else see who asks for which {name} (pip show names them under "
+        f"Required-by) before it is changed: {requirement} may break the other one; take the release of {one} made for "
+        f"{there}, or of the other one for {requirement}, or an environment for each.",
+        run=("python -m pip check", f"python -m pip show {name}"),
+    )
 
 
 def _asked_in_vain(facts: Facts) -> Findings:
