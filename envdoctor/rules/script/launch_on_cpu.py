@@ -4,7 +4,7 @@ from envdoctor.rules.script._launching import settings
 
 @rule(ERROR, kind="config-mismatch", expected="the GPU is used")
 def launch_on_cpu(facts: Facts, target: Target) -> Findings:
-    """The launch file keeps training on the CPU of a machine with a GPU.
+    """The launch file keeps what is started on the CPU of a machine with a GPU.
 
     Why: use_cpu: true (or --cpu) wins over every GPU; training then runs tens of times slower and says nothing.
     Fix: use_cpu: false.
@@ -20,7 +20,7 @@ def launch_on_cpu(facts: Facts, target: Target) -> Findings:
                 yield finding(
                     subject=setting.place,
                     actual=setting.line[:160],
-                    message=f"{setting.place} keeps training on the CPU although there is a GPU.",
+                    message=f"{setting.place} keeps what is started on the CPU although there is a GPU.",
                     fix="Let it use the GPU.",
                     run="use_cpu: false",
                 )

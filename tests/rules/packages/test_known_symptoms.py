@@ -19,7 +19,8 @@ from tests.rules.judging import findings, installed, silent, skipped
         ("ModuleNotFoundError: No module named 'torch._six'", {"torch": "2.1.0"}, "torch"),
         ("ImportError: Using the Trainer with PyTorch requires accelerate>=0.20.1", {}, "accelerate"),
         ("TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'tokenizer'", {"trl": "0.12.0"}, "trl"),
-        ("TypeError: __init__() in Trainer: Trainer got an unexpected keyword argument 'x'", {}, "transformers"),
+        ("TypeError: __init__() in Trainer: Trainer got an unexpected keyword argument 'x'", {}, "Trainer"),
+        ("TypeError: Trainer got an unexpected keyword argument 'x'", {"transformers": "4.56.0"}, "transformers"),
         (
             "AttributeError: 'DynamicCache' object has no attribute 'seen_tokens'",
             {"transformers": "4.56.0"},
