@@ -20,7 +20,7 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
         return
     yield finding(
         actual=forced,
-        message=f"The launcher's configuration says {forced}, so what it starts stays on the CPU although there is a GPU.",
+        message=f"The launcher's configuration says {forced}, so what it starts stays on the CPU despite the GPU.",
         fix="Answer the configuration's questions again, or set use_cpu to false in it.",
         run=("accelerate config default", "accelerate launch train.py"),
     )

@@ -66,7 +66,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
-        if not mates and not locked and any(_NOTICE.search(text) for text in facts.messages):
+        if not (mates or locked or wanted.name in _STACK) and any(_NOTICE.search(text) for text in facts.messages):
             yield _notice(one, wanted.name, requirement, line)
             continue
         yield finding(
@@ -93,6 +93,8 @@ _NOTICE = Pattern(
     r"dependency resolver does not currently take into account|the source of the following dependency conflicts"
 )
 """What pip prints below an installation that went through."""
+_STACK = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+"""What was compiled for another one of these does not load: a notice of them is none to pass over."""
 _HOLDS = {
     "fsspec": "datasets, as a rule, which takes no newer one; gcsfs and s3fs want the very number of their own",
     "numpy": "numba, tensorflow or another package that sets a limit to numpy",

@@ -96,6 +96,13 @@ def test_two_devices_on_a_mac_are_told_as_such() -> None:
     assert "Apple" not in cuda.message
 
 
+@pytest.mark.parametrize("part", ["CrossAttention", "SpatialAttention", "SelfAttention"])
+def test_an_attention_of_anyones_is_not_transformers(part: str) -> None:
+    (found,) = findings(f"TypeError: {part}.forward() got an unexpected keyword argument 'scale'")
+    assert found.subject == f"{part}.forward"
+    assert "transformers" not in f"{found.message} {found.remedy.text}"
+
+
 def test_what_another_exporter_lacks_is_not_apples() -> None:
     text = "I trained this on my Mac with MPS.\n"
     text += "UnsupportedOperatorError: Exporting the operator aten::fft to ONNX is not supported"
