@@ -129,7 +129,7 @@ def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> 
         expected=f"one that knows {what}, or a call without it",
         severity=None,
         certain=False,
-        message=f"{callee} as it is imported here does not know the argument {what}: {line}",
+        message=f"{callee} as it is here does not know the argument {what}: {line}",
         usually=f"the library that it is of and its caller are of different times, or the settings that are handed on "
         f"hold a key that is none of its arguments ({which})",
         fix=f"See which library it is imported from, and install the release of it that the project's requirements "
