@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.knowledge import circumstances, extensions, messages, names, pairs, requirements, versions
+from envdoctor.knowledge import circumstances, extensions, messages, names, pairs, requirements, symptoms, versions
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
@@ -83,6 +83,7 @@ __all__ = [
     "read_misfit",
     "release_of",
     "requirements",
+    "symptoms",
     "torch_cuda",
     "torch_version",
     "versions",

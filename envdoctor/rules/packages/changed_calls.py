@@ -1,7 +1,6 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import errors_in, names
-from envdoctor.knowledge.symptoms import callees, is_everyday, rivals
+from envdoctor.knowledge.questions import errors_in, names, symptoms
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
@@ -131,8 +130,8 @@ def _advice(row: names.Name, use: str) -> str:
 def _is_its_own(row: names.Name) -> bool:
     """Is it known of which library the function or class is, whatever else has one of this name?"""
     callee = row.name.rpartition(".")[2]
-    shared = rivals(callee) or is_everyday(callee)
-    return bool(row.argument) and callees().get(callee) == row.package and not shared
+    shared = symptoms.rivals(callee) or symptoms.is_everyday(callee)
+    return bool(row.argument) and symptoms.callees().get(callee) == row.package and not shared
 
 
 _SINGULAR = 24

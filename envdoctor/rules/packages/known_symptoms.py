@@ -1,23 +1,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from envdoctor.knowledge.questions import names, versions
-from envdoctor.knowledge.symptoms import SYMPTOMS, callees, is_everyday, rivals
+from envdoctor.knowledge.questions import names, symptoms, versions
 from envdoctor.rules.packages._callers import is_seen
-from envdoctor.rules.rule import (
-    ERROR,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Skip,
-    Target,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
@@ -81,7 +67,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             called = _ARGUMENT.search(line)
             owners = _may_be_of(called["callee"], name, facts, line) if called else ()
             if called and owners and not source:
-                yield _of_somebody(called["callee"], called["what"], owners, line)
+                yield from _of_somebody(called["callee"], called["what"], owners, line)
                 continue
             meaning = f"Most often {name} is meant, which the report does not show: {meaning}" if owners else meaning
             locked = remedies.locked_pins(target, packages, name)
@@ -106,24 +92,24 @@ def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str,
     """Whose else the callable may be: where the text shows the library, and no other that has one of this name, none's.
     What rows tell of an argument is evidence, too, but for names that any project gives."""
     callee = callee.removesuffix(".__init__")
-    others = tuple(name for name in rivals(callee) if name != package)
+    others = tuple(name for name in symptoms.rivals(callee) if name != package)
     seen = is_seen(package, facts, line)
     shown = tuple(name for name in others if is_seen(name, facts, line))
-    if (seen and not shown) or not (others or is_everyday(callee)):
+    if (seen and not shown) or not (others or symptoms.is_everyday(callee)):
         return ()
     known_argument = (found := _ARGUMENT.search(line)) and any(names.of_argument(callee, found["what"]))
-    if known_argument and not shown and not is_everyday(callee):
+    if known_argument and not shown and not symptoms.is_everyday(callee):
         return ()
     return (*((package,) if seen or not shown else ()), *(shown or others), _OWN)
 
 
-def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> Finding:
+def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> Findings:
     """An argument that is not known, of something of which several libraries have one."""
     who = f"{', '.join(owners[:-1])} or {owners[-1]}"
     which = (
         f"{callee.removesuffix('.__init__')} may be of {who}: the import line at the head of the caller's file tells"
     )
-    return finding(
+    yield finding(
         subject=callee,
         actual="of unknown origin",
         expected=f"one that knows {what}, or a call without it",
@@ -139,7 +125,7 @@ def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> 
 
 
 def _usually(meaning: str) -> str:
-    return next((row.usually for row in SYMPTOMS if row.usually and row.meaning == meaning), "")
+    return next((row.usually for row in symptoms.SYMPTOMS if row.usually and row.meaning == meaning), "")
 
 
 def _command(name: str, use: str) -> str:
@@ -158,7 +144,7 @@ def _meanings(
     line: str, present: Mapping[str, str], lines: tuple[str, ...], said: str
 ) -> Iterator[tuple[str, str, str, str]]:
     """Distribution, meaning, what to use and source, for what the line is known to mean among the others."""
-    for row in SYMPTOMS:
+    for row in symptoms.SYMPTOMS:
         version = present.get(row.package)
         if version and _is_met(line, row.package, version):
             text = f"{row.package} {version} is installed, and the running Python does not see it"
@@ -174,16 +160,16 @@ def _meanings(
         if told := _argument(match["callee"], match["what"], present, said):
             yield told
             return
-        name = callees().get(match["callee"]) or callees().get(match["callee"].rpartition(".")[2])
+        name = symptoms.callees().get(match["callee"]) or symptoms.callees().get(match["callee"].rpartition(".")[2])
         others = {row.package for row in names.of_call(match["callee"], match["what"])}
         if name and not others:  # else changed-calls tells more
             owner = match["callee"].rpartition(".")[0]
             text = f"{match['callee']} of {name} does not know the argument {match['what']}"
-            if owner and owner not in callees() and not names.is_class_of(name, owner):
+            if owner and owner not in symptoms.callees() and not names.is_class_of(name, owner):
                 text = f"{match['callee']} does not know the argument {match['what']}, and is a method of a class that "
                 text += f"{name} itself is not known to have (one that the project builds on a class of {name})"
             yield name, text, f"releases of {name} and its caller of the same time", ""  # an own slip is rarer
-    if (match := _POSITIONS.search(line)) and (name := callees().get(match["callee"])) and name in present:
+    if (match := _POSITIONS.search(line)) and (name := symptoms.callees().get(match["callee"])) and name in present:
         yield (
             name,
             f"{match['callee']} of {name} is called in another way than it is defined",
@@ -204,7 +190,7 @@ def _meanings(
 
 def _whose(name: str, owner: str) -> str:
     """The class as one of the package, where that is known of it."""
-    known_one = owner in callees() or names.is_class_of(name, owner) or names.home_of(owner) == name
+    known_one = owner in symptoms.callees() or names.is_class_of(name, owner) or names.home_of(owner) == name
     return f"{owner} of {name}" if known_one else f"{owner} (of {name}, by its name, or of code that builds on it)"
 
 

@@ -3,19 +3,7 @@ import re
 from envdoctor.knowledge.questions import normal, pairs, versions
 from envdoctor.knowledge.requirements import Wanted, read
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import (
-    ERROR,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Target,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, finding, known, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
@@ -67,7 +55,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
         if not (mates or locked or wanted.name in _STACK) and any(_NOTICE.search(text) for text in facts.messages):
-            yield _notice(one, wanted.name, requirement, line)
+            yield from _notice(one, wanted.name, requirement, line)
             continue
         yield finding(
             subject=f"{one} {wanted.name}",
@@ -105,12 +93,12 @@ _HOLDS = {
 }
 
 
-def _notice(one: str, name: str, requirement: str, line: str) -> Finding:
+def _notice(one: str, name: str, requirement: str, line: str) -> Findings:
     """pip installed all the same, and says which demand of something else is no longer met."""
     have = _HAVE.search(line)
     there = f"{name} {have['version'].rstrip('.,*')}" if have else "another one"
     holder = f" ({_HOLDS[name]})" if name in _HOLDS else ""
-    return finding(
+    yield finding(
         subject=f"{one} {name}",
         actual=there,
         expected=requirement,
