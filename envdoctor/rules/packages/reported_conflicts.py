@@ -54,7 +54,11 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
-        if not (mates or locked or wanted.name in _STACK) and any(_NOTICE.search(text) for text in facts.messages):
+        if (
+            not (mates or locked or wanted.name in _STACK)
+            and _HAVE.search(line)
+            and any(_NOTICE.search(text) for text in facts.messages)
+        ):
             yield from _notice(one, wanted.name, requirement, line)
             continue
         yield finding(

@@ -149,6 +149,13 @@ def test_a_pair_of_torch_is_one_also_below_pips_notice() -> None:
     assert (found.kind, found.severity) == ("torch-pair-mismatch", Severity.ERROR)
 
 
+def test_what_is_not_there_at_all_is_installed() -> None:
+    text = NOTICE.format("numba 0.58.0", "numpy<1.26,>=1.21", "x").replace("but you have x which is incompatible", "{}")
+    found = findings(text.format("which is not installed"))[0]
+    assert found.severity is Severity.ERROR
+    assert "finds" not in found.message
+
+
 @pytest.mark.parametrize("label", ["cu102", "cu111", "cpu"])
 def test_the_number_and_the_label_that_are_asked_for_are_kept(label: str) -> None:
     line = f"ERROR: Could not find a version that satisfies the requirement torch==1.9.0+{label} (from versions: 1.9.0)"
