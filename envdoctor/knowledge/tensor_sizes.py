@@ -143,15 +143,17 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
         )
     if kind == "tokens":
         return Reading(
-            meaning=f"The file has {stored[0]} tokens and the model {wanted[0]}: tokens were added (or padded) before "
-            "one of the two was made, or their tokenizers differ",
+            meaning=f"The file has {stored[0]} tokens and the model {wanted[0]} ({size.name})",
+            usually="tokens were added (or padded) before one of the two was made, or their tokenizers differ",
             remedy="Take the tokenizer that was saved with the file, and before loading it call "
             f"model.resize_token_embeddings({stored[0]}).",
         )
     if kind == "places":
         return Reading(
-            meaning=f"{size.name} has other places in the file than in the model: another image size, patch or length "
-            "of sequence",
+            meaning=f"{size.name} has other places in the file than in the model: {_shown(stored)} there and "
+            f"{_shown(wanted)} here",
+            usually="another image size, patch or length of sequence is set than when the file was saved, or one of "
+            "the two has places more (for a class, distillation or register token)",
             remedy="Make the model with the size that the file was trained with, or interpolate the positions.",
         )
     if kind == "grid":
@@ -168,13 +170,14 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
         )
     if kind == "channels":
         return Reading(
-            meaning=f"The file's first layer takes {stored[1]} channels, the model's {wanted[1]}: one of the two is an "
-            "inpainting, editing or depth variant",
+            meaning=f"The file's first layer takes {stored[1]} channels, the model's {wanted[1]} ({size.name})",
+            usually="one of the two is an inpainting, editing, depth or video variant of the other",
             remedy="Load it into the variant that it was saved from (9 channels: inpainting, 8: editing, 5: depth).",
         )
     return Reading(
-        meaning=f"The last layer differs: the file was trained for {stored[0]} outputs, the model has {wanted[0]}"
-        " (number of classes or labels)",
+        meaning=f"{size.name} has {stored[0]} outputs in the file and {wanted[0]} in the model",
+        usually="it is the last layer, and this the number of classes or labels that the file was trained for and that "
+        "the model is given (a detector's last layers have several numbers for each class)",
         remedy=f"Set the number of classes to that of the file ({stored[0]}); to train for others, load all but this "
         "layer (ignore_mismatched_sizes=True in transformers; else delete its entries and load with strict=False).",
     )

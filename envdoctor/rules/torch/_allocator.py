@@ -156,7 +156,7 @@ class Refusal(NamedTuple):
             )
         if _gib(self.wanted) > _gib(self.total):
             return (
-                "one single tensor is larger than the whole GPU",
+                "one single request for memory is larger than the whole GPU",
                 "No setting of memory helps: see in the traceback which operator asks for it, and look at the shapes "
                 "that it is given: the resolution, the length of a sequence (attention over all of it at once), a "
                 "number of points or Gaussians, a wrong index or shape. Lower that, or compute it in pieces.",

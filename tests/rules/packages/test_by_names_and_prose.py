@@ -90,6 +90,7 @@ def test_a_metric_beside_other_names_is_left_open() -> None:
     [
         ("KeyError: 'unexpected key \"fusion.conv.weight\" in state_dict'", "fusion.conv.weight is on one side alone"),
         ("KeyError: \"missing keys in state_dict: {'fc.bias'}\"", "fc.bias is on one side alone"),
+        (r"""KeyError: 'missing keys in state_dict: "{\'fc.bias\', \'fc.weight\'}"'""", "fc.bias is on one side alone"),
         ("KeyError: 'unexpected key \"module.fc.weight\" in state_dict'", "begins with module."),
         (
             "RuntimeError: While copying the parameter named fc.weight, whose dimensions in the model are "
