@@ -197,6 +197,7 @@ class _Mark(NamedTuple):
     meaning: str
     remedy: str
     only: bool = False
+    usually: str = ""
 
 
 def _by_marks(misfit: Misfit) -> Reading | None:
@@ -211,7 +212,7 @@ def _by_marks(misfit: Misfit) -> Reading | None:
         else:
             told = any(found) and not any(mark.name.search(name) for name in other)
         if told:
-            return Reading(meaning=mark.meaning, remedy=mark.remedy)
+            return Reading(meaning=mark.meaning, remedy=mark.remedy, usually=mark.usually)
     return None
 
 
@@ -298,6 +299,22 @@ _MARKS = (
         "Only the counters of thop are too many: the model was saved after its operations were counted",
         "Delete the entries that end in total_ops and total_params, or load with strict=False; count on a copy.",
         only=True,
+    ),
+    _Mark(
+        Pattern(
+            r"^(?:\w+\.){0,4}?(?:\w+_)?(?:lpips|perceptual(?:_loss)?|percep|vgg_?loss|id_loss|fid|inception(?:_score)?"
+            r"|kid|psnr|s?ssim|(?:\w+_)?metrics?|loss_fn|loss|criterion|accuracy|f1|auroc)(?:_\w+)?\."
+        ),
+        "file",
+        "Of what is listed only entries of a metric or a loss are too many in the file (by their names), and none is "
+        "missing in it",
+        "Where only such names are listed, load with strict=False or delete them: "
+        "state = {k: v for k, v in state.items() if k in model.state_dict()}; what the model computes with is loaded "
+        "all the same. Or install the releases (torchmetrics, lpips) that the project pins.",
+        only=True,
+        usually="the program saved its metric or loss with the model, and here it is made otherwise: another release "
+        "of the library (torchmetrics, lpips), whose buffers are no longer a part of what is saved, or a loss that is "
+        "made for training alone",
     ),
     _Mark(
         Pattern(r"\bnum_batches_tracked$"),

@@ -24,11 +24,12 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
             remedy="Load it with its quantization_config (load_in_4bit), or take the weights that were not quantised.",
         )
     kinds = [_kind(size) for size in sizes]
-    for kind in ("base", "rank", "quantised", "tokens", "places", "channels", "labels"):
+    for kind in ("base", "rank", "quantised", "tokens", "places", "channels", "labels", "grid"):
         if kind not in kinds:
             continue
         size = sizes[kinds.index(kind)]
-        if kind in ("base", "rank", "quantised") or all(each in (kind, "labels", "tokens") for each in kinds):
+        beside = {"places": ("labels", "tokens", "grid"), "grid": ()}.get(kind, ("labels", "tokens"))
+        if kind in ("base", "rank", "quantised") or all(each in (kind, *beside) for each in kinds):
             return _reading_by_size(kind, size)
     return read_layouts(sizes)
 
@@ -52,6 +53,13 @@ _PLACES = Pattern(
     r"pos(?:ition(?:al)?)?_?emb(?:ed(?:ding)?s?)?\b|embed_positions|\bwpe\b|relative_position_bias_table"
     r"|positional_embedding|position_embeddings"
 )
+_GRID = Pattern(
+    r"\b(?:\w+_)?(?:pix_?coords?|coords?|coordinates|(?:mesh|pixel|sampling|base|image|feat)?_?grids?|meshgrid|id_coords"
+    r"|xyz?s|rays?(?:_dirs?)?|directions|anchors?|anchor_points|homogeneous|frustums?|attn_mask|relative_coords_table"
+    r"|relative_position_index|rel_pos_[hw]|freqs_cis|rope(?:_\w+)?|window|hann_window|warp_grid)"
+    r"(?:_(?:\w{1,8}|\d{1,2}))?$"
+)
+"""Buffers that the code fills itself for one size of picture (or clip, or window): pixels, rays, anchors, masks."""
 _LABELS = Pattern(
     r"(?:^|\.)(?:classifier|score|fc|head|heads|cls_head|fc_cls|fc_reg|cls_score|bbox_pred|class_embed|cls_logits"
     r"|mask_fcn_logits|conv_seg|conv_cls|logits?|last_linear|cv3|atss_cls|retina_cls|m\.\d|fc_out|out_proj"
@@ -79,6 +87,8 @@ def _kind(size: Size) -> str:
         return "tokens"
     if _PACKED.search(size.name):
         return "quantised"
+    if _GRID.search(size.name):
+        return "grid"
     if first_only and _LABELS.search(size.name) and not _INNER.search(size.name):
         return "labels"
     if (
@@ -88,6 +98,24 @@ def _kind(size: Size) -> str:
     ):
         return "channels"
     return "other"
+
+
+def _shown(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _pictures(stored: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """Which pictures have that many pixels, where a usual form of them does."""
+    one, other = (_picture(math.prod(side for side in shape if side > 4)) for shape in (stored, wanted))
+    return f" (as many pixels as {one} has in the file, and {other} here)" if one and other else ""
+
+
+def _picture(pixels: int) -> str:
+    for high, wide in ((3, 4), (1, 1), (9, 16), (2, 3), (1, 2), (5, 8)):
+        part = math.isqrt(pixels // (high * wide))
+        if part > 5 and part * part * high * wide == pixels:
+            return f"{part * high} x {part * wide}"
+    return ""
 
 
 def _reading_by_size(kind: str, size: Size) -> Reading:
@@ -115,26 +143,41 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
         )
     if kind == "tokens":
         return Reading(
-            meaning=f"The file has {stored[0]} tokens and the model {wanted[0]}: tokens were added (or padded) before "
-            "one of the two was made, or their tokenizers differ",
+            meaning=f"The file has {stored[0]} tokens and the model {wanted[0]} ({size.name})",
+            usually="tokens were added (or padded) before one of the two was made, or their tokenizers differ",
             remedy="Take the tokenizer that was saved with the file, and before loading it call "
             f"model.resize_token_embeddings({stored[0]}).",
         )
     if kind == "places":
         return Reading(
-            meaning=f"{size.name} has other places in the file than in the model: another image size, patch or length "
-            "of sequence",
+            meaning=f"{size.name} has other places in the file than in the model: {_shown(stored)} there and "
+            f"{_shown(wanted)} here",
+            usually="another image size, patch or length of sequence is set than when the file was saved, or one of "
+            "the two has places more (for a class, distillation or register token)",
             remedy="Make the model with the size that the file was trained with, or interpolate the positions.",
+        )
+    if kind == "grid":
+        return Reading(
+            meaning=f"{size.name} has {_shown(stored)} in the file and {_shown(wanted)} in the model",
+            usually="it is no learnt weight but a grid or table (coordinates of pixels, rays, positions, a mask) that "
+            f"the code makes for one size of picture{_pictures(stored, wanted)}, and the model is built for another "
+            "size than when the file was saved",
+            remedy="Build the model with the height and width (or length) that the file was trained with, as its "
+            "configuration has them. Where the other size is meant and the code makes the table anew, leave the entry "
+            f"out: state = {{k: v for k, v in state.items() if not k.endswith('{size.name.rpartition('.')[2]}')}}, "
+            "then load_state_dict(state, strict=False), and see that it reports nothing else as missing. strict=False "
+            "alone passes over no sizes.",
         )
     if kind == "channels":
         return Reading(
-            meaning=f"The file's first layer takes {stored[1]} channels, the model's {wanted[1]}: one of the two is an "
-            "inpainting, editing or depth variant",
+            meaning=f"The file's first layer takes {stored[1]} channels, the model's {wanted[1]} ({size.name})",
+            usually="one of the two is an inpainting, editing, depth or video variant of the other",
             remedy="Load it into the variant that it was saved from (9 channels: inpainting, 8: editing, 5: depth).",
         )
     return Reading(
-        meaning=f"The last layer differs: the file was trained for {stored[0]} outputs, the model has {wanted[0]}"
-        " (number of classes or labels)",
+        meaning=f"{size.name} has {stored[0]} outputs in the file and {wanted[0]} in the model",
+        usually="it is the last layer, and this the number of classes or labels that the file was trained for and that "
+        "the model is given (a detector's last layers have several numbers for each class)",
         remedy=f"Set the number of classes to that of the file ({stored[0]}); to train for others, load all but this "
         "layer (ignore_mismatched_sizes=True in transformers; else delete its entries and load with strict=False).",
     )

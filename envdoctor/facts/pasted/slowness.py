@@ -11,7 +11,10 @@ from envdoctor.values.pattern import Pattern
 
 _SLOW = Pattern(
     r"\b(?:(?:very|too|so|really|extremely|much|is|gets?|became|way|super|quite|pretty|incredibly|terribly|painfully"
-    r"|\d+x|training|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
+    r"|insanely|ridiculously|unbearably|absurdly|extraordinarily|unusably|horribly|crazy|way too|drastically"
+    r"|\d+(?:x| times)|train(?:ing)?|inference|speed) slow(?:er)?\b|slow(?:er)? (?:training|inference|speed|than|down)"
+    r"|slow(?:s|ed|ing) down\b|slowdowns?\b"
+    r"|(?<![\d.])[1-9]\d{2,4}(?:\.\d+)? ?(?:s|sec|seconds) ?(?:/|per) ?(?:it|step)\b"
     r"|tak(?:es?|ing) (?:too|so|very|really|extremely) (?:long|much time)|more time when"
     r"|(?:about|at) the same speed"
     r"|(?:horrible|bad|poor|terrible|awful|abysmal) (?:\w{1,20} )?(?:speeds?|performance|throughput)"
@@ -22,7 +25,8 @@ _SLOW = Pattern(
     r"|(?:half|third) (?:of )?the (?:speed|throughput)|(?:speed|throughput) (?:dropp?ed|drops|halved|decreas)"
     r"|only (?:about |around )?\d{1,2}(?:\.\d)? ?(?:fps|it/s|tokens?/s)"
     r"|(?:utili[sz]ation|usage|gpu-?util)\b.{0,30}\b(?:extremely low|unstable|fluctuat\w{0,4}|is (?:only )?\d ?%|is 0)"
-    r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})"
+    r"|low (?:gpu |accelerator )?(?:utili[sz]ation|usage|perf\w{0,10})|gpus?\b.{0,30}(?:not|n't|never) be fully (?:used"
+    r"|utili[sz]ed|loaded)"
     r"|(?:utili[sz]ation|usage|speeds?) (?:is|are|was|were) (?:very |quite |so |too )?(?:low|not)|freez(?:es|ing|e)\b)"
     r"|\b(?:very|so|too|really|extremely)[, ]{1,2}(?:very|so|too|really|extremely) slow"
     r"|\bslow\b.{0,30}\bon (?:an? |my )?[RG]TX"

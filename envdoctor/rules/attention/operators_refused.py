@@ -49,7 +49,8 @@ _REASONS = (
     (
         (_NOT_BUILT,),
         "extension-binary-missing",
-        "its compiled part is not there: it was built for another torch, or without CUDA",
+        "none of them was built in it, or CUDA was not there for them (a build for another torch or without CUDA, most "
+        "often)",
         "Install the xformers that was made for the installed torch, or uninstall it: attention then runs in torch "
         "itself.",
         "uv pip install --torch-backend=auto --reinstall-package xformers xformers torch torchvision torchaudio",

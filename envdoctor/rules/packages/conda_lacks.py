@@ -107,8 +107,8 @@ def _of_pip(specs: list[str], said: str) -> Finding:
 
 def _of_builds(facts: Facts, said: str) -> Finding:
     text = (
-        "The file names builds (what stands after the second =): they exist for the system on which it was exported "
-        "alone, and are withdrawn in time"
+        "The file names builds (what stands after the second =): they are made for one system (but for those "
+        "of noarch), the one on which it was exported, and many are withdrawn in time"
     )
     posix = not platform_of(facts).startswith("win")
     remove = r"sed -i.bak -E 's/^( *- [^=]+=+[^=]+)=.*$/\1/' environment.yml"

@@ -99,7 +99,9 @@ def _is_of_cpu(said: str) -> bool:
 
 
 def _failure(said: str) -> str:
-    if "_cpu" in said and "without GPU" not in said:
+    if "without GPU" in said:
+        return "bitsandbytes runs with a library that has nothing for the GPU in it"
+    if "_cpu" in said:
         return "bitsandbytes takes its library for the CPU"
     return "bitsandbytes cannot load its library"
 

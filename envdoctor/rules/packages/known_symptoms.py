@@ -242,9 +242,9 @@ def _passed(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, st
     if row.direction == "removed":
         if version and row.fits(version):
             return None
-        text = f"{row.package} before {row.release} passes {what} to {method}, and {callee} was written for a later one"
+        text = f"{row.package} before {row.release} passes {what} to {method}, and {callee} does not take it"
         return row.package, text, f"{what}=None in its signature, or {row.package}>={row.release}", row.source
     if version and row.fits(version):
         return None
-    text = f"{row.package} passes {what} to {method} since {row.release}, and {callee} was written before that"
+    text = f"{row.package} passes {what} to {method} since {row.release}, and {callee} does not take it"
     return row.package, text, f"{what}=None in its signature, or {row.package}<{row.release}", row.source

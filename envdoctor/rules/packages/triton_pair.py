@@ -21,7 +21,8 @@ _UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", IGNORECASE)
 _GONE = Pattern(r"cannot import name|has no (?:attribute|name)", IGNORECASE)
 _OF_XLA = Pattern(r"(?:Xla|Jax)RuntimeError|jaxlib|\bxla[/.]|stream_executor|tensorflow")
 """JAX and TensorFlow call the same assembler."""
-_MISSING = Pattern(r"No module named '?triton\b", IGNORECASE)
+_MISSING = Pattern(r"No module named '?triton\b(?!\.\w)", IGNORECASE)
+"""A part of it that is missing (triton.ops) is no proof: what is asked for may have moved or gone."""
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 

@@ -55,6 +55,7 @@ class Refusal(NamedTuple):
     free: str | None
     own: str | None = None  # what this process holds
     idle: float | None = None  # GiB that torch holds and does not use
+    whole: bool = False  # is its own share counted with what it holds beside torch?
 
     @classmethod
     def read(cls, text: str) -> Refusal | None:
@@ -68,6 +69,7 @@ class Refusal(NamedTuple):
             found["free"] or found["left"],
             next(filter(None, held.groups()), None) if held else None,
             _idle(text),
+            bool(held and held["now"]),
         )
 
     @property
@@ -81,7 +83,7 @@ class Refusal(NamedTuple):
     def amounts(self) -> str:
         refused = f": {self.wanted} more{', in one piece,' if self.is_one_piece else ''} do not fit into {self.total}"
         if self._is_others():
-            return f"{refused}, of which this process holds {self.own}"
+            return f"{refused}, of which this process{self._part} holds {self.own}"
         if self.refused:
             return f": {self.wanted} were refused while {self.free} of {self.total} were free"
         if self.holds_it_all:
@@ -92,6 +94,15 @@ class Refusal(NamedTuple):
                 f"{self.others:.1f} GiB are held beside it (other processes, and this one's CUDA context)"
             )
         return refused
+
+    @property
+    def _part(self) -> str:
+        return "" if self.whole else "'s torch"
+
+    @property
+    def _or(self) -> str:
+        """Older messages count what this process's torch holds, and nothing of what else is in the process."""
+        return "" if self.whole else " (or, which is rare, something in this one beside torch)"
 
     @property
     def _pieces(self) -> str:
@@ -138,7 +149,7 @@ class Refusal(NamedTuple):
             )
         if self._is_others():
             return (
-                f"the GPU's memory is full, and other processes hold about {self.others:.0f} GiB of it",
+                f"the GPU's memory is full, and other processes hold about {self.others:.0f} GiB of it{self._or}",
                 "See with nvidia-smi who holds it. Other ranks of the job: let each load into the GPU of its own "
                 "(torch.cuda.set_device(LOCAL_RANK), device_map={'': LOCAL_RANK}). What is left of runs before, or "
                 "somebody else's: end it, or take another GPU (CUDA_VISIBLE_DEVICES).",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.knowledge.questions import circumstances
 from envdoctor.rules.rule import Facts
 from envdoctor.rules.torch._allocator import Refusal
+from envdoctor.values.pattern import Pattern
 
 FULL = "the GPU's memory is full"
 """What the row of the table means whose error these reasons are for."""
@@ -75,7 +78,7 @@ def _reasons(facts: Facts) -> list[str]:
 def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     """The general advice, as it fits this run and what the error's numbers leave open."""
     start, _, pieces = general.partition(_PIECES)
-    smaller = start.removeprefix(_FIRST).removeprefix("Then ")
+    smaller = _beside_what_is_on(start.removeprefix(_FIRST).removeprefix("Then "), facts)
     if circumstances.FULL_LATER.stands(facts):
         smaller = f"{_WHEN} Else {smaller}"
     elif circumstances.ANSWERING.stands(facts):
@@ -90,3 +93,45 @@ def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     if pieces and not (asked is not None and asked.has_no_pieces):
         told.append(f"{_PIECES.strip()} {pieces}")
     return " ".join(part[:1].upper() + part[1:] for part in told)
+
+
+_YES = r"[\"']?(?: enabled| is)?\s?[:=]?\s?[\"']?(?:True|on|yes|enabled|1)\b"
+_ON = tuple(
+    Pattern(source, re.IGNORECASE)
+    for source in (
+        r"batch[ _-]?size(?: per (?:device|gpu))?[\"']?\s?(?:[:=]|\bis\b|\bof\b|to)?\s?(?:1|one)\b(?![\d.])",
+        rf"(?:gradient|activation)[ _-]?checkpoint(?:ing|s){_YES}|--gradient_checkpointing\b(?! ?=? ?false)",
+        rf"\b(?:use_)?q?lora{_YES}|--use_q?lora\b|\blora_(?:r|rank|dim)\b|--network_module=\S*lora",
+        r"\b(?:prec(?:ision)?|mixed_precision|(?:torch_)?dtype)[\"']?\s?[:= ]\s?[\"']?(?:torch\.)?"
+        r"(?:b?fp?16|b?float16|16-mixed|bf16-mixed)\b",
+    )
+)
+"""What a run's own settings show as on: a batch of one, checkpointing, LoRA, numbers of 16 bits."""
+_BEFORE_AMPERE = Pattern(
+    r"\bGTX ?(?:9|10|16)\d\d|\bRTX ?20\d\d|\bTitan (?:Xp?|V|RTX)\b|\bTesla (?:[KMPV]\d+|T4)\b|\bT4\b|\bP100\b|\bV100\b"
+    r"|\bQuadro (?:[KMP]\d+|RTX)",
+    re.IGNORECASE,
+)
+"""GPUs that do not compute in bf16 themselves."""
+
+
+def _beside_what_is_on(text: str, facts: Facts) -> str:
+    """The general steps without those that the run's settings show as taken, and none that the GPU is too old for."""
+    said = (*facts.messages, *facts.remarks.values(), *(f"{key}: {value}" for key, value in facts.remarks.items()))
+    batch, checkpoints, lora, half = (any(map(pattern.search, said)) for pattern in _ON)
+    old = any(map(_BEFORE_AMPERE.search, said))
+    if not (batch or checkpoints or lora or half or old):
+        return text
+    fewer = [
+        "shorter sequences or smaller pictures"
+        if batch
+        else "smaller batches with gradient accumulation, shorter sequences",
+        *(() if checkpoints else ("gradient checkpointing",)),
+        *(() if half else (f"the weights in {'fp16' if old else 'bf16'}",)),
+        "4 bits under LoRA, or a lower rank" if lora else "LoRA, over weights in 4 bits",
+    ]
+    return (
+        f"Take {', '.join(fewer[:-1])}, or {fewer[-1]}; an optimizer with states in 8 bits, attention that keeps no "
+        "scores (SDPA, xFormers), and what is computed once (text embeddings, latents) cached and taken off the GPU; "
+        "and with several GPUs shard the model (FSDP, DeepSpeed ZeRO-3) where each process loads all of it."
+    )

@@ -208,8 +208,8 @@ def _not_found(said: Match[str], others: bool, eleven: bool) -> Finding:
         + (" Another major version of it does not serve." if major else ""),
         fix=f"Install {which} for the CUDA line of what asks for it (a wheel nvidia-cudnn-cu11, -cu12 or -cu13, "
         "conda, or the system's package), put its folder on LD_LIBRARY_PATH where that runs (on every machine), or "
-        "take a release that was built for the cuDNN that is here. torch brings its own: install torch again if it is "
-        "the one that asks.",
+        "take a release that was built for the cuDNN that is here."
+        + ("" if others else " torch brings its own: install torch again if it is the one that asks."),
         run=(
             "ldconfig -p | grep cudnn",
             f"python -m pip install 'nvidia-cudnn-{'cu11' if eleven else 'cu12'}{f'=={major}.*' if major else ''}'",
