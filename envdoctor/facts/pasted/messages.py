@@ -65,7 +65,8 @@ _MESSAGE = Pattern(
     r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link|Ignoring (?:visible )?gpu"
     r"|is not present|does not exist|was not detected|not implemented for ['\"]|jaxlib is not inst|input types 'tensor<"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint"
-    r"|^(?:StopIteration|KeyboardInterrupt)$|^\^C(?:Traceback|$)|G?PUs? requested \(\d|\b0xC0000\w{3}\b",
+    r"|^(?:StopIteration|KeyboardInterrupt)$|^\^C(?:Traceback|$)|G?PUs? requested \(\d|\b0xC0000\w{3}\b"
+    r"|exit status -?\d{3}",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
