@@ -38,7 +38,7 @@ def told(found: Finding, *words: str) -> None:
         ("RuntimeError: generator raised StopIteration\n", ("next element",)),
         ("EOFError\n", ("at its end", "pipe")),
         ("KeyboardInterrupt\n", ("SIGINT", "Ctrl-C")),
-        ("ZeroDivisionError: division by zero\n", ("that is 0", "empty data set")),
+        ("ZeroDivisionError: division by zero\n", ("by 0", "empty data set")),
         ("IndexError: list index out of range\n", ("fewer elements", "found nothing")),
         (
             "SystemError: <built-in function step> returned NULL without setting an error\n",
@@ -175,6 +175,30 @@ _CUT = (
 def test_the_prose_around_a_cut_traceback_names_a_cause(prose: str, subject: str) -> None:
     found = only(f"{prose}\n{_CUT}")
     assert (found.subject, found.severity) == (subject, Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("text", "certain", "not_said"),
+    [
+        (
+            "ModuleNotFoundError: No module named 'triton.ops'\n",
+            "the triton that is imported does not have",
+            "not installed",
+        ),
+        ("_pickle.UnpicklingError: invalid load key, 'v'.\n", "no whole pickle", "only a pointer"),
+        ("ninja: build stopped: subcommand failed.\n", "could not be compiled", "stands above"),
+        ("ImportError: cannot import name 'make_tree'\n", "make_tree is not in what it is imported from", "last lines"),
+        (
+            "RuntimeError: Expected all tensors to be on the same device\n",
+            "One of the tensors that an operation takes",
+            "of the batch or a part of the model lies",
+        ),
+    ],
+)
+def test_the_certain_part_says_no_more_than_the_text(text: str, certain: str, not_said: str) -> None:
+    proved = [found.message.partition(" Usually ")[0] for found in said(text) if found.severity is Severity.ERROR]
+    assert any(certain in each for each in proved)
+    assert not any(not_said in each for each in proved)
 
 
 def test_a_cut_traceback_alone_stays_unexplained() -> None:
