@@ -17,7 +17,8 @@ def stoppable() -> Iterator[None]:
     128 + signal: what was begun is cleared away and every child is ended, instead of being left behind.
 
     An exception that a signal raises inside a destructor or a callback of a weak reference (importing has some) is
-    printed and lost; the signal is then sent again."""
+    printed and lost; the signal is then sent again. One that it raises while a class is made comes out as the cause of
+    another error (of `__set_name__`, before Python 3.12), and is taken out of it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -44,10 +45,22 @@ def stoppable() -> Iterator[None]:
     show, sys.unraisablehook = sys.unraisablehook, lost
     try:
         yield
+    except Exception as error:
+        cause = _cause(error)
+        if _signal_behind(cause) in (signal.SIGINT, *stopping):
+            raise cause from None
+        raise
     finally:
         sys.unraisablehook = show
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The first of the errors that were raised from one another."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _signal_behind(exception: BaseException | None) -> int | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from envdoctor.stopping import stoppable
 from tests.facts.probe.venvs import Venv
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,3 +100,37 @@ def test_a_stop_that_a_destructor_swallowed_comes_again(number: signal.Signals, 
     assert done.stdout == ""
     assert done.returncode == code
     assert "ignored" not in done.stderr
+
+
+WRAPPED = """
+import os
+from envdoctor.stopping import stoppable
+
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), {number})
+
+with stoppable():
+    class Made:
+        field = Field()
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, -2)])
+def test_a_stop_while_a_class_is_made_is_no_other_error(number: signal.Signals, code: int) -> None:
+    """Before Python 3.12 whatever `__set_name__` raises comes out as a RuntimeError."""
+    argv = [sys.executable, "-c", WRAPPED.format(number=int(number))]
+    done = subprocess.run(
+        argv, cwd=ROOT, capture_output=True, text=True, timeout=60,
+        preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in (number, signal.SIGHUP)] and None,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("", code)
+    assert "RuntimeError" not in done.stderr
+
+
+def test_an_error_with_another_cause_stays_as_it_is() -> None:
+    with pytest.raises(RuntimeError, match="wrapped"), stoppable():
+        raise RuntimeError("wrapped") from OSError("the disk")
+    with pytest.raises(RuntimeError, match="wrapped"), stoppable():
+        raise RuntimeError("wrapped") from SystemExit(2)

@@ -147,8 +147,8 @@ class Refusal(NamedTuple):
             return (
                 "one single tensor is larger than the whole GPU",
                 "No setting of memory helps: see in the traceback which operator asks for it, and look at the shapes "
-                "that it is given: the resolution, the length of a sequence (attention over all of it at once), a number "
-                "of points or Gaussians, a wrong index or shape. Lower that, or compute it in pieces.",
+                "that it is given: the resolution, the length of a sequence (attention over all of it at once), a "
+                "number of points or Gaussians, a wrong index or shape. Lower that, or compute it in pieces.",
             )
         return None
 
