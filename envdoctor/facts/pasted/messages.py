@@ -66,7 +66,7 @@ _MESSAGE = Pattern(
     r"|is not present|does not exist|was not detected|not implemented for ['\"]|jaxlib is not inst|input types 'tensor<"
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint"
     r"|^(?:StopIteration|KeyboardInterrupt)$|^\^C(?:Traceback|$)|G?PUs? requested \(\d|\b0xC0000\w{3}\b"
-    r"|exit status -?\d{3}",
+    r"|exit status -?\d{3}|stack smashing|\bstruct\.error|(?:^|\.)_?queue\.Empty$|^zsh: |\bAbort trap",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
