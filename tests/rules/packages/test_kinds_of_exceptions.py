@@ -79,6 +79,7 @@ def told(found: Finding, *words: str) -> None:
             'docker: Error response from daemon: exec: "python": executable file not found in $PATH: unknown.\n',
             ("no program python", "python3"),
         ),
+        ("RuntimeError: cuSolver internal error\n", ("cuSOLVER", "memory is full")),
         ("TimeoutError\n", ("in the time that was set",)),
         ("queue.Empty\n", ("in the time that was set",)),
     ],
@@ -224,3 +225,11 @@ def test_the_certain_part_says_no_more_than_the_text(text: str, certain: str, no
 
 def test_a_cut_traceback_alone_stays_unexplained() -> None:
     assert judged(f"It fails on my machine.\n\n{_CUT}").unexplained is not None
+
+
+def test_a_frame_of_compiled_code_is_not_quoted_as_the_error() -> None:
+    diagnosis = judged(
+        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1) ran for 600029 milliseconds before "
+        "timing out.\nframe #0: c10::Error::Error(c10::SourceLocation, std::string) + 0x96 (0x7f in libc10.so)\n"
+    )
+    assert diagnosis.unexplained is None or "Watchdog" in diagnosis.unexplained.line
