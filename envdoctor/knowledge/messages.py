@@ -87,7 +87,7 @@ _ERROR = Pattern(
 )
 _NO_ERROR = Pattern(
     r"\b(?:no|without|any|0) (?:\w+ )?errors?\b|Warning: |WARN(?:ING)?\b|\bw/o error|error[_ -]rate"
-    r"|TORCH_NCCL_\w*ERROR|_ERROR_"
+    r"|TORCH_NCCL_\w*ERROR|_ERROR_|^frame #\d|^Exception raised from "
 )
 
 

@@ -64,7 +64,9 @@ _MESSAGE = Pattern(
     r"|\bStopIteration:|\bno data found\b|GGML_ASSERT|attempt to run as root|file not recognized: "
     r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link|Ignoring (?:visible )?gpu"
     r"|is not present|does not exist|was not detected|not implemented for ['\"]|jaxlib is not inst|input types 'tensor<"
-    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint",
+    r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint"
+    r"|^(?:StopIteration|KeyboardInterrupt)$|^\^C(?:Traceback|$)|G?PUs? requested \(\d|\b0xC0000\w{3}\b"
+    r"|exit status -?\d{3}|stack smashing|\bstruct\.error|(?:^|\.)_?queue\.Empty$|^zsh: |\bAbort trap",
     re.IGNORECASE,
 )
 _OWN_WORDS = Pattern(
@@ -98,6 +100,8 @@ _IN = Pattern(
 )
 _NEAR_END = 4
 """Lines between a traceback's last frame and the end of a text that breaks off in it."""
+_ENDED = Pattern(r"(?:[a-z_]\w{0,40}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt|Iteration|Exit):?")
+"""The last line of a traceback whose exception was raised without a word."""
 _SHOWN = Pattern(r'^File "[^"]*", line \d|[\w-]\.py(?::| in |\(| line )\d')
 _REFUSED = Pattern(r"[\w@.+-]{2,60} is not supported because: ?.*")
 _REASON = Pattern(
@@ -216,7 +220,7 @@ def read(page: Page, draft: Draft) -> None:
     raised = ""
     kernel_of, since = "", 0
     beside = Beside(page)
-    stopped = False
+    stopped = ended = False
     mentions: list[str] = []
     trouble = ""
     shown = listing = -2
@@ -254,6 +258,7 @@ def read(page: Page, draft: Draft) -> None:
             shown = number if _SHOWN.search(text) else shown
             last = _IN.search(text) or last
             continue
+        ended = ended or (stopped and 0 < number - shown <= _NEAR_END and _ENDED.fullmatch(text) is not None)
         text = _without_quotes(text)
         if shown != number - 1 and _CODE.fullmatch(text):
             continue
@@ -324,7 +329,7 @@ def read(page: Page, draft: Draft) -> None:
         _attribute(draft, told_of or kernel_of)
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
         _attribute_title(draft, raised)
-    if stopped and not any(_EXCEPTION.search(message) for message in draft.messages):
+    if stopped and not ended and not any(_EXCEPTION.search(message) for message in draft.messages):
         if last and end - shown <= _NEAR_END:
             draft.message(f"traceback ends in {last['file']}, {last['function']}")
         if heading:  # which tells the line that the traceback lacks, where anything does

@@ -46,7 +46,7 @@ def memory(facts: Facts) -> Findings:
         yield _finding(
             said.string,
             "more memory",
-            f"The process was {why}: {said.string}.",
+            f"A process was {why}: {said.string}.",
             told,
             _WHILE_BUILT if built else usually,
             _BUILD_LESS if built else _LOAD_LESS,

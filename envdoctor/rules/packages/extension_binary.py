@@ -53,7 +53,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             subject=_NAME,
             actual=said.string if said else "no binary for this system",
             expected="a machine with a GPU that it has kernels for",
-            message=f"bitsandbytes is told to use CUDA on a Mac, which has none: {said.string if said else line}.",
+            message=f"bitsandbytes finds no CUDA on this Mac, which has none to give: {said.string if said else line}.",
             fix="Load the model in bf16 or fp16 without bitsandbytes (device_map={'': 'mps'}, or the CPU); for 4 and 8 "
             "bits on a Mac take MLX or llama.cpp; or run it on a machine with an NVIDIA GPU.",
             explains=("packages/known-errors bitsandbytes",),

@@ -108,6 +108,12 @@ _CAUSES = (
         "the traceback) was written for another Triton",
     ),
     (
+        Pattern(r"No module named '?triton\.", IGNORECASE),
+        "A part of Triton is asked for which the triton that is imported does not have",
+        "triton and the package that asks (see the traceback) are of different times: triton.ops, for one, went with "
+        "3.2; else a folder of that name lies before it",
+    ),
+    (
         _MISSING,
         "The module triton is asked for and is not installed",
         "there is no wheel of it for this system (Windows, macOS) or torch is a build for the CPU; else it was "

@@ -32,8 +32,10 @@ _NINE = Pattern(
 """What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
 
 _ABSENT = Pattern(r"(?P<file>libcudnn\w*\.so(?:\.(?P<major>\d{1,2})\S*?)?): cannot open shared object file")
-_WITHOUT_ITS_OWN = Pattern(r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open")
-"""cuDNN 8 is there, and does not find another library under its short name: packages/known-errors."""
+_WITHOUT_ITS_OWN = Pattern(
+    r"libcudnn\S{0,60} Error: lib(?:cuda|nvrtc)\.so: cannot open|Loaded runtime CuDNN library: \d"
+)
+"""cuDNN 8 is there and misses another library under its short name, or XLA's own words: packages/known-errors."""
 _ONLY_NOT_LOADED = Pattern(r"SUBLIBRARY_LOADING_FAILED|^Could not load library|^Unable to load any of")
 """A part of cuDNN does not load: that another release is met is not said."""
 _OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
@@ -94,13 +96,18 @@ def _number(text: str | None) -> Numbers:
     return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
 
 
+_TWO = "Two releases of cuDNN meet in one process"
+
+
 def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
     where = " and ".join(folders) if len(folders) > 1 else ""
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
+    one = said is not None and not where and "SUBLIBRARY" not in said[0]
+    told = "The cuDNN that is loaded is of another release than is asked for" if one else _TWO
     return finding(
         actual=where or (said[0] if said else "two releases"),
         expected="one cuDNN, the one installed with torch",
-        message=f"Two releases of cuDNN meet in one process: {reason}"
+        message=f"{told}: {reason}"
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),

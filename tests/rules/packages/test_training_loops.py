@@ -174,7 +174,7 @@ wandb: ERROR api_key not configured (no-tty) | nobody is logged in | WANDB_MODE
 ValueError: Some specified arguments are not used by the HfArgumentParser: | argument classes | torchrun
 ValueError: Undefined dataset mine in dataset_info.json. | no entry mine | --dataset_dir
 RuntimeError: Cannot find valid samples, check `data/README.md` for the data format. | can use no row | formatting
-pydantic_core._pydantic_core.ValidationError: 2 validation errors for AxolotlInputConfig | whole message names it |
+pydantic_core._pydantic_core.ValidationError: 2 validation errors for AxolotlInputConfig | does not take |
   Compare the key
 ValueError: You must specify exactly one of input_ids or inputs_embeds | gets neither | batch.keys()
 ValueError: Image features and image tokens do not match: tokens: 100, features 200 | it was cut | truncation=False
