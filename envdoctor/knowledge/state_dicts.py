@@ -303,7 +303,7 @@ _MARKS = (
     _Mark(
         Pattern(
             r"^(?:\w+\.){0,4}?(?:\w+_)?(?:lpips|perceptual(?:_loss)?|percep|vgg_?loss|id_loss|fid|inception(?:_score)?"
-            r"|kid|psnr|s?ssim|(?:\w+_)?metrics?|loss_fn|loss|criterion|accuracy|f1|auroc)(?:_\w+)?\."
+            r"|kid|psnr|s?ssim|metrics?|loss_fn|loss|criterion|accuracy|f1|auroc)(?:_\w+)?\."
         ),
         "file",
         "Of what is listed only entries of a metric or a loss are too many in the file (by their names), and none is "
