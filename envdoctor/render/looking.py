@@ -16,6 +16,7 @@ _LOOKS = Pattern(
     r"git (?:status|log|remote -v|ls-remote|lfs ls-files|submodule status)|hf auth whoami|"
     r"python3? -m (?:bitsandbytes|xformers\.info|torch\.utils\.collect_env|numba -s|site)|"
     r"nvidia-smi(?! .{0,80}(?:--gpu-reset|-r\b|-pm|-pl|-mig|-dci|-dgi|-cgi|-cci|-c \d|-ac|-lgc)))(?=\s|$)|"
+    r"python3? -X faulthandler \S+\.py$|"
     r"(?:find|sysctl) (?!.{0,200}(?:-delete|-exec|-w |=))|ulimit -[a-z]$|"
     r"python3? (?:-X faulthandler )?-c ['\"](?:import|from)(?!.{0,400}(?:remove|unlink|rmtree|download|\.save)))"
 )

@@ -16,7 +16,7 @@ from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 
 RULES = load_rules()
-ODD = "ZeroDivisionError: division by zero"
+ODD = "RuntimeError: the moon is not in its house"
 
 
 def judged(text: str) -> Diagnosis:
@@ -75,7 +75,7 @@ def test_every_format_quotes_it(format_: str, tmp_path: Path, capsys: pytest.Cap
     code, out = told(capsys, str(page), "--format", format_)
     assert code == 3
     text = json.loads(out)["unexplained"]["line"] if format_ == "json" else out
-    assert "division by zero" in " ".join(text.split())
+    assert "the moon is not in its house" in " ".join(text.split())
 
 
 def test_several_files_and_standard_input_are_one_report(
@@ -145,11 +145,14 @@ def test_the_error_is_quoted_and_not_what_stands_around_it(text: str, quoted: st
     assert found.line == quoted
 
 
-@pytest.mark.parametrize("code", ["3221225477", "3221226505", "-11", "139"])
+@pytest.mark.parametrize("code", ["-11", "139"])
 def test_the_number_of_a_crash_is_told_and_names_no_cause(code: str) -> None:
     found = judged(f"subprocess.CalledProcessError: Command '['python', 'a.py']' returned non-zero exit status {code}.")
     assert found.unexplained is not None
     assert "faulthandler" in found.unexplained.help
+    windows = judged("subprocess.CalledProcessError: Command '['a']' returned non-zero exit status 3221225477.")
+    assert windows.unexplained is None
+    assert any("faulthandler" in one.remedy.text for one in windows.findings)
     plain = judged("subprocess.CalledProcessError: Command '['python', 'a.py']' returned non-zero exit status 1.")
     assert plain.unexplained is not None
     assert "launcher" in plain.unexplained.help

@@ -204,7 +204,7 @@ def test_the_prose_around_a_cut_traceback_names_a_cause(prose: str, subject: str
     [
         (
             "ModuleNotFoundError: No module named 'triton.ops'\n",
-            "the triton that is imported does not have",
+            "asks for triton.ops, which triton 3.2 and later do not have",
             "not installed",
         ),
         ("_pickle.UnpicklingError: invalid load key, 'v'.\n", "no whole pickle", "only a pointer"),
