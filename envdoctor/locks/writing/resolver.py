@@ -149,7 +149,7 @@ def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
             exit_code=3,
         )
     if (partial := _PARTIAL.search(outcome.err)) and sources.extra:
-        release = outcome.err[: partial.start()].split()[-1].partition("{")[0]
+        release = _partial_release(outcome.err[: partial.start()])
         indexes = sources.redact(", ".join(sources.extra))
         return Trouble(
             sources.redact(
@@ -164,6 +164,12 @@ def _trouble(outcome: Outcome, sources: Sources) -> Trouble:
         remedy="Loosen the requirements, serve fewer Pythons or machines, or name the index that has the wheels.",
         exit_code=3,
     )
+
+
+def _partial_release(before: str) -> str:
+    """The release that uv speaks of last: "name==1.0" or "name{a marker}==1.0"."""
+    found = re.search(r"([\w.-]+)(?:\{[^{}]*\})?(==\S+)?\s*$", before)
+    return f"{found[1]}{found[2] or ''}" if found else "a release"
 
 
 def _preferences(keep: Stack) -> str:

@@ -17,7 +17,7 @@ from envdoctor.locks.lint import lint
 from envdoctor.locks.platforms import interpreter
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import path_of, write_stack
-from envdoctor.locks.writing.resolver import labels
+from envdoctor.locks.writing.resolver import _partial_release, labels
 from envdoctor.sources.sources import Sources
 from envdoctor.sources.sources import read as read_sources
 from envdoctor.values.document import read_toml
@@ -276,3 +276,16 @@ def test_where_no_index_has_them_all_the_mirror_and_what_to_do_are_named(tmp_pat
     assert "no index has numbers==2.0 for every machine" in caught.value.problem
     assert (tmp_path / "mirror").as_uri() in caught.value.remedy
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("before", "release"),
+    [
+        ("Because numbers==2.0 ", "numbers==2.0"),
+        ("Because torch{python_full_version < '3.11'}==2.14.1 ", "torch==2.14.1"),
+        ("Because torch{sys_platform == 'win32'} ", "torch"),
+        ("", "a release"),
+    ],
+)
+def test_the_release_that_has_only_some_wheels_is_named_without_its_marker(before: str, release: str) -> None:
+    assert _partial_release(before) == release
