@@ -46,7 +46,7 @@ def memory(facts: Facts) -> Findings:
         yield _finding(
             said.string,
             "more memory",
-            f"A process was {why}: {said.string}.",
+            f"A process was {why}: {said.string.rstrip('.')}.",
             told,
             _WHILE_BUILT if built else usually,
             _BUILD_LESS if built else _LOAD_LESS,
@@ -122,4 +122,6 @@ def _finding(
         fix=fix,
         run=(("export MAX_JOBS=2 NVCC_THREADS=1",) if fix is _BUILD_LESS else ())
         + ("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail"),
+        who="you" if severity is ERROR else "",  # less may be loaded, and more asked for
+        explains=("packages/known-errors memory",) if severity is ERROR else (),
     )
