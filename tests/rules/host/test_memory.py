@@ -35,7 +35,7 @@ TWO_H100 = Gpus(devices=tuple(Gpu(index=n, name="NVIDIA H100", memory=80 * GIB) 
 )
 def test_scarce_or_limited(facts: Facts, severity: Severity, words: str) -> None:
     (finding,) = findings(memory, facts)
-    who = "you" if severity is ERROR else "host"  # of a run that was killed less may be asked for
+    who = "you" if severity is Severity.ERROR else "host"  # of a run that was killed less may be asked for
     assert (finding.kind, finding.severity, finding.who) == ("host-limited", severity, who)
     assert words in finding.message
 
