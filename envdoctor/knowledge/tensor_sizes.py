@@ -9,6 +9,16 @@ from collections.abc import Sequence
 from envdoctor.knowledge.tensor_layouts import Reading, Size, read_layouts
 from envdoctor.values.pattern import Pattern
 
+_PARTITIONED = Reading(
+    meaning="The model's own tensors are empty where the weights are loaded (torch.Size([0])), and those of the file "
+    "are whole",
+    usually="DeepSpeed's ZeRO-3 (zero.Init, or a Trainer's configuration with stage 3) leaves each process a piece of "
+    "every weight and an empty tensor in its place, and this part is loaded by load_state_dict itself, which does not "
+    "gather them; FSDP does so too",
+    remedy="Load this part before ZeRO-3 takes the model over, or within deepspeed.zero.GatheredParameters(list of its "
+    "parameters, modifier_rank=0); from_pretrained gathers by itself. With ZeRO-2 weights stay whole.",
+)
+
 
 def read_sizes(sizes: Sequence[Size]) -> Reading | None:
     """Which side of which tensors differs: tokens, labels, rank, places, or the model itself."""
@@ -17,6 +27,8 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
     if all(not size.wanted for size in sizes):  # the line was pasted cut off
         return _TOKENS_LIKELY if any(_TOKENS.search(size.name) for size in sizes) else None
     sizes = [size for size in sizes if size.wanted]
+    if all(size.wanted == (0,) and size.stored != (0,) for size in sizes):
+        return _PARTITIONED
     packed = next((size for size in sizes if len(size.stored) == 2 and 1 in size.stored and _halves(size)), None)
     if packed is not None:
         return Reading(

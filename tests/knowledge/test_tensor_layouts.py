@@ -3,6 +3,8 @@
 import pytest
 
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
+from envdoctor.knowledge.tensor_layouts import Size
+from envdoctor.knowledge.tensor_sizes import read_sizes
 
 
 def _line(name: str, stored: str, wanted: str) -> str:
@@ -61,3 +63,15 @@ def test_more_blocks_on_one_side_are_depth() -> None:
 )
 def test_sizes_that_leave_it_open_are_not_read(lines: list[str]) -> None:
     assert read_misfit(misfit_of(lines)) is None
+
+
+def test_a_model_whose_tensors_are_empty_is_in_pieces() -> None:
+    found = read_sizes(
+        [Size(name="weight", stored=(4096, 1024), wanted=(0,)), Size(name="bias", stored=(4096,), wanted=(0,))]
+    )
+    assert found is not None
+    assert "ZeRO-3" in found.usually
+    one = read_sizes(
+        [Size(name="weight", stored=(4096, 1024), wanted=(0,)), Size(name="bias", stored=(4096,), wanted=(512,))]
+    )
+    assert one is None or "ZeRO-3" not in one.usually

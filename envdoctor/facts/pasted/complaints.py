@@ -187,6 +187,8 @@ _SAID = Pattern(
     re.IGNORECASE,
 )
 """A program's line, which tells of itself."""
+_DIRECTIVE = Pattern(r"^\s*#(?:SBATCH|PBS|BSUB|\$)\s")
+"""What a job's script asks a scheduler for."""
 
 
 _TRIED = Pattern(
@@ -211,7 +213,7 @@ _COMPARES = Pattern(
 def read(page: Page, draft: Draft) -> None:
     """What the report complains of, what it tells beside it, and what was done already."""
     told = beginning(page)
-    lines = [line.strip() for line in told.split("\n")]
+    lines = [line.strip() for line in told.split("\n") if not _DIRECTIVE.match(line)]
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))

@@ -88,3 +88,9 @@ def test_whose_word_ends_like_a_persons(who: str) -> None:
 
 def test_a_crash_whose_stack_is_there_is_not_guessed_at() -> None:
     assert "a library that crashes" not in guessed("# rocminfo segfaults\n#0 0x00007f3 in hsa_init () from libhsa.so\n")
+
+
+def test_what_a_job_asks_its_scheduler_for_is_no_complaint() -> None:
+    text = "My job does not start.\n#SBATCH --mem=200G  # memory increased, it keeps growing with every epoch\n"
+    assert not guessed(text)
+    assert guessed(text.replace("#SBATCH --mem=200G  # ", ""))
