@@ -195,7 +195,7 @@ def _time(place: Mapping[str, Any]) -> str:
     seconds, factor = place["step_seconds"], math.exp(place["log_sd"])
     spread = f"{_figure(seconds / factor)}-{_figure(seconds * factor)}"
     whole = f"{duration(place['seconds']):>14}" if place["seconds"] is not None else ""
-    return f"{_figure(seconds):>9}{spread:>14}{whole}"
+    return f"{_figure(seconds):>9} {spread:>13}{whole}"
 
 
 def _price(place: Mapping[str, Any]) -> Price:
@@ -234,4 +234,7 @@ def _gb(size: float) -> str:
 
 
 def _figure(seconds: float) -> str:
-    return f"{seconds:.3g}" if seconds < 100 else f"{seconds:,.0f}"
+    """At most six characters: steps of a few milliseconds are told to as many digits as their column has room for."""
+    if seconds >= 100:
+        return f"{seconds:,.0f}"
+    return f"{seconds:.2g}" if seconds < 0.01 else f"{seconds:.3g}"

@@ -201,6 +201,18 @@ def test_every_line_has_room_in_80_columns(tmp_path: Path, small: Path) -> None:
         assert max(map(len, outcome.out.splitlines())) <= 80
 
 
+def test_times_and_their_ranges_stand_apart_however_short(tmp_path: Path) -> None:
+    small = {"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "vocab_size": 600}
+    tiny = write_config(tmp_path / "tiny", "SmolLM2 135M", **small, num_attention_heads=4, num_key_value_heads=2)
+    outcome = envdoctor("fit", "--model", tiny, "--target", "h100", "--lora-rank", "16", COLUMNS="80")
+    _, _, table = outcome.out.partition("s a step")
+    rows = [line.split() for line in table.splitlines() if line.startswith(("h100", "a100", "t4"))]
+    assert len(rows) == 3
+    for row in rows:
+        low, _, high = row[-1].partition("-")
+        assert float(low) < float(row[-2]) < float(high)
+
+
 def test_a_family_that_is_not_known_is_counted_from_its_files(tmp_path: Path) -> None:
     folder = tmp_path / "new"
     folder.mkdir()
