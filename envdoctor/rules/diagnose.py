@@ -166,7 +166,7 @@ def _is_told(finding: Finding, facts: Facts) -> bool:
 
 def _for_board(remedy: Remedy, facts: Facts) -> Remedy:
     """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines."""
-    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in remedy.commands)
+    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in (*remedy.commands, *remedy.instead))
     return Remedy(text=remedies.FOR_JETSON) if foreign and needs_board_wheels(facts) else remedy
 
 
@@ -176,24 +176,33 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     A command that is empty or more than one line is left out, whoever made it; for Windows each is written as its
     shell reads it, for the interpreter that a report names. Environments are changed on Linux only.
     """
-    commands = tuple(filter(shell.harmless, remedy.commands))
+    commands, instead = (_aimed(some, facts) for some in (remedy.commands, remedy.instead))
+    if not commands:
+        commands, instead = instead, ()
+    if platform_of(facts).startswith("win"):
+        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
+    same = commands == remedy.commands and instead == remedy.instead
+    return remedy if same else replace(remedy, commands=commands, instead=instead)
+
+
+def _aimed(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
+    commands = tuple(filter(shell.harmless, commands))
     platform = platform_of(facts)
     if not platform.startswith("linux"):
         commands = tuple(command for command in commands if not command.startswith("envdoctor fix"))
     if platform.startswith("win"):
         python = facts.remarks.get("embedded python", "python")
         commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
-        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
     place = facts.origin.environment if facts.origin.kind == "probe" else None
     if place is None or not place.isprintable():
-        return replace(remedy, commands=commands) if commands != remedy.commands else remedy
+        return commands
     quoted = shell.word(place)
 
     def aimed(command: str) -> str:
         ours = command.startswith(("envdoctor fix", "envdoctor undo", "envdoctor check"))
         return f"{command} --env {quoted}" if ours and "--env" not in command else command
 
-    return replace(remedy, commands=tuple(aimed(command) for command in commands))
+    return tuple(aimed(command) for command in commands)
 
 
 def _nearness(finding: Finding) -> tuple[bool, bool, int]:

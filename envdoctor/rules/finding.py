@@ -59,10 +59,14 @@ Repair = Pin | SetFlag | SetVariable
 
 @frozen
 class Remedy:
-    """What a person can do: a sentence, and commands that can be pasted."""
+    """What a person can do: a sentence, and commands that can be pasted, one after the other.
+
+    ``instead``: commands that are typed in place of those, not after them.
+    """
 
     text: str
     commands: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
 
 
 @frozen
@@ -108,6 +112,7 @@ def finding(
     message: str,
     fix: str | Remedy,
     run: str | tuple[str, ...] = (),
+    instead: str | tuple[str, ...] = (),
     kind: Kind | Literal[""] = "",
     subject: str = "",
     expected: str = "",
@@ -122,16 +127,18 @@ def finding(
 ) -> Finding:
     """A `Finding` as rules write it: ``fix`` says what helps, ``run`` how to do it, and the rule itself the rest.
 
-    ``message`` is what is proved; ``usually``: what lies behind it in most cases, said as no more than that.
+    ``instead``: what is typed in place of ``run``. ``message`` is what is proved; ``usually``: what lies behind it in
+    most cases, said as no more than that.
     """
     commands = (run,) if isinstance(run, str) else run
+    others = (instead,) if isinstance(instead, str) else instead
     return Finding(
         kind=kind,
         subject=subject,
         actual=actual,
         expected=expected,
         message=_sentence(message, usually),
-        remedy=Remedy(text=fix, commands=commands) if isinstance(fix, str) else fix,
+        remedy=Remedy(text=fix, commands=commands, instead=others) if isinstance(fix, str) else fix,
         who=who,
         severity=severity,
         explains=explains,

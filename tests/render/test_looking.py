@@ -57,4 +57,4 @@ def test_no_command_of_the_table_that_installs_or_removes_is_a_look() -> None:
     commands = {command for row in ERRORS for command in (*row.commands, *row.windows)}
     changing = [command for command in commands if VERBS & set(command.split())]
     assert len(changing) > 100
-    assert not [command for command in changing if only_look([command])]
+    assert not [command for command in changing if only_look([command]) and not command.startswith("set |")]

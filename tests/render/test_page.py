@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor.render.page import CODES, IN_FILES, Line, laid_out, line, terminal
+from envdoctor.render.page import CODES, IN_FILES, Line, command, laid_out, line, terminal
 
 WORDS = st.text(alphabet="ab -→.", max_size=60)
 SPANS = st.lists(st.tuples(WORDS, st.sampled_from(["", "bold", "dim", "bold red"])), max_size=6)
@@ -39,6 +39,31 @@ def test_colour_changes_nothing_but_colour(spans: list[tuple[str, str]], width: 
 )
 def test_wrapping(text: str, width: int, rows: list[str]) -> None:
     assert laid_out([line(text)], width=width) == "".join(f"{row}\n" for row in rows)
+
+
+@pytest.mark.parametrize("width", [20, 80, 200])
+def test_a_command_is_one_row_at_any_width(width: int) -> None:
+    long = "python -m pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation 'flash-attn==2.7.4'"
+    assert laid_out([command(long, "bold", 4)], width=width) == f"    {long}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            "Hold it against an environment: envdoctor verify --against locked",
+            ["Hold it against an environment:", "envdoctor verify --against locked"],
+        ),
+        ("it is no command of ours where pip stands", ["it is no command of ours where pip", "stands"]),
+        ("names it (python -m pip show torch names it)", ["names it (python -m pip show torch", "names it)"]),
+        (
+            "see envdoctor verify --against locked --target a-name-that-is-longer",
+            ["see envdoctor verify --against", "locked --target", "a-name-that-is-longer"],
+        ),
+    ],
+)
+def test_a_command_in_a_sentence_holds_together_where_there_is_room(text: str, rows: list[str]) -> None:
+    assert laid_out([line(text)], width=36).splitlines() == rows
 
 
 def test_words_of_two_styles_stay_together() -> None:

@@ -97,7 +97,8 @@ def shared_memory(facts: Facts) -> Findings:
         f"/dev/shm). From inside: remount it where that is allowed, or {loader}call "
         'torch.multiprocessing.set_sharing_strategy("file_system").'
         + (" Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""),
-        run=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
+        run="docker run --shm-size=8g IMAGE",
+        instead="mount -o remount,size=8G /dev/shm",
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
     )
 

@@ -162,7 +162,8 @@ def _finding(
         fix=remedies.choose(
             target,
             locked,
-            *advice,
+            *advice[:2],
+            instead=advice[2:],
         ),
         repair=locked,
         explains=(
@@ -225,8 +226,11 @@ def _usually(reason: str) -> str:
 
 
 def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]:
-    """What to install: the release made for this torch where a table names it; what is compiled at home is compiled
-    again, where torch is seen; and what pins torch brings its own."""
+    """A sentence, what to install, and what to type instead.
+
+    To install is the release made for this torch where a table names it; what is compiled at home is compiled again,
+    where torch is seen; and what pins torch brings its own.
+    """
     exact = name if version is None else f"{name}=={versions.public(version)}"
     label = versions.label(torch or "") or ""
     install = f"uv pip install --torch-backend={label if re.fullmatch(r'cpu|cu[0-9]+', label) else 'auto'}"
