@@ -33,8 +33,8 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     reported = checkup.facts.origin.kind == "pasted"
-    for name, group in groupby(shown, key=lambda found: found.rule):
-        yield from _block(list(group), titles.get(name, name), verbose=verbose, reported=reported)
+    for (name, own), group in groupby(shown, key=lambda found: (found.rule, found.title)):
+        yield from _block(list(group), own or titles.get(name, name), verbose=verbose, reported=reported)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
     for missing in diagnosis.unseen:

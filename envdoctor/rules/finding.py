@@ -84,6 +84,7 @@ class Finding:
 
     kind: Kind | Literal[""] = ""
     subject: str = ""
+    title: str = ""  # where the rule's own says more, or something else, than this finding proves
     actual: str
     expected: str = ""
     message: str
@@ -115,6 +116,7 @@ def finding(
     instead: str | tuple[str, ...] = (),
     kind: Kind | Literal[""] = "",
     subject: str = "",
+    title: str = "",
     expected: str = "",
     who: Who | Literal[""] = "",
     severity: Severity | None = None,
@@ -135,6 +137,7 @@ def finding(
     return Finding(
         kind=kind,
         subject=subject,
+        title=title,
         actual=actual,
         expected=expected,
         message=_sentence(message, usually),

@@ -150,6 +150,7 @@ def _finding(
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
+        title=_NOT_PROVED if _NOT_LOADED.search(reason) or _NOT_FOUND.search(reason) else "",
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
         expected=f"built for {torch.text()}" if torch else "built for this torch",
         severity=WARNING if weak else None,
@@ -196,6 +197,9 @@ def _unlike(told: BuiltFor) -> str:
 
 _NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)
 _NOT_FOUND = Pattern(r"lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE)
+
+
+_NOT_PROVED = "A compiled extension does not load"
 
 
 def _meaning(reason: str) -> str:
