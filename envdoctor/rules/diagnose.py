@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from envdoctor.facts.model import IN_OTHER_WORDS, Facts
 from envdoctor.knowledge.machine import needs_board_wheels, platform_of
-from envdoctor.knowledge.messages import is_told, retold_lines
+from envdoctor.knowledge.messages import is_persons, is_told, retold_lines
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
 from envdoctor.rules.rule import Rule, Skip
+from envdoctor.rules.torch_kept import keep_torch
 from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
@@ -112,10 +113,11 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     if kind not in KINDS:
         raise ValueError(f"{rule.name} yields the unknown kind {kind!r}")
     severity = finding.severity or rule.severity
-    if severity is Severity.ERROR and _is_told(finding, facts):
+    if severity is Severity.ERROR and _is_told(finding, facts, is_told):
         severity = Severity.WARNING
     return replace(
         finding,
+        told=_is_told(finding, facts, is_persons),
         rule=rule.name,
         kind=kind,
         subject=finding.subject or rule.subject,
@@ -152,15 +154,15 @@ def _as_it_stands(finding: Finding, retold: Mapping[str, str]) -> Finding:
 _QUOTE = Pattern(r'"([^"]{8,300})"')
 
 
-def _is_told(finding: Finding, facts: Facts) -> bool:
+def _is_told(finding: Finding, facts: Facts, told: Callable[[str], bool]) -> bool:
     """Does it rest on a person's word alone: on a line that was put into a program's words, or on what it quotes of
     one?"""
-    if is_told(finding.message + finding.actual):
+    if told(finding.message) or told(finding.actual):
         return True
     for quote in (finding.actual, *(found.group(1) for found in _QUOTE.finditer(finding.message))):
         lines = [text for text in facts.messages if len(quote) >= 8 and quote in text]
         if lines:
-            return all(map(is_told, lines))
+            return all(map(told, lines))
     return False
 
 
@@ -186,7 +188,7 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
 
 
 def _aimed(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
-    commands = tuple(filter(shell.harmless, commands))
+    commands = tuple(keep_torch(command, facts) for command in filter(shell.harmless, commands))
     platform = platform_of(facts)
     if not platform.startswith("linux"):
         commands = tuple(command for command in commands if not command.startswith("envdoctor fix"))
@@ -205,9 +207,10 @@ def _aimed(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
     return tuple(aimed(command) for command in commands)
 
 
-def _nearness(finding: Finding) -> tuple[bool, bool, int]:
-    """How near to the root: a note explains no more than notes, and weak evidence nothing that is certain."""
-    return (finding.severity or 0) > Severity.NOTE, finding.certain, rank(finding.kind, finding.rule)
+def _nearness(finding: Finding) -> tuple[bool, bool, bool, int]:
+    """How near to the root: a note explains no more than notes, weak evidence nothing that is certain, and what a
+    person made of it all nothing that a program said."""
+    return (finding.severity or 0) > Severity.NOTE, not finding.told, finding.certain, rank(finding.kind, finding.rule)
 
 
 def _link_to_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:

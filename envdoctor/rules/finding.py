@@ -95,6 +95,7 @@ class Finding:
     symptom_of: str | None = None  # identity ("rule subject") of the finding that causes this one
     explains: tuple[str, ...] = ()  # rules, families ("torch/") or identities whose findings follow from this one
     certain: bool = True  # False: as a cause it comes after all that are certain (see `envdoctor.rules.causes`)
+    told: bool = False  # it rests on a person's own sentence, beside which a program's words come first
     source: str = ""
     repair: tuple[Repair, ...] = ()
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
