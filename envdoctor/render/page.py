@@ -80,7 +80,7 @@ def _wrap(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
     yield _trim(row)
 
 
-_IN_WORDS = Pattern(
+IN_WORDS = Pattern(
     r"(?<![\w/.-])(?:envdoctor [a-z]+(?: --?[a-z][\w-]*(?:[= ][^\s;,()]+)?)*"
     r"|(?:(?:python3? -m |uv )?pip3?|conda) (?:install|uninstall|show|list|check|download|create|update|remove|search|"
     r"config|cache|debug)\b(?: --?[\w-]+(?:=\S+)?)*(?: [^\s;,()]+)?)"
@@ -104,7 +104,7 @@ def _words(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
 
 def _pieces(text: str, width: int) -> Iterator[str]:
     start = 0
-    for found in _IN_WORDS.finditer(text):
+    for found in IN_WORDS.finditer(text):
         piece = re.compile(r"\S*\s*").match(text, found.end())
         end = piece.end() if piece else found.end()
         if found.start() >= start and len(text[found.start() : end].rstrip()) <= width:

@@ -6,7 +6,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from envdoctor.commands._output import say
 from envdoctor.render.page import CODES, IN_FILES, Line, command, laid_out, line, terminal
 
 WORDS = st.text(alphabet="ab -→.", max_size=60)
@@ -92,3 +94,11 @@ def test_colour_only_on_terminals_that_have_it(shown: bool, variables: dict[str,
     width, coloured = terminal(Screen() if shown else io.StringIO(), variables)
     assert coloured is colour
     assert shown or width == IN_FILES
+
+
+def test_what_commands_say_holds_commands_together_too() -> None:
+    console = Console(file=io.StringIO(), width=50)
+    say(console, "Go back to what was there before with envdoctor undo --env /srv/environments/train and look again")
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "envdoctor undo --env /srv/environments/train" in printed
+    assert all(len(row) <= 50 for row in printed.splitlines())
