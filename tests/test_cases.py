@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from envdoctor.facts.model import Facts, Unavailable
 from envdoctor.facts.pasted import read, words
 from envdoctor.locks.target import no_target
+from envdoctor.render.steps import Effect, effect, undoes
 from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.causes import KINDS
 from envdoctor.rules.diagnose import Diagnosis, diagnose
@@ -88,6 +89,16 @@ def test_nothing_is_found_wrong_with_a_healthy_report(case: Case) -> None:
 def test_no_rule_breaks_on_a_real_report(case: Case) -> None:
     assert case.diagnosis.crashed == ()
     assert case.diagnosis.judged > 0
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_no_remedy_takes_back_what_it_did(case: Case) -> None:
+    for finding in case.diagnosis.findings:
+        done = Effect()
+        for command in finding.remedy.commands:
+            made = effect(command)  # what is removed in order to be installed anew, comes first
+            assert not undoes(made, Effect(installs=done.installs, sets=done.sets)), finding.remedy.commands
+            done = done.joined(made)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

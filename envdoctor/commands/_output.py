@@ -35,10 +35,13 @@ def say(console: Console, text: str, *, style: str | None = None, hang: int | No
     indent = " " * (len(text) - len(text.lstrip()) + 2 if hang is None else hang)
     import textwrap
 
+    from envdoctor.render.page import IN_WORDS
+
+    held = IN_WORDS.sub(lambda found: found[0].replace(" ", "\0"), text)  # a line break in a command would be copied
     lines = textwrap.wrap(
-        text, max(console.width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        held, max(console.width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    console.print("\n".join(lines), style=style, markup=False, soft_wrap=True)
+    console.print("\n".join(lines).replace("\0", " "), style=style, markup=False, soft_wrap=True)
 
 
 def paste(console: Console, label: str, command: str) -> None:

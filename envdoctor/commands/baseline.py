@@ -12,7 +12,7 @@ import click
 from envdoctor import bundle, doctor
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
-from envdoctor.commands._output import print_json, stderr, stdout
+from envdoctor.commands._output import paste, print_json, stderr, stdout
 from envdoctor.commands._progress import steps
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Gpu
@@ -148,7 +148,7 @@ def show(target_name: str, format_: str) -> None:
     console = stdout()
     if not target.baselines:
         command = f"envdoctor baseline record --target {shell.word(target.name)}"
-        console.print(f"{target.name} has no baseline. Record one: {command}", markup=False)
+        paste(console, f"{target.name} has no baseline. Record one: ", command)
     for found in (*target.baselines, *_derived_baselines(target, targets.values())):
         for line in baseline_lines(found):
             console.print(line, markup=False, soft_wrap=True)

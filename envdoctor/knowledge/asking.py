@@ -39,6 +39,13 @@ class Ask:
 _SAID = Pattern(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception): (?P<text>.{8,1500})$")
 _OTHER_SENTENCE = re.compile("[\uff0c\u3002\uff1b]")
 """Where a person goes on after the program's words, in a language that has its own full stops and commas."""
+_PERSON = Pattern(r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur)\b|(?:[A-Za-z']+ ){3,}\W*$")
+"""Before the name of an exception: somebody tells of it in a sentence of his own."""
+_GOES_ON = Pattern(
+    r"[,;.]?\s(?:when|after|while|once|if|as soon as|because) (?:I|we|it|the|you|my|install|run|try|us|execut|launch"
+    r"|start|import|call|load|train|updat|upgrad)"
+)
+"""Where that sentence goes on after the program's words, and its own "install" asks for nothing."""
 _RAISED = Pattern(r" \[raised in [\w.-]{1,60}\]$")
 
 _NAME = r"""[`'"*]{0,2}(?P<name>[A-Za-z][\w-]{0,40}(?:\.[A-Za-z]\w{0,40})?)(?:\[[\w,-]{1,60}\])?[`'"*]{0,2}"""
@@ -110,7 +117,7 @@ def ask_of(line: str) -> Ask | None:
         return Ask(spoken=module, package=_package(module) or "", module=module) if module else None
     if (said := _SAID.search(line)) is None:
         return None
-    text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(said["text"])[0]))
+    text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(_programs(line, said))[0]))
     if _ASKS.search(text) is None:
         return None
     for pattern in _OTHER_RELEASE:
@@ -135,6 +142,17 @@ def ask_of(line: str) -> Ask | None:
         if (one := _first(pattern, text)) is not None:
             return Ask(spoken=one[0], package=one[1])
     return None
+
+
+def _programs(line: str, said: re.Match[str]) -> str:
+    """The program's own words, without a person's around them: up to the mark that they are set in (quotes, a
+    backtick, Markdown's emphasis), else to where his sentence goes on."""
+    before, text = line[: said.start()], said["text"]
+    mark = before[-1:] if before[-1:] in tuple("\"'`*_") else line[said.start()] if line[said.start()] == "_" else ""
+    if mark and (closed := re.search(re.escape(mark) + r"(?=[\s,.;:!?)*_`]|$)", text)):
+        return text[: closed.start()]
+    told = _PERSON.search(before) is not None and _GOES_ON.search(text)
+    return text[: told.start()] if told and told.start() > 8 else text
 
 
 def _first(pattern: Pattern, text: str) -> tuple[str, str] | None:

@@ -33,6 +33,7 @@ class KnownError:
     beside: str = ""
     unless: str = ""
     commands: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()  # what is typed in place of ``commands``, not after them
     windows: tuple[str, ...] = ()  # in place of ``commands`` on Windows
     windows_remedy: str = ""  # in place of ``remedy`` there
     who: Literal["you", "image", "host"] = "you"

@@ -49,9 +49,23 @@ _WARNED = Pattern(
 )
 
 
+_PERSONS = Pattern(
+    r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur)\b(?! ?[-=.:/(])|\?(?:\s|\]|$)"
+    r"|\b(?:it |that )?(?:seems?|looks) (?:like|as|to)\b"
+    r"|\b(?i:maybe|perhaps|probably|I guess)\b"
+)
+"""A person's own sentence: what it says of a program's words, or of the machine, may be a guess."""
+
+
 def is_told(text: str) -> bool:
     """Is it a person's word of what was said, put into the program's own?"""
-    return f"[{AS_TOLD}" in text
+    return f"[{AS_TOLD}" in text or is_persons(text)
+
+
+def is_persons(text: str) -> bool:
+    """Is it a person's sentence that something like a program's words was made out of, beside what programs said?"""
+    own = text.partition(f" [{IN_OTHER_WORDS}")[2]
+    return bool(own) and _PERSONS.search(own) is not None
 
 
 def retold_lines(facts: Facts) -> dict[str, str]:

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from envdoctor.facts.scrub import printable
-from envdoctor.render.page import Line, laid_out, line
+from envdoctor.render import steps
+from envdoctor.render.page import Line, command, laid_out, line
 
 MARKS = {"error": "✗", "warning": "!", "note": "·"}
 ENDINGS = {
@@ -68,9 +69,11 @@ def _block(
     if all(found["symptom_of"] for found in group):
         return
     texts = list(dict.fromkeys(found["remedy"]["text"] for found in group))
-    commands = list(dict.fromkeys(command for found in group for command in found["remedy"]["commands"]))
     alone = {found["remedy"]["text"] for found in group if not found["remedy"]["commands"]}
     for text in [text for text in texts if len(texts) == 1 or text in alone][:SHOWN]:  # else a command does it
         yield line(f"→ {printable(text)}", indent=4)
-    for command in commands[:SHOWN]:
-        yield line(f"  {printable(command)}", indent=4)
+    remedies = [(found["remedy"]["commands"], found["remedy"].get("instead") or ()) for found in group]
+    yours = any(found.get("who") == "you" for found in group)
+    for block in steps.blocks(remedies, yours=yours, most=SHOWN):
+        yield line(block.heading, indent=4)
+        yield from (command(f"  {printable(one)}", indent=4) for one in block.commands)

@@ -75,7 +75,11 @@ def finding(found: Finding) -> dict[str, Any]:
         "expected": found.expected,
         "message": found.message,
         "who": found.who,
-        "remedy": {"text": found.remedy.text, "commands": list(found.remedy.commands)},
+        "remedy": {
+            "text": found.remedy.text,
+            "commands": list(found.remedy.commands),
+            "instead": list(found.remedy.instead),
+        },
         "symptom_of": found.symptom_of,
         "fixable": bool(found.repair),
         "rows": [{"subject": row.subject, "actual": row.actual, "expected": row.expected} for row in found.rows],

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from envdoctor.facts.scrub import printable
+from envdoctor.render import steps
 from envdoctor.render.document import document
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.finding import Severity
@@ -54,11 +55,12 @@ def markdown(checkup: Checkup) -> str:
             cells = (found.subject, found.actual, found.expected, found.message, found.who)
             lines.append(f"| {mark} | " + " | ".join(_cell(cell) for cell in cells) + " |")
         lines.append("")
-    commands = dict.fromkeys(c for f in findings if f.symptom_of is None for c in f.remedy.commands)
-    if commands:
-        shown = [printable(command) for command in commands]
+    ways = [(f.remedy.commands, f.remedy.instead) for f in findings if f.symptom_of is None]
+    for number, block in enumerate(steps.blocks(ways, yours=True, most=sum(len(one) + len(two) for one, two in ways))):
+        shown = [printable(command) for command in block.commands]
         fence = "`" * max(3, _longest_run(shown) + 1)
-        lines += [f"{fence}sh", *shown, fence, ""]
+        heading = [block.heading, ""] if number or block.heading != steps.FIXING else []
+        lines += [*heading, f"{fence}sh", *shown, fence, ""]
     return "\n".join(lines)
 
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TextIO
 
+from envdoctor.values.pattern import Pattern
+
 Span = tuple[str, str]  # text, and its style: words of CODES
 
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "magenta": "35", "cyan": "36"}
@@ -17,14 +19,23 @@ IN_FILES = 100  # columns where there is no terminal
 
 
 class Line(NamedTuple):
-    """One paragraph; ``indent`` columns stand before each of the lines it is wrapped into."""
+    """One paragraph; ``indent`` columns stand before each of the lines it is wrapped into.
+
+    ``whole``: one row, however long it is: a command that is copied with a line break in it is two commands.
+    """
 
     spans: Sequence[Span] = ()
     indent: int = 0
+    whole: bool = False
 
 
 def line(text: str, style: str = "", indent: int = 0) -> Line:
     return Line(((text, style),), indent)
+
+
+def command(text: str, style: str = "", indent: int = 0) -> Line:
+    """A command: the terminal may fold it, which does not get into what is copied; a line break of ours would."""
+    return Line(((text, style),), indent, whole=True)
 
 
 def laid_out(lines: Iterable[Line], *, width: int = IN_FILES, colour: bool = False) -> str:
@@ -32,7 +43,7 @@ def laid_out(lines: Iterable[Line], *, width: int = IN_FILES, colour: bool = Fal
     return "".join(
         " " * one.indent + _paint(row, colour=colour) + "\n"
         for one in lines
-        for row in _wrap(one.spans, max(width - one.indent, 20))
+        for row in ([list(one.spans)] if one.whole else _wrap(one.spans, max(width - one.indent, 20)))
     )
 
 
@@ -54,7 +65,7 @@ def _wrap(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
     """Rows of at most ``width`` columns. Words longer than a row are cut; spaces at a row's end are dropped."""
     row: list[Span] = []
     used = 0
-    for word in _words(spans):
+    for word in _words(spans, width):
         length = len("".join(text for text, _ in word).rstrip())
         if used and used + length > width:
             yield _trim(row)
@@ -69,17 +80,38 @@ def _wrap(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
     yield _trim(row)
 
 
-def _words(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Pieces between which a row may be broken: each a word with the spaces after it, in one style or several."""
+IN_WORDS = Pattern(
+    r"(?<![\w/.-])(?:envdoctor [a-z]+(?: --?[a-z][\w-]*(?:[= ][^\s;,()]+)?)*"
+    r"|(?:(?:python3? -m |uv )?pip3?|conda) (?:install|uninstall|show|list|check|download|create|update|remove|search|"
+    r"config|cache|debug)\b(?: --?[\w-]+(?:=\S+)?)*(?: [^\s;,()]+)?)"
+)
+"""A command in the middle of a sentence: its verb, its options and the first thing that it is about."""
+
+
+def _words(spans: Sequence[Span], width: int) -> Iterator[list[Span]]:
+    """Pieces between which a row may be broken: each a word with the spaces after it, in one style or several; a
+    command in a sentence is one, where a row has room for it."""
     word: list[Span] = []
     for text, style in spans:
-        for piece in re.findall(r"\s+|\S+\s*", text):
+        for piece in _pieces(text, width):
             if word and word[-1][0][-1:].isspace() and not piece[0].isspace():
                 yield word
                 word = []
             word.append((piece, style))
     if word:
         yield word
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    start = 0
+    for found in IN_WORDS.finditer(text):
+        piece = re.compile(r"\S*\s*").match(text, found.end())
+        end = piece.end() if piece else found.end()
+        if found.start() >= start and len(text[found.start() : end].rstrip()) <= width:
+            yield from re.findall(r"\s+|\S+\s*", text[start : found.start()])
+            yield text[found.start() : end]
+            start = end
+    yield from re.findall(r"\s+|\S+\s*", text[start:])
 
 
 def _trim(row: list[Span]) -> list[Span]:

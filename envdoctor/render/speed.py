@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from envdoctor.facts.scrub import printable
+from envdoctor.render.page import laid_out, line
 from envdoctor.speed import breakdown
 from envdoctor.speed.ablation.suspects import SuspectAblation
 from envdoctor.speed.ablation.suspects import as_json as why_as_json
@@ -40,7 +41,7 @@ def render(
     mark, style = STYLES[verdict.word]
     console.print(Text(f"{mark} {printable(verdict.sentence)}", style))
     if verdict.next_step:
-        console.print(Text(f"    {verdict.next_step}"))
+        _advise(verdict.next_step, console)
     if verbose:
         _render_reasons(verdict, console)
     if verdict.steps_per_second is not None:
@@ -52,6 +53,11 @@ def render(
         console.print(Text(f"    {_conditions(verdict)}", "dim"))
     if ablation is not None:
         _render_why(ablation, console)
+
+
+def _advise(text: str, console: Console) -> None:
+    """A sentence that may hold a command, which no line break gets into."""
+    console.print(Text(laid_out([line(printable(text), indent=4)], width=console.width).rstrip("\n")), soft_wrap=True)
 
 
 def render_gain(gain: Verdict, console: Console) -> None:
@@ -100,8 +106,8 @@ def render_measured(run: MeasuredRun, console: Console, *, remarks: Sequence[str
         if number or verdict.comparison is not None:  # else it is the headline
             console.print(Padding(Text(f"▸ {printable(one.text)}"), (0, 0, 0, 2)))
         console.print(Text(f"    saves at most {one.saves:.0%} of the time", "dim"))
-        for line in one.lines:  # never broken: it is there to be copied
-            console.print(Text(f"      {line}", "bold cyan"), soft_wrap=True)
+        for typed in one.lines:  # never broken: it is there to be copied
+            console.print(Text(f"      {typed}", "bold cyan"), soft_wrap=True)
     for reason in run.remarks:
         console.print(Text(f"    {printable(reason)}"))
     if verdict.steps_per_second is not None:
@@ -129,7 +135,7 @@ def _render_why(ablation: SuspectAblation, console: Console) -> None:
         console.print(Text(f"      not tried: {printable(text)}", "dim"))
     console.print(Text(f"    {printable(ablation.sentence)}", "bold"))
     if ablation.suspect is not None:
-        console.print(Text(f"    {printable(ablation.suspect.remedy)}"))
+        _advise(ablation.suspect.remedy, console)
 
 
 def _speed(verdict: Verdict) -> str:

@@ -19,10 +19,17 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.D
 
 def svg(checkup: Checkup, *, title: str = "envdoctor check") -> str:
     """One self-contained SVG; equal examinations give equal bytes."""
+    lines = list(text(checkup))
+    longest = max((line.indent + sum(len(part) for part, _ in line.spans) for line in lines if line.whole), default=0)
     console = Console(
-        file=StringIO(), record=True, width=WIDTH, highlight=False, force_terminal=True, color_system="truecolor"
+        file=StringIO(),
+        record=True,
+        width=max(WIDTH, longest),
+        highlight=False,
+        force_terminal=True,
+        color_system="truecolor",
     )
-    for line in text(checkup):
+    for line in lines:
         # A paragraph without words would vanish in its padding
         console.print(Padding(Text.assemble(*(line.spans or (" ",))), (0, 0, 0, line.indent), expand=False))
     return console.export_svg(title=title, code_format=FORMAT, unique_id="envdoctor")

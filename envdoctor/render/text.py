@@ -8,8 +8,8 @@ from itertools import groupby
 from envdoctor import __version__
 from envdoctor.facts.model import Interpreter, Torch, Unavailable
 from envdoctor.facts.scrub import printable
-from envdoctor.render.looking import only_look
-from envdoctor.render.page import Line, line
+from envdoctor.render import steps
+from envdoctor.render.page import Line, command, line
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.finding import Finding, Severity
@@ -33,8 +33,8 @@ def text(checkup: Checkup, *, verbose: bool = False) -> Iterator[Line]:
         yield Line()
     shown = [f for f in diagnosis.findings if verbose or f.severity is not Severity.NOTE]
     reported = checkup.facts.origin.kind == "pasted"
-    for name, group in groupby(shown, key=lambda found: found.rule):
-        yield from _block(list(group), titles.get(name, name), verbose=verbose, reported=reported)
+    for (name, own), group in groupby(shown, key=lambda found: (found.rule, found.title)):
+        yield from _block(list(group), own or titles.get(name, name), verbose=verbose, reported=reported)
     for crashed in diagnosis.crashed:
         yield line(f"? {crashed.rule} failed to judge: {printable(crashed.error)}", "magenta")
     for missing in diagnosis.unseen:
@@ -145,16 +145,15 @@ def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
     if len(texts) > few:
         alone = {found.remedy.text for found in group if not found.remedy.commands}
         texts = [text for text in texts if text in alone]
-    commands = list(dict.fromkeys(command for found in group for command in found.remedy.commands))
     yield from (line(printable(text), indent=4) for text in texts[:SHOWN])
     for who in dict.fromkeys(found.who for found in group):
         if WHO[who]:
             yield line(f"({WHO[who]})", "dim", 4)
-    if commands:
-        yours = any(found.who == "you" for found in group)
-        fixing = "You can fix this by running:" if yours else "By running:"
-        yield line("To see what it is:" if only_look(commands[:SHOWN]) else fixing, "dim", 4)
-        yield from (line(f"  {printable(command)}", "bold cyan", 4) for command in commands[:SHOWN])
+    ways = ((found.remedy.commands, found.remedy.instead) for found in group)
+    yours = any(found.who == "you" for found in group)
+    for block in steps.blocks(ways, yours=yours, most=SHOWN):
+        yield line(block.heading, "dim", 4)
+        yield from (command(f"  {printable(one)}", "bold cyan", 4) for one in block.commands)
 
 
 def _ending(checkup: Checkup, *, verbose: bool) -> Line:

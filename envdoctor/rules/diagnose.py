@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from envdoctor.facts.model import IN_OTHER_WORDS, Facts
 from envdoctor.knowledge.machine import needs_board_wheels, platform_of
-from envdoctor.knowledge.messages import is_told, retold_lines
+from envdoctor.knowledge.messages import is_persons, is_told, retold_lines
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
 from envdoctor.rules.rule import Rule, Skip
+from envdoctor.rules.torch_kept import keep_torch
 from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
@@ -112,10 +113,11 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     if kind not in KINDS:
         raise ValueError(f"{rule.name} yields the unknown kind {kind!r}")
     severity = finding.severity or rule.severity
-    if severity is Severity.ERROR and _is_told(finding, facts):
+    if severity is Severity.ERROR and _is_told(finding, facts, is_told):
         severity = Severity.WARNING
     return replace(
         finding,
+        told=_is_told(finding, facts, is_persons),
         rule=rule.name,
         kind=kind,
         subject=finding.subject or rule.subject,
@@ -152,21 +154,21 @@ def _as_it_stands(finding: Finding, retold: Mapping[str, str]) -> Finding:
 _QUOTE = Pattern(r'"([^"]{8,300})"')
 
 
-def _is_told(finding: Finding, facts: Facts) -> bool:
+def _is_told(finding: Finding, facts: Facts, told: Callable[[str], bool]) -> bool:
     """Does it rest on a person's word alone: on a line that was put into a program's words, or on what it quotes of
     one?"""
-    if is_told(finding.message + finding.actual):
+    if told(finding.message) or told(finding.actual):
         return True
     for quote in (finding.actual, *(found.group(1) for found in _QUOTE.finditer(finding.message))):
         lines = [text for text in facts.messages if len(quote) >= 8 and quote in text]
         if lines:
-            return all(map(is_told, lines))
+            return all(map(told, lines))
     return False
 
 
 def _for_board(remedy: Remedy, facts: Facts) -> Remedy:
     """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines."""
-    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in remedy.commands)
+    foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in (*remedy.commands, *remedy.instead))
     return Remedy(text=remedies.FOR_JETSON) if foreign and needs_board_wheels(facts) else remedy
 
 
@@ -176,29 +178,39 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     A command that is empty or more than one line is left out, whoever made it; for Windows each is written as its
     shell reads it, for the interpreter that a report names. Environments are changed on Linux only.
     """
-    commands = tuple(filter(shell.harmless, remedy.commands))
+    commands, instead = (_aimed(some, facts) for some in (remedy.commands, remedy.instead))
+    if not commands:
+        commands, instead = instead, ()
+    if platform_of(facts).startswith("win"):
+        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
+    same = commands == remedy.commands and instead == remedy.instead
+    return remedy if same else replace(remedy, commands=commands, instead=instead)
+
+
+def _aimed(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
+    commands = tuple(keep_torch(command, facts) for command in filter(shell.harmless, commands))
     platform = platform_of(facts)
     if not platform.startswith("linux"):
         commands = tuple(command for command in commands if not command.startswith("envdoctor fix"))
     if platform.startswith("win"):
         python = facts.remarks.get("embedded python", "python")
         commands = tuple(filter(None, (shell.for_windows(command, python) for command in commands)))
-        remedy = replace(remedy, text=remedies.on_windows(remedy.text))
     place = facts.origin.environment if facts.origin.kind == "probe" else None
     if place is None or not place.isprintable():
-        return replace(remedy, commands=commands) if commands != remedy.commands else remedy
+        return commands
     quoted = shell.word(place)
 
     def aimed(command: str) -> str:
         ours = command.startswith(("envdoctor fix", "envdoctor undo", "envdoctor check"))
         return f"{command} --env {quoted}" if ours and "--env" not in command else command
 
-    return replace(remedy, commands=tuple(aimed(command) for command in commands))
+    return tuple(aimed(command) for command in commands)
 
 
-def _nearness(finding: Finding) -> tuple[bool, bool, int]:
-    """How near to the root: a note explains no more than notes, and weak evidence nothing that is certain."""
-    return (finding.severity or 0) > Severity.NOTE, finding.certain, rank(finding.kind, finding.rule)
+def _nearness(finding: Finding) -> tuple[bool, bool, bool, int]:
+    """How near to the root: a note explains no more than notes, weak evidence nothing that is certain, and what a
+    person made of it all nothing that a program said."""
+    return (finding.severity or 0) > Severity.NOTE, not finding.told, finding.certain, rank(finding.kind, finding.rule)
 
 
 def _link_to_cause(finding: Finding, findings: Sequence[Finding]) -> Finding:

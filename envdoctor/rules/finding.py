@@ -59,10 +59,14 @@ Repair = Pin | SetFlag | SetVariable
 
 @frozen
 class Remedy:
-    """What a person can do: a sentence, and commands that can be pasted."""
+    """What a person can do: a sentence, and commands that can be pasted, one after the other.
+
+    ``instead``: commands that are typed in place of those, not after them.
+    """
 
     text: str
     commands: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
 
 
 @frozen
@@ -80,6 +84,7 @@ class Finding:
 
     kind: Kind | Literal[""] = ""
     subject: str = ""
+    title: str = ""  # where the rule's own says more, or something else, than this finding proves
     actual: str
     expected: str = ""
     message: str
@@ -90,6 +95,7 @@ class Finding:
     symptom_of: str | None = None  # identity ("rule subject") of the finding that causes this one
     explains: tuple[str, ...] = ()  # rules, families ("torch/") or identities whose findings follow from this one
     certain: bool = True  # False: as a cause it comes after all that are certain (see `envdoctor.rules.causes`)
+    told: bool = False  # it rests on a person's own sentence, beside which a program's words come first
     source: str = ""
     repair: tuple[Repair, ...] = ()
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
@@ -108,8 +114,10 @@ def finding(
     message: str,
     fix: str | Remedy,
     run: str | tuple[str, ...] = (),
+    instead: str | tuple[str, ...] = (),
     kind: Kind | Literal[""] = "",
     subject: str = "",
+    title: str = "",
     expected: str = "",
     who: Who | Literal[""] = "",
     severity: Severity | None = None,
@@ -122,16 +130,19 @@ def finding(
 ) -> Finding:
     """A `Finding` as rules write it: ``fix`` says what helps, ``run`` how to do it, and the rule itself the rest.
 
-    ``message`` is what is proved; ``usually``: what lies behind it in most cases, said as no more than that.
+    ``instead``: what is typed in place of ``run``. ``message`` is what is proved; ``usually``: what lies behind it in
+    most cases, said as no more than that.
     """
     commands = (run,) if isinstance(run, str) else run
+    others = (instead,) if isinstance(instead, str) else instead
     return Finding(
         kind=kind,
         subject=subject,
+        title=title,
         actual=actual,
         expected=expected,
         message=_sentence(message, usually),
-        remedy=Remedy(text=fix, commands=commands) if isinstance(fix, str) else fix,
+        remedy=Remedy(text=fix, commands=commands, instead=others) if isinstance(fix, str) else fix,
         who=who,
         severity=severity,
         explains=explains,

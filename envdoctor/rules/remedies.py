@@ -64,11 +64,12 @@ def on_windows(text: str) -> str:
     return text
 
 
-def repair(target: Target, text: str, *by_hand: str) -> Remedy:
-    """`envdoctor fix` for this target; the commands by hand where there is no stack to repair from."""
+def repair(target: Target, text: str, *by_hand: str, instead: tuple[str, ...] = ()) -> Remedy:
+    """`envdoctor fix` for this target; the commands by hand, and those in place of them, where there is no stack to
+    repair from."""
     if target.choice is not None and not target.choice.only_compared:
         return Remedy(text=text, commands=(_fix(target),))
-    return Remedy(text=text, commands=tuple(filter(None, by_hand)))
+    return Remedy(text=text, commands=tuple(filter(None, by_hand)), instead=tuple(filter(None, instead)))
 
 
 def locked_pins(target: Target, packages: Packages | None, *names: str) -> tuple[Pin, ...]:
@@ -81,15 +82,19 @@ def locked_pins(target: Target, packages: Packages | None, *names: str) -> tuple
     )
 
 
-def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str) -> Remedy:
-    """`envdoctor fix` where it repairs this, else the commands by hand."""
-    return repair(target, text, *by_hand) if repair_ else Remedy(text=text, commands=tuple(filter(None, by_hand)))
+def choose(target: Target, repair_: tuple[Pin, ...], text: str, *by_hand: str, instead: tuple[str, ...] = ()) -> Remedy:
+    """`envdoctor fix` where it repairs this, else the commands by hand, and those in place of them."""
+    if repair_:
+        return repair(target, text, *by_hand, instead=instead)
+    return Remedy(text=text, commands=tuple(filter(None, by_hand)), instead=tuple(filter(None, instead)))
 
 
 def setting(target: Target, text: str, *by_hand: str) -> Remedy:
-    """`envdoctor fix` for a flag or variable, which it sets at start-up; and how to set it by hand."""
-    fix = () if target.name == "none" else (_fix(target),)
-    return Remedy(text=text, commands=(*fix, *filter(None, by_hand)))
+    """`envdoctor fix` for a flag or variable, which it sets at start-up; or how to set it by hand."""
+    own = tuple(filter(None, by_hand))
+    if target.name == "none":
+        return Remedy(text=text, commands=own)
+    return Remedy(text=text, commands=(_fix(target),), instead=own)
 
 
 def _fix(target: Target) -> str:

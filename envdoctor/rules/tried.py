@@ -22,12 +22,16 @@ _FLAG = Pattern(
 def without_tried(finding: Finding, facts: Facts) -> Finding:
     """The finding without those of its commands that the text tells to have been typed already, in vain."""
     tried = facts.remarks.get(TRIED, "")
-    done = [command for command in finding.remedy.commands if tried and _is_done(command, tried, finding)]
+    offered = (*finding.remedy.commands, *finding.remedy.instead)
+    done = [command for command in offered if tried and _is_done(command, tried, finding)]
     if not done:
         return finding
     left = tuple(command for command in finding.remedy.commands if command not in done)
+    others = tuple(command for command in finding.remedy.instead if command not in done)
+    if not left:
+        left, others = others, ()
     text = f"{finding.remedy.text} By the text this was done already, so it alone does not help: {', '.join(done)}."
-    return replace(finding, remedy=replace(finding.remedy, text=text, commands=left))
+    return replace(finding, remedy=replace(finding.remedy, text=text, commands=left, instead=others))
 
 
 def _is_done(command: str, tried: str, finding: Finding) -> bool:

@@ -6,8 +6,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from envdoctor.render.page import CODES, IN_FILES, Line, laid_out, line, terminal
+from envdoctor.commands._output import say
+from envdoctor.render.page import CODES, IN_FILES, Line, command, laid_out, line, terminal
 
 WORDS = st.text(alphabet="ab -→.", max_size=60)
 SPANS = st.lists(st.tuples(WORDS, st.sampled_from(["", "bold", "dim", "bold red"])), max_size=6)
@@ -41,6 +43,31 @@ def test_wrapping(text: str, width: int, rows: list[str]) -> None:
     assert laid_out([line(text)], width=width) == "".join(f"{row}\n" for row in rows)
 
 
+@pytest.mark.parametrize("width", [20, 80, 200])
+def test_a_command_is_one_row_at_any_width(width: int) -> None:
+    long = "python -m pip install --force-reinstall --no-deps --no-cache-dir --no-build-isolation 'flash-attn==2.7.4'"
+    assert laid_out([command(long, "bold", 4)], width=width) == f"    {long}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        (
+            "Hold it against an environment: envdoctor verify --against locked",
+            ["Hold it against an environment:", "envdoctor verify --against locked"],
+        ),
+        ("it is no command of ours where pip stands", ["it is no command of ours where pip", "stands"]),
+        ("names it (python -m pip show torch names it)", ["names it (python -m pip show torch", "names it)"]),
+        (
+            "see envdoctor verify --against locked --target a-name-that-is-longer",
+            ["see envdoctor verify --against", "locked --target", "a-name-that-is-longer"],
+        ),
+    ],
+)
+def test_a_command_in_a_sentence_holds_together_where_there_is_room(text: str, rows: list[str]) -> None:
+    assert laid_out([line(text)], width=36).splitlines() == rows
+
+
 def test_words_of_two_styles_stay_together() -> None:
     spans = (("a long first part of eighteen ", ""), ("bold", "bold"), (".", "dim"))
     assert laid_out([Line(spans)], width=33) == "a long first part of eighteen\nbold.\n"
@@ -67,3 +94,11 @@ def test_colour_only_on_terminals_that_have_it(shown: bool, variables: dict[str,
     width, coloured = terminal(Screen() if shown else io.StringIO(), variables)
     assert coloured is colour
     assert shown or width == IN_FILES
+
+
+def test_what_commands_say_holds_commands_together_too() -> None:
+    console = Console(file=io.StringIO(), width=50)
+    say(console, "Go back to what was there before with envdoctor undo --env /srv/environments/train and look again")
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "envdoctor undo --env /srv/environments/train" in printed
+    assert all(len(row) <= 50 for row in printed.splitlines())

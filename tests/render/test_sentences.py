@@ -53,3 +53,46 @@ def test_what_is_likely_begins_a_line_of_its_own() -> None:
 def test_a_line_that_the_sentence_quotes_is_printed_once() -> None:
     shown = " ".join(laid_out(text(judged(EMPTY))).split())
     assert shown.count("got num_samples=0") == 1
+
+
+@pytest.mark.parametrize(
+    ("pasted", "heading", "never"),
+    [
+        (
+            "macOS 14 on my M2 MacBook\nAssertionError: Torch not compiled with CUDA enabled\n",
+            "The code asks for CUDA, and this torch has none in it",
+            "with an NVIDIA GPU",
+        ),
+        (
+            "RuntimeError: CUDA error: invalid device ordinal\n",
+            "A GPU is asked for by a number that this process does not have",
+            "More processes are started",
+        ),
+        (
+            "ImportError: DLL load failed while importing flash_attn_2_cuda: The specified module was not found.\n",
+            "A compiled extension does not load",
+            "was built for another torch, CUDA, Python or C++ ABI",
+        ),
+        (
+            "Could not load library libcudnn_cnn_infer.so.8. Error: libcudnn_cnn_infer.so.8: cannot open shared object "
+            "file: No such file or directory\n",
+            "cuDNN is asked for and not found",
+            "Another cuDNN is loaded",
+        ),
+        (
+            "RuntimeError: No CUDA GPUs are available\n",
+            "CUDA finds no GPU that this process may use",
+            "The driver is loaded",
+        ),
+        (
+            "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that dataloader's "
+            "workers are out of shared memory. Please try to raise your shared memory limit.\n",
+            "A loader worker ended in a bus error",
+            "is too small for loader workers",
+        ),
+    ],
+)
+def test_a_heading_is_true_of_what_stands_below_it(pasted: str, heading: str, never: str) -> None:
+    shown = " ".join(laid_out(text(judged(pasted))).split())
+    assert heading in shown
+    assert never not in shown

@@ -54,3 +54,11 @@ def _numbers(message: str, draft: Draft) -> None:
         draft.claim("torch.capabilities", (f"{found['major']}.{found['minor']}",), LISTED)
         if found["name"] and not draft.gpus and is_card(found["name"]):
             draft.gpu(0, name=found["name"].strip())
+    if found := re.search(
+        r"Found GPU\d+ (?P<name>.{3,60}?) which is of (?:compute capability \(CC\)|cuda capability) "
+        r"(?P<number>\d{1,2}\.\d)",
+        message,
+    ):
+        draft.claim("torch.capabilities", (found["number"],), LISTED)
+        if not draft.gpus and is_card(found["name"]):
+            draft.gpu(0, name=found["name"].strip())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from envdoctor import __version__
+from envdoctor.render import steps
 from envdoctor.render.html import charts
 from envdoctor.render.html.speed import before_and_after, conditions, section
 from envdoctor.render.html.style import CSS
@@ -129,8 +130,12 @@ def _card(found: Mapping[str, Any], *, is_root: bool) -> str:
     else:
         remedy = found["remedy"]
         lines.append(f"<p>{_t(remedy['text'])} <span class='soft'>({_t(WHO[found['who']])})</span></p>")
-        if remedy["commands"]:
-            lines.append("<pre>" + "\n".join(_t(command) for command in remedy["commands"]) + "</pre>")
+        ways = [(remedy["commands"], remedy.get("instead") or ())]  # the latter not of a document of an earlier version
+        told = steps.blocks(ways, yours=found["who"] == "you", most=len(remedy["commands"]) + len(ways[0][1]))
+        for number, block in enumerate(told):
+            if number or block.heading != steps.FIXING:
+                lines.append(f'<p class="soft">{_t(block.heading)}</p>')
+            lines.append("<pre>" + "\n".join(_t(command) for command in block.commands) + "</pre>")
     return "".join([*lines, "</div>"])
 
 

@@ -74,7 +74,8 @@ _REASONS = (
         remedies.uninstall("xformers"),
     ),
 )
-"""What all of the operators say one or the other of, the kind of finding, what that means, what helps, and commands."""
+"""What all of the operators say one or the other of, the kind of finding, what that means, what helps, a command, and
+one in its place."""
 
 
 def _reasons(listed: str) -> Mapping[str, str]:
@@ -93,6 +94,7 @@ def _refusal(kind: str, why: str, fix: str, *commands: str) -> Finding:
         actual=why,
         message=f"xFormers has no attention kernel for what it was given: {why}.",
         fix=fix,
-        run=tuple(filter(None, commands)),
+        run=tuple(filter(None, commands[:1])),
+        instead=tuple(filter(None, commands[1:])),
         explains=("attention/flash-unavailable",),
     )

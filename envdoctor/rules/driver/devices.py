@@ -67,6 +67,7 @@ def devices(facts: Facts, target: Target) -> Findings:
 def _devices_hidden(setting: str, how: str) -> Finding:
     return finding(
         subject="CUDA_VISIBLE_DEVICES",
+        title="A setting hides every GPU from CUDA",
         actual=setting,
         expected="indices or UUIDs of the GPUs to be used, separated by commas",
         message=f"{setting} {how}: CUDA finds no GPU.",
@@ -131,6 +132,7 @@ def _nvml_silent(lost: str, *, before: bool) -> Finding:
     )
     return finding(
         subject="/dev/nvidia0",
+        title="The driver's library does not reach the GPU",
         actual=lost,
         expected="the driver answers",
         message=f'NVML {"no longer reaches" if before else "does not reach"} the GPU ("{lost}").',
@@ -160,6 +162,7 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
     if wsl:
         return finding(
             subject="the GPU",
+            title=_NONE_FOUND,
             actual=said[0] if said else "no device",
             expected="the GPU of Windows",
             message=f'CUDA finds no GPU in this process ("{said[0] if said else "no device"}").',
@@ -188,6 +191,7 @@ def _devices_absent(facts: Facts, said: Match[str] | None, *, wsl: bool) -> Find
     )
 
 
+_NONE_FOUND = "CUDA finds no GPU that this process may use"
 _EXPLAINED = (
     "torch/cuda-unavailable",
     "torch/cuda-error",
@@ -244,6 +248,7 @@ def _nothing_detected(facts: Facts, said: Match[str], *, container: bool) -> Fin
         )
     return finding(
         subject="/dev/nvidia0",
+        title=_NONE_FOUND,
         actual=said[0],
         expected="a GPU that CUDA may use",
         who=who,

@@ -28,6 +28,7 @@ def mig_without_instance(facts: Facts) -> Findings:
         actual="MIG on, and no instance that CUDA may use",
         message=f'MIG is on for {divided[0].name}, and CUDA finds no instance of it ("{said[0]}").',
         fix="Make an instance and hand it on (CUDA_VISIBLE_DEVICES=MIG-UUID), or switch MIG off on the host.",
-        run=("sudo nvidia-smi mig -cgi 0 -C", "nvidia-smi -L", f"sudo nvidia-smi -i {divided[0].index} -mig 0"),
+        run=("sudo nvidia-smi mig -cgi 0 -C", "nvidia-smi -L"),
+        instead=f"sudo nvidia-smi -i {divided[0].index} -mig 0",
         explains=("driver/", "torch/cuda-unavailable", "torch/cuda-error", "gpu/"),
     )

@@ -177,7 +177,18 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "update of the kernel, or refused by Secure Boot), or a container was started without it"
         )
         fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
-    return finding(actual="not found", who=who, message=message, usually=usually, fix=fix, run=run, explains=_EXPLAINED)
+    none = "card" in facts.remarks or circumstances.APPLE.stands(facts) or circumstances.WITHOUT_GPU.stands(facts)
+    return finding(
+        title="An NVIDIA GPU is asked for where there is none" if none else "",
+        actual="not found",
+        expected="code, or a torch, for what is here" if none else "",
+        who=who,
+        message=message,
+        usually=usually,
+        fix=fix,
+        run=run,
+        explains=_EXPLAINED,
+    )
 
 
 def _silent_in_wsl(said: Match[str]) -> Finding:
@@ -247,6 +258,7 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
             "See nvidia-smi. " + _FIX + " Where nvidia-smi works, give the linker the folder of the library (ldconfig)."
         )
     return finding(
+        title="The driver's own library is not found",
         actual=f"{name} not found",
         who="host" if container else "you",
         message=f'{name}, the driver\'s own library, is not found{f": {why}" if why else ""} ("{said[0]}").',

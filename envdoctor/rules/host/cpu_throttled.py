@@ -27,5 +27,6 @@ def cpu_throttled(facts: Facts) -> Findings:
         severity=NOTE if facts.origin.kind == "pasted" else None,
         message=f"The container was stopped in {share:.0f} % of its periods for using more than {quota}.",
         fix="Use fewer threads and loader workers, or ask for more CPUs.",
-        run=(f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}", "docker run --cpus=8 IMAGE"),
+        run=f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}",
+        instead="docker run --cpus=8 IMAGE",
     )

@@ -65,6 +65,7 @@ _WHERE = (
 def _of_watches(said: str) -> Finding:
     return finding(
         subject="inotify",
+        title="The system's limit of watched files is reached",
         actual=said,
         expected="more watches",
         severity=ERROR,

@@ -99,6 +99,7 @@ _BUILD_LESS = (
 
 def _of_absurd_size(said: str, size: int) -> Finding:
     return finding(
+        title="More memory was asked for than any machine has",
         actual=said,
         expected="a size that was meant",
         kind="script-wrong",
@@ -114,6 +115,7 @@ def _finding(
     actual: str, expected: str, message: str, severity: Severity | None, usually: str = "", fix: str = _LOAD_LESS
 ) -> Finding:
     return finding(
+        title="A process was killed from outside" if usually else "",
         actual=actual,
         expected=expected,
         severity=severity,

@@ -34,5 +34,6 @@ def process_limit(facts: Facts) -> Findings:
         if said
         else "",
         fix="See the limit and how many threads run. Raise it, or use fewer threads; in an old Docker update it.",
-        run=("ulimit -u", "export OMP_NUM_THREADS=4", "docker run --pids-limit=-1 IMAGE"),
+        run=("ulimit -u", "export OMP_NUM_THREADS=4"),
+        instead="docker run --pids-limit=-1 IMAGE",
     )

@@ -82,6 +82,7 @@ def shared_memory(facts: Facts) -> Findings:
     loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
     actual = mebibytes(size) if size is not None else said or ""
     yield finding(
+        title="A loader worker ended in a bus error" if guessed and size is None else "",
         actual=actual,
         expected=f"at least {mebibytes(ENOUGH)}",
         message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
@@ -97,7 +98,8 @@ def shared_memory(facts: Facts) -> Findings:
         f"/dev/shm). From inside: remount it where that is allowed, or {loader}call "
         'torch.multiprocessing.set_sharing_strategy("file_system").'
         + (" Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""),
-        run=("docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"),
+        run="docker run --shm-size=8g IMAGE",
+        instead="mount -o remount,size=8G /dev/shm",
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
     )
 
@@ -105,6 +107,7 @@ def shared_memory(facts: Facts) -> Findings:
 def _not_for_room(said: str) -> Finding:
     """Something could not be put into /dev/shm, of which there is plenty."""
     return finding(
+        title="Shared memory could not be used",
         actual=said,
         expected="shared memory that may be used",
         message=f"Shared memory could not be used, of which there is plenty by the report: {said}",
@@ -121,6 +124,7 @@ def _not_for_room(said: str) -> Finding:
 def _cut_short(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
     return finding(
+        title="A loader worker ended in a bus error",
         actual=said,
         expected="no bus error",
         severity=WARNING,

@@ -267,7 +267,8 @@ def _finding(
             certain=proven,
             message=_sentence(interpreter, text),
             fix=fix,
-            run=("python -m pip install --upgrade 'setuptools<81'", f"uv venv --python {python} .venv"),
+            run="python -m pip install --upgrade 'setuptools<81'",
+            instead=f"uv venv --python {python} .venv",
             explains=("packages/import-mismatch", "packages/missing"),
         )
     usually = ""

@@ -48,6 +48,7 @@ def ranks(facts: Facts) -> Findings:
 def _from_report(said: str, one_each: str, bound: str) -> Finding:
     if bound and not one_each and "ordinal" in said:
         return finding(
+            title="A GPU is asked for by a number that this process does not have",
             actual=said,
             expected="the GPU of its own task",
             message=f"A GPU was asked for by a number that this process does not have: {said}.",
@@ -60,6 +61,7 @@ def _from_report(said: str, one_each: str, bound: str) -> Finding:
         )
     if one_each and "ordinal" in said:
         return finding(
+            title="A GPU is asked for by a number that this process does not have",
             actual=said,
             expected="the GPU of its own task",
             message=f"Slurm's {one_each} shows each task one GPU, which is number 0 to it, and each asks for the "
@@ -70,6 +72,7 @@ def _from_report(said: str, one_each: str, bound: str) -> Finding:
         )
     if "ordinal" in said.lower():
         return finding(
+            title="A GPU is asked for by a number that this process does not have",
             actual=said,
             expected="a number of a GPU that this process sees",
             message=f"A GPU was asked for by a number that this process does not have: {said}.",
@@ -83,6 +86,7 @@ def _from_report(said: str, one_each: str, bound: str) -> Finding:
             explains=("driver/cuda-init", "torch/cuda-error"),
         )
     return finding(
+        title="Processes of one run share a GPU",
         actual=said,
         expected="one process per GPU",
         message=f"Processes of the run have to share a GPU: {said}.",

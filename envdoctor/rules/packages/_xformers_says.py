@@ -28,7 +28,7 @@ class BuiltFor:
     python: str
 
     def advice(self, facts: Facts) -> tuple[str, ...]:
-        """What to install so that xformers fits, and torch stays as it is."""
+        """A sentence, what to install so that xformers fits and torch stays as it is, and what to type instead."""
         label = versions.label(self.torch) or ""
         tag = f"cp{self.python.replace('.', '')}" if self.python else "this Python's cp tag"
         build = (
@@ -43,7 +43,7 @@ class BuiltFor:
                 f"Take the xformers wheel of this JetPack and Python ({tag} in its name) from the index that torch "
                 f"came from; if it has none, {build} (TORCH_CUDA_ARCH_LIST=8.7 on Orin, 7.2 on Xavier)."
             )
-            return text, "python -m pip uninstall -y xformers", from_source
+            return text, from_source.replace("install ", "install --force-reinstall ", 1)
         backend = label if re.fullmatch(r"cpu|cu\d{2,3}", label) else "auto"
         text = f"Install the xformers that was made for torch {self.torch} and this Python ({tag} in its file's name)"
         text += f", {made}," if made else ","

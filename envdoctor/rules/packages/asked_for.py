@@ -49,6 +49,7 @@ def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: st
     how = f"install {name}" if ask.package else f"install {name} as its project says (no index has it)"
     return finding(
         subject=name,
+        title="A package is used that was not imported",
         actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
         message=f"{ask.module} is used and was not imported: {CALLER.sub('', line)}",

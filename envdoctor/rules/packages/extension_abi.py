@@ -150,6 +150,7 @@ def _finding(
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
+        title=_NOT_PROVED if _NOT_LOADED.search(reason) or _NOT_FOUND.search(reason) else "",
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
         expected=f"built for {torch.text()}" if torch else "built for this torch",
         severity=WARNING if weak else None,
@@ -162,7 +163,8 @@ def _finding(
         fix=remedies.choose(
             target,
             locked,
-            *advice,
+            *advice[:2],
+            instead=advice[2:],
         ),
         repair=locked,
         explains=(
@@ -197,6 +199,9 @@ _NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)
 _NOT_FOUND = Pattern(r"lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE)
 
 
+_NOT_PROVED = "A compiled extension does not load"
+
+
 def _meaning(reason: str) -> str:
     if _NOT_LOADED.search(reason):
         return " does not load"
@@ -225,8 +230,11 @@ def _usually(reason: str) -> str:
 
 
 def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...]:
-    """What to install: the release made for this torch where a table names it; what is compiled at home is compiled
-    again, where torch is seen; and what pins torch brings its own."""
+    """A sentence, what to install, and what to type instead.
+
+    To install is the release made for this torch where a table names it; what is compiled at home is compiled again,
+    where torch is seen; and what pins torch brings its own.
+    """
     exact = name if version is None else f"{name}=={versions.public(version)}"
     label = versions.label(torch or "") or ""
     install = f"uv pip install --torch-backend={label if re.fullmatch(r'cpu|cu[0-9]+', label) else 'auto'}"

@@ -51,6 +51,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     if platform_of(facts).startswith("macos"):
         yield finding(
             subject=_NAME,
+            title="bitsandbytes finds no CUDA",
             actual=said.string if said else "no binary for this system",
             expected="a machine with a GPU that it has kernels for",
             message=f"bitsandbytes finds no CUDA on this Mac, which has none to give: {said.string if said else line}.",
@@ -64,6 +65,7 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(
         subject=_NAME,
+        title="bitsandbytes does not load its library for the GPU" if said else "",
         actual=_quote(said) if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
         severity=None if said else WARNING,

@@ -115,8 +115,11 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     windows = platform_of(facts).startswith("win")
     said_by = program or row
     commands = said_by.windows if windows and said_by.windows else said_by.commands
-    usable = all("{name}" not in command for command in commands) or bool(plain)
-    commands = commands if built else tuple(command for command in commands if "{built}" not in command)
+    instead = row.instead if said_by is row and commands is row.commands else ()
+    usable = all("{name}" not in command for command in (*commands, *instead)) or bool(plain)
+    commands, instead = (
+        tuple(filled(one) for one in some if usable and (built or "{built}" not in one)) for some in (commands, instead)
+    )
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
@@ -134,7 +137,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         who=row.who,
         message=f"{_capital(filled(meaning))}: {_callers.CALLER.sub('', found.string)}",
         usually=filled(usually),
-        fix=remedies.choose(target, locked, filled(remedy), *(map(filled, commands) if usable else ())),
+        fix=remedies.choose(target, locked, filled(remedy), *commands, instead=instead),
         repair=locked,
         explains=() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2],
         source=row.source,

@@ -3,7 +3,20 @@ import re
 from envdoctor.knowledge.questions import normal, pairs, versions
 from envdoctor.knowledge.requirements import Wanted, read
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Facts,
+    Findings,
+    Pattern,
+    Severity,
+    Target,
+    finding,
+    known,
+    remedies,
+    rule,
+)
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
@@ -56,14 +69,15 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
         if (
             not (mates or locked or wanted.name in _STACK)
-            and _HAVE.search(line)
+            and (_HAVE.search(line) or _ABSENT.search(line))
             and any(_NOTICE.search(text) for text in facts.messages)
         ):
-            yield from _notice(one, wanted.name, requirement, line)
+            severity = WARNING if _in_question(facts, one, wanted.name) else NOTE
+            yield from _notice(one, wanted.name, requirement, line, severity)
             continue
         yield finding(
             subject=f"{one} {wanted.name}",
-            actual=version or "another version",
+            actual=version or ("not installed" if _ABSENT.search(line) else "another version"),
             expected=requirement,
             kind="torch-pair-mismatch" if mates else "",
             message=f"{line.rstrip('.')}.",
@@ -85,6 +99,7 @@ _NOTICE = Pattern(
     r"dependency resolver does not currently take into account|the source of the following dependency conflicts"
 )
 """What pip prints below an installation that went through."""
+_NOTED = "pip installed what was asked for, and notes what no longer fits"
 _STACK = frozenset({"torch", "torchvision", "torchaudio", "triton"})
 """What was compiled for another one of these does not load: a notice of them is none to pass over."""
 _HOLDS = {
@@ -97,16 +112,55 @@ _HOLDS = {
 }
 
 
-def _notice(one: str, name: str, requirement: str, line: str) -> Findings:
+_ABSENT = Pattern(r"which is not installed|but it is not installed")
+
+
+def _in_question(facts: Facts, one: str, name: str) -> bool:
+    """Is the pair what the text is about? Its heading names one of the two; or, where it names none of them, what was
+    just installed is what does not fit. The others were at odds before it, or are of no moment to whoever asks."""
+    heading = set(re.findall(r"[a-z0-9]{3,}", facts.remarks.get("heading of an install log", "").lower()))
+    names = facts.remarks.get("just installed", "").split()
+    if heading:
+        pairs = [m for line in facts.messages for p in LINES if (m := p.search(line)) and "one" in m.groupdict()]
+        spoken = {word for m in pairs for each in (m["one"], m["wanted"]) for word in _parts(each or "")}
+        if heading & spoken:
+            return bool(heading & ({*_parts(one)} | {*_parts(name)}))
+    return not names or normal(name) in names or normal(one) in names
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a distribution's name: people say hydra for hydra-core."""
+    plain = re.split(r"[ <>=!~\[(]", name.lower(), maxsplit=1)[0]
+    return [plain, *(part for part in re.split(r"[-_.]", plain) if len(part) > 3 and part not in _COMMON)]
+
+
+_COMMON = frozenset("core python tools utils client server torch nvidia cuda".split())
+
+
+def _notice(one: str, name: str, requirement: str, line: str, severity: Severity) -> Findings:
     """pip installed all the same, and says which demand of something else is no longer met."""
+    if _ABSENT.search(line):
+        yield finding(
+            subject=f"{one} {name}",
+            title=_NOTED,
+            actual="not installed",
+            expected=requirement,
+            severity=severity,
+            message=f"pip installed what it was asked for, and notes that {one}, which was there before, wants "
+            f"{requirement}, which is not there: {line.rstrip('.')}",
+            fix=f"Go on where {one} is not used; else install {requirement} beside it.",
+            run=remedies.install(requirement),
+        )
+        return
     have = _HAVE.search(line)
     there = f"{name} {have['version'].rstrip('.,*')}" if have else "another one"
     holder = f" ({_HOLDS[name]})" if name in _HOLDS else ""
     yield finding(
         subject=f"{one} {name}",
+        title=_NOTED,
         actual=there,
         expected=requirement,
-        severity=WARNING,
+        severity=severity,
         message=f"pip installed what it was asked for, and notes that {one}, which was there before or came with it, "
         f"wants {requirement} and finds {there}: {line.rstrip('.')}",
         usually=f"something that was just installed asks for the {name} that is there{holder}, and all that does not "

@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 from envdoctor.knowledge.pairs import triton_for
 from envdoctor.knowledge.questions import circumstances, demanded_specifier, line_of, messages, platform_of, versions
 from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
+from envdoctor.rules.packages._assembler import assembler_finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
@@ -58,8 +61,12 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
             yield _asked_by_a_program(said.string, name)
             return
         apple = circumstances.APPLE.stands(facts) or platform_of(facts).startswith("macos")
-        text, usually = _proof(said.string)
-        yield _finding(target, packages, triton, wanted, text, proven=True, usually=usually, name=name, apple=apple)
+        if _UNKNOWN_GPU.search(said.string):
+            yield assembler_finding(facts, said.string, triton)
+            return
+        title, text, usually = _proof(said.string)
+        one = _finding(target, packages, triton, wanted, text, proven=True, usually=usually, name=name, apple=apple)
+        yield replace(one, title=title, expected="" if title else one.expected)
     elif wanted and triton and versions.release(triton) and not _fits(triton, wanted):
         text = f"torch {torch} needs triton{wanted}, {triton} is installed; torch.compile fails"
         yield _finding(target, packages, triton, wanted, text, proven=False)
@@ -74,6 +81,7 @@ _COMPILES = Pattern(r"torch\.compile|inductor|dynamo|TritonMissing", IGNORECASE)
 def _asked_by_a_program(line: str, name: str) -> Finding:
     """A program's own word that it has no Triton: which release it wants, and for what, it does not say."""
     return finding(
+        title="A program looks for Triton and does not find it",
         actual="not found",
         expected="only where its kernels are wanted",
         severity=None if "Error" in line else WARNING,
@@ -88,7 +96,6 @@ def _asked_by_a_program(line: str, name: str) -> Finding:
 
 
 _OF_NVCC = Pattern(r"\bnvcc (?:fatal|error|warning)|Error compiling objects|\.cu\.o\b|\bcicc\b", IGNORECASE)
-_SM = Pattern(r"Value '(?P<sm>sm_\w+)' is not defined")
 _CAUSES = (
     (
         _TOO_OLD,
@@ -125,25 +132,17 @@ _CAUSES = (
         "this release of Triton does not know the GPU yet or no longer, the GPU lacks the number format that the "
         "kernel uses (bf16 before Ampere, fp8 before Ada), or the kernel was written for another release",
     ),
-    (
-        Pattern(r"PTXAS error|ptxas fatal", IGNORECASE),
-        "The assembler (ptxas) that Triton called gave a kernel up",
-        "it is older than the GPU, or this release of Triton and the kernel do not go together",
-    ),
 )
 
 
-def _proof(said: str) -> tuple[str, str]:
-    """What the words of the failure prove, and what usually is behind them."""
-    if newer := _SM.search(said):
-        meaning = f"The assembler (ptxas) that was called knows no {newer['sm']}: it is of a CUDA from before this GPU"
-        usually = "it is the one that Triton brings, and torch with it is older than the GPU"
-    else:
-        meaning, usually = next(
-            ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
-            ("Triton does not go with what is installed", ""),
-        )
-    return f"{meaning}: {said.rstrip('.')}", usually
+def _proof(said: str) -> tuple[str, str, str]:
+    """A title where the rule's is not true of it, what the words of the failure prove, and what usually is behind."""
+    meaning, usually = next(
+        ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
+        ("Triton does not go with what is installed", ""),
+    )
+    own = _TOO_OLD.search(said) or "PassManager" in said
+    return meaning if own else "", f"{meaning}: {said.rstrip('.')}", usually
 
 
 def _triton(packages: Packages | None) -> str | None:
@@ -216,12 +215,6 @@ def _finding(
     elif _TOO_OLD.search(text):
         command = "export TORCHDYNAMO_DISABLE=1"
         advice = "No Triton of today compiles for this GPU: run without torch.compile and without kernels in Triton."
-    elif _UNKNOWN_GPU.search(text):
-        command = "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas"
-        advice = (
-            "Let Triton use the assembler of a CUDA toolkit that knows the GPU (12.8 or later for sm_120, 12.9 or "
-            "later for sm_121), or install a newer torch with its own triton."
-        )
     return finding(
         actual=triton or "not known" if proven else triton or "not installed",
         expected=wanted.removeprefix("==") if wanted else "the one that torch requires",

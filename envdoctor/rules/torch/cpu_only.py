@@ -52,6 +52,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     name = f"torch {version}" if version else "torch"
     jetson = gpu is not None and re.search(r"Jetson|Orin|Xavier|Tegra", gpu) is not None
     yield finding(
+        title="" if evidence else _WITHOUT_CUDA,
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: "
@@ -82,6 +83,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     )
 
 
+_WITHOUT_CUDA = "The code asks for CUDA, and this torch has none in it"
 _ON_CPU = (
     "the program's option for it (--device cpu, --cpu), else device='cpu' in place of 'cuda', no .cuda(), and "
     "torch.load(..., map_location='cpu')"
@@ -100,6 +102,7 @@ def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
 
 def _asked_in_vain(name: str, said: str, why: str, instead: str) -> Finding:
     return finding(
+        title=_WITHOUT_CUDA,
         actual=f"{name}, built without CUDA",
         expected="code that asks for no CUDA",
         message=f'{name} has no CUDA in it, {why} ("{said}").',

@@ -96,6 +96,7 @@ def _number(text: str | None) -> Numbers:
     return (code // 1000, code % 1000 // 100, code % 100) if code >= 1000 else ()
 
 
+_NOT_THERE = "cuDNN is asked for and not found"
 _TWO = "Two releases of cuDNN meet in one process"
 
 
@@ -105,6 +106,7 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
     one = said is not None and not where and "SUBLIBRARY" not in said[0]
     told = "The cuDNN that is loaded is of another release than is asked for" if one else _TWO
     return finding(
+        title=told,
         actual=where or (said[0] if said else "two releases"),
         expected="one cuDNN, the one installed with torch",
         message=f"{told}: {reason}"
@@ -117,6 +119,7 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
 def _not_loaded(said: Match[str]) -> Finding:
     return finding(
         actual=said[0],
+        title="A part of cuDNN does not load",
         expected="one cuDNN, whole, the one installed with what asks for it",
         message=f'cuDNN is there, and a part of it does not load: "{said[0]}".',
         usually="another cuDNN (LD_LIBRARY_PATH, the system's or conda's) is found first for that part, the "
@@ -148,6 +151,7 @@ def _older_library(facts: Facts) -> Finding | None:
     least = as_shown(needed) if needed else as_shown(built["built"]) if built else ""
     return finding(
         subject=library,
+        title=f"{library} is too old for this JAX",
         actual=f"{library} {as_shown(have)}" if have else f"an older {library}",
         expected=f"{library} {least} or later",
         message=f"The {library} that JAX finds{f' ({as_shown(have)})' if have else ''} is too old for this JAX, which "
@@ -187,6 +191,7 @@ def _without_cudnn(facts: Facts, said: Match[str], major: str) -> Finding | None
         else " CTranslate2 (faster-whisper) up to 4.4.0 asks for cuDNN 8, from 4.5 on for 9."
     )
     return finding(
+        title=_NOT_THERE,
         actual=f"{said[0][:80]}, in an image without cuDNN",
         expected=which,
         message=f"{which} is looked for and not found, and the image that the text names, {image[0]}, holds "
@@ -207,6 +212,7 @@ def _not_found(said: Match[str], others: bool, eleven: bool) -> Finding:
     major = said["major"]
     which = f"cuDNN {major}" if major else "cuDNN"
     return finding(
+        title=_NOT_THERE,
         actual=f"{said['file']} not found",
         expected=which,
         message=f"{which} is looked for and not found"
@@ -241,6 +247,7 @@ def _eight_missing(said: Match[str], eleven: bool) -> Finding:
         commands = ("ldconfig -p | grep cudnn", "python -m pip install 'nvidia-cudnn-cu11<9'")
     return finding(
         actual=said[0],
+        title=_NOT_THERE,
         expected="cuDNN 8, or what asks for 9",
         message="A library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
         f"before 1.18.1, an old torch) does not find it: {said[0]}.",
@@ -266,6 +273,7 @@ def _nine_missing(said: Match[str], torch: str | None) -> Finding:
     )
     return finding(
         actual=said[0],
+        title=_NOT_THERE,
         expected="cuDNN 9 where it looks",
         message="What was built with cuDNN 9 (faster-whisper's CTranslate2 from 4.5, onnxruntime-gpu from 1.18.1) does "
         f"not find it: {said[0]}.",

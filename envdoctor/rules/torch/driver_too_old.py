@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
-from envdoctor.knowledge.messages import anywhere
+from envdoctor.knowledge.messages import anywhere, is_told
 from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers, torch_cuda, torch_version
 from envdoctor.knowledge.renting import for_cuda
 from envdoctor.rules.finding import WARNING, Finding, Findings, finding
@@ -85,6 +85,7 @@ def _finding(
     if offered:
         have += f" (CUDA {offered})"
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
+    told = said is not None and is_told(said.string) and driver is None and offered is None
     if unseen and cuda is None:
         built = "What was started needs a driver for the CUDA that it is built for"
     version = torch_version(facts)
@@ -110,9 +111,12 @@ def _finding(
             f": it needs {minimum} or later." if minimum else "; the error says so itself."
         )
         message += "" if said is None or cuda else f' ("{said[0]}")'
+        if told and said is not None:
+            message = f'The text tells of a driver that is too old, which no program says in it ("{said[0]}").'
         fix = f"Take a torch build that this driver runs; or get {update}.{renting}"
         command = _by_hand(facts, version)
     return finding(
+        title=_TOLD if told else _OPEN if unseen else "",
         actual="unknown" if unseen else have.removeprefix("driver "),
         expected=f"{minimum} or later" if minimum else "a driver that runs torch's CUDA",
         who="you" if locked else owner,
@@ -131,6 +135,10 @@ def _finding(
     )
 
 
+_TOLD = "A driver that is too old is told of"
+_OPEN = "CUDA met no driver that it can run with"
+
+
 def _next_major(offered: str | None) -> str | None:
     """Without torch's own word: the driver refused, so torch is of a later major version than the driver's CUDA."""
     parts = numbers(offered)
@@ -138,6 +146,8 @@ def _next_major(offered: str | None) -> str | None:
 
 
 def _by_hand(facts: Facts, version: str | None) -> str:
+    if driver_version(facts) is None and driver_cuda(facts) is None:
+        return remedies.torch_family(known(facts.packages), "auto", "torch")  # uv asks the driver; nobody else did
     build = best_build(machine_of(facts), torch=version).build or best_build(machine_of(facts)).build
     if build is None:
         return remedies.torch_family(known(facts.packages), "auto", "torch")

@@ -6,8 +6,9 @@ from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
 from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import anywhere, everything
+from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, fits, machine_of
-from envdoctor.knowledge.solver import best_build, libraries_know
+from envdoctor.knowledge.solver import Machine, best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.packages._callers import caller_of
@@ -140,6 +141,8 @@ def _finding(
     version = torch_version(facts)
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     machine = machine_of(facts)
+    if number is not None and number not in machine.capabilities:  # whatever else is in the machine
+        machine = replace(machine, capabilities=(*machine.capabilities, number))
     same, newest = best_build(machine, torch=version) if version else None, best_build(machine)
     build = (same.build if same else None) or newest.build
     other = _other_than_torch(facts)
@@ -198,7 +201,7 @@ def _finding(
             )
         by_hand = (
             _LISTS if either else "",
-            remedies.torch_family(known(facts.packages), build.label, f"torch=={build.torch}.*"),
+            _build_for(facts, machine, build),
         )
     return finding(
         subject=extension or name,
@@ -212,6 +215,24 @@ def _finding(
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),
     )
+
+
+def _build_for(facts: Facts, machine: Machine, build: Build) -> str:
+    """The command for the build, which was found for these GPUs; where nothing tells of the driver, uv asks it, as long
+    as every line that such a driver may run holds code for them."""
+    packages = known(facts.packages)
+    if machine.driver is None and machine.driver_cuda is None:
+        release = release_of(build.torch)
+        lines = [
+            each
+            for each in (release.lines if release else ())
+            if all(libraries_know(each, device) for device in machine.capabilities)
+        ]
+        builds = [build_of(build.torch, each, windows=machine.windows) for each in lines]
+        newest = max(release.lines, key=numbers, default="") if release else ""
+        if newest in lines and all(fits(each, machine).ok for each in builds):
+            return remedies.torch_family(packages, "auto", "torch")
+    return remedies.torch_family(packages, build.label, f"torch=={build.torch}.*")
 
 
 _TRIED_NEWER = (

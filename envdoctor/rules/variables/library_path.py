@@ -35,7 +35,8 @@ def library_path(facts: Facts) -> Findings:
         actual=value or "",
         message=f"LD_LIBRARY_PATH names {', '.join(foreign)}; {effect}.",
         fix="Unset it for the run.",
-        run=("env -u LD_LIBRARY_PATH python train.py", "unset LD_LIBRARY_PATH"),
+        run="env -u LD_LIBRARY_PATH python train.py",
+        instead="unset LD_LIBRARY_PATH",
         # Set but without effect is worth knowing only: images for development set it, and torch's RPATH often wins.
         severity=ERROR if failed else None if loaded else NOTE,
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if blamed else (),

@@ -1,3 +1,5 @@
+import pytest
+
 from envdoctor.facts.model import Facts
 from envdoctor.locks.target import no_target
 from envdoctor.rules.catalog import load_rules
@@ -58,3 +60,29 @@ def test_a_row_that_knows_more_speaks_instead() -> None:
 
 def test_without_errors() -> None:
     assert skipped(asked_for, Facts())
+
+
+PROSE = [
+    "At first I come across _TypeError: run() got an unexpected keyword argument 'cores'_, when install peft from pip",
+    "I get `AttributeError: module 'a' has no attribute 'b'` after I install peft with its newest release",
+    "We always see RuntimeError: the shapes differ when installing accelerate for it by conda",
+    'My script says "ValueError: a bad value", I have to install datasets first I think',
+]
+
+
+@pytest.mark.parametrize("line", PROSE)
+def test_a_persons_sentence_around_an_error_asks_for_nothing(line: str) -> None:
+    assert silent(asked_for, Facts(messages=(line,)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I get ImportError: This file requires the following packages: please install einops when I load the model",
+        "It ends in `ImportError: einops is not installed`, what now",
+        "RuntimeError: when using this path please install einops first",
+    ],
+)
+def test_the_programs_own_words_within_it_do(line: str) -> None:
+    (found,) = findings(asked_for, Facts(messages=(line,)))
+    assert found.subject == "einops"

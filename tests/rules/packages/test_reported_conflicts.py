@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Facts
+from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.reported_conflicts import reported_conflicts
 from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent
@@ -70,3 +71,47 @@ def test_a_mate_follows_the_torch_that_is_there() -> None:
     line = "torchvision 0.19.1 requires torch==2.4.1, but you have torch 2.5.1 which is incompatible."
     (found,) = findings(reported_conflicts, Facts(messages=(line,)))
     assert found.remedy.commands[0] == "python -m pip install 'torch==2.5.1' 'torchvision==0.20.*'"
+
+
+NOTICE = (
+    "ERROR: pip's dependency resolver does not currently take into account all the packages that are installed. This "
+    "behaviour is the source of the following dependency conflicts.\n"
+    "tool 5.4 requires glue>=2.1, which is not installed.\n"
+    "reader 2.1 requires fsspec<=2023.6.0, but you have fsspec 2024.2.0 which is incompatible.\n"
+    "trainer 0.9 requires hydra-core<1.1, but you have hydra-core 1.3.0 which is incompatible.\n"
+)
+
+
+def severities(text: str) -> dict[str, Severity | None]:
+    return {one.subject: one.severity for one in findings(reported_conflicts, read(text))}
+
+
+def test_below_an_installation_that_went_through_pip_only_notes() -> None:
+    found = {one.subject: one for one in findings(reported_conflicts, read(NOTICE))}
+    assert Severity.ERROR not in {one.severity for one in found.values()}
+    missing = found["tool glue"]
+    assert missing.actual == "not installed"
+    assert missing.message.startswith("pip installed what it was asked for")
+    assert missing.remedy.commands == ("python -m pip install 'glue>=2.1'",)
+
+
+def test_what_was_just_installed_comes_before_what_was_at_odds_already() -> None:
+    done = "Successfully installed fsspec-2024.2.0 mine-0.1\n"
+    assert severities(NOTICE + done) == {
+        "tool glue": Severity.NOTE,
+        "reader fsspec": Severity.WARNING,
+        "trainer hydra-core": Severity.NOTE,
+    }
+
+
+def test_what_the_heading_asks_about_comes_first() -> None:
+    done = "Successfully installed fsspec-2024.2.0 hydra-core-1.3.0 mine-0.1\n"
+    told = severities(f"Is something wrong with hydra here\n\n{NOTICE}{done}")
+    assert [subject for subject, severity in told.items() if severity is Severity.WARNING] == ["trainer hydra-core"]
+    told = severities(f"What do these lines mean\n\n{NOTICE}{done}")
+    assert told["reader fsspec"] is told["trainer hydra-core"] is Severity.WARNING
+
+
+def test_what_is_missing_is_not_called_another_version() -> None:
+    (found,) = findings(reported_conflicts, read("tool 5.4 requires glue>=2.1, which is not installed.\n"))
+    assert found.actual == "not installed"

@@ -1,8 +1,9 @@
 import pytest
 
 from envdoctor.facts.model import Distribution, Facts, Host, Packages
+from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.triton_pair import triton_pair
-from envdoctor.rules.rule import Pin, Severity
+from envdoctor.rules.rule import Finding, Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
 
 
@@ -87,3 +88,49 @@ def wheel(version: str, *requires: str, triton: str | None) -> Facts:
 )
 def test_what_torch_itself_requires_comes_before_the_table(facts: Facts, silently: bool) -> None:
     assert silent(triton_pair, facts) is silently
+
+
+UNKNOWN = "ptxas fatal   : Value 'sm_103a' is not defined for option 'gpu-name'\n"
+CALL = "Repro command: {path} -lineinfo -v --gpu-name=sm_103a /tmp/k.ptx -o /tmp/k.ptx.o\n"
+
+
+def of_assembler(text: str) -> Finding:
+    (found,) = findings(triton_pair, read(text))
+    return found
+
+
+def test_the_assembler_that_triton_brings_is_named_where_its_path_stands_there() -> None:
+    own = "/opt/e/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas"
+    found = of_assembler(
+        "PTXASError: PTXAS error: Internal Triton PTX codegen error\n" + UNKNOWN + CALL.format(path=own)
+    )
+    assert "does not know this GPU (sm_103a)" in found.title
+    assert "that Triton brings knows no sm_103a" in found.message
+    assert "Usually" not in found.message
+    assert "12.9 or later" in found.expected
+    assert "export TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas" in found.remedy.commands
+
+
+def test_an_assembler_of_a_toolkit_is_not_replaced_by_itself() -> None:
+    found = of_assembler(UNKNOWN + CALL.format(path="/usr/local/cuda-12.6/bin/ptxas"))
+    assert "that was called, /usr/local/cuda-12.6/bin/ptxas, knows no" in found.message
+    assert found.remedy.commands == ()
+
+
+def test_whose_assembler_it_is_stays_open_without_its_path() -> None:
+    found = of_assembler(UNKNOWN)
+    assert "Usually it is the one that Triton brings" in found.message
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("RuntimeError: Found NVIDIA GTX 970 which is too old to be supported by the triton GPU compiler", "as old as"),
+        ("RuntimeError: PassManager::run failed", "Triton's compiler gave a kernel up"),
+        ("RuntimeError: PTXAS error: Internal Triton PTX codegen error", "gave a kernel up"),
+        ("ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler' (/e/c.py)", ""),
+    ],
+)
+def test_a_title_says_no_more_than_its_finding(line: str, title: str) -> None:
+    found = of_assembler(line + "\n")
+    assert title in found.title if title else not found.title

@@ -28,7 +28,7 @@ def test_left_on(name: str, value: str, severity: Severity) -> None:
     assert (finding.kind, finding.subject, finding.actual) == ("debug-variable", name, value)
     assert (finding.severity, finding.who) == (severity, "you")
     assert finding.repair == (SetVariable(name=name, value=None),)
-    assert finding.remedy.commands == ("envdoctor fix --target h100", f"unset {name}")
+    assert (finding.remedy.commands, finding.remedy.instead) == (("envdoctor fix --target h100",), (f"unset {name}",))
     assert finding.source.startswith("https://")
 
 

@@ -22,7 +22,10 @@ def test_not_as_the_target_was_timed(variables: dict[str, str], actual: str, sev
     (finding,) = findings(target_variables, Facts(variables=variables, torch=torch()), TARGET)
     assert (finding.kind, finding.actual, finding.severity) == ("flag-differs", actual, severity)
     assert finding.repair == (SetVariable(name="PYTORCH_ALLOC_CONF", value=WANTED),)
-    assert finding.remedy.commands == ("envdoctor fix --target h100", f"export PYTORCH_ALLOC_CONF={WANTED}")
+    assert (finding.remedy.commands, finding.remedy.instead) == (
+        ("envdoctor fix --target h100",),
+        (f"export PYTORCH_ALLOC_CONF={WANTED}",),
+    )
 
 
 def test_an_older_torch_is_given_the_older_name() -> None:

@@ -30,6 +30,8 @@ _LOG = Pattern(
     r"|Downloading \S{1,200}\.whl|DEBUG uv |Attempting uninstall: |Using cached \S{1,200}\.whl).*"
 )
 
+_NOTICE = Pattern(r"dependency resolver does not currently|source of the following dependency conflicts")
+"""What pip says of demands that it broke, once it has installed what it was asked for."""
 _SOURCES = Pattern(rf"(?:Downloading|Using cached) (?:\S{{0,300}}/)?({_NAME})-({words.VERSION})\.(?:tar\.gz|zip)\b")
 _UNPACKED = Pattern(r"pip-install-\w{1,20}[\\/]{1,2}([A-Za-z0-9][\w.-]{0,60}?)_[0-9a-f]{32}")
 _STOPPED = Pattern(
@@ -77,6 +79,7 @@ def read(page: Page, draft: Draft) -> None:
     wanted: dict[str, str] = {}
     sources = ""
     nested = False
+    new: list[str] = []
     gone = {(found[1].lower(), found[2]) for _, text in page.left() if (found := _GONE.search(text))}
     for number, text in page.left():
         if collecting := _COLLECTING.fullmatch(text):
@@ -104,6 +107,7 @@ def read(page: Page, draft: Draft) -> None:
             for part in done[1].split():
                 if one := _ONE.fullmatch(part):
                     draft.package(one[1], one[2], LISTED)
+                    new.append(one[1].lower().replace("_", "-"))
             page.take(number)
         elif (there := _THERE.match(text)) or (there := _BEFORE.match(text)):
             if (there[1].lower(), there[2]) not in gone:  # another release takes its place
@@ -123,5 +127,11 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim(
                 "host.system", "Windows" if tag[:3] == "win" else "Darwin" if tag[:3] == "mac" else "Linux", INFERRED
             )
+    if any(map(_NOTICE.search, page.lines)):
+        if new:
+            draft.remark("just installed", " ".join(new))
+        first = next((text.strip() for text in page.lines if text.strip()), "")
+        if not (_LOG.match(first) or _NOTICE.search(first)):
+            draft.remark("heading of an install log", first[:300])
     if nested and "[sources of" in sources:
         draft.message(f"Failed building wheel for {sources}")

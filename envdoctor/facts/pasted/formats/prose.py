@@ -21,7 +21,8 @@ _OTHER = Pattern(
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
     r"|instead|than|previous"
     r"|fixed|regress|tried|unlike|\brather\b|should|must|want|recommend|latest|minimum|at least|[<>]=?|~=|!=|\?"
-    r"|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?",
+    r"|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?"
+    r"|\brevert|\b(?:go|going|went|roll|rolling|rolled|switch|switching|get|come) back\b|\breturn to\b",
     re.IGNORECASE,
 )
 """Words by which a release is another one than the installed one."""
@@ -123,17 +124,29 @@ def _other(text: str, found: re.Match[str]) -> bool:
     )
 
 
+_WORKED = Pattern(
+    r"(?<!not )(?<!n't )(?<!never )\bwork(?:s|ed|ing)?(?: \w{2,12})? (?:with|on|in|under|using) (?:the )?$",
+    re.IGNORECASE,
+)
+_PUT_IN = Pattern(r"\b(?:I|we)(?: have|'ve)?(?: just| also)? installed (?:the )?$", re.IGNORECASE)
+
+
 def _torch(lines: list[str], draft: Draft) -> None:
     found: set[str] = set()
+    well: set[str] = set()
     for text in lines:
         if has := _HAS.search(text):
             draft.claim("torch.version", has[1], STATED)
             draft.message(text)
         for match in _TORCH.finditer(text):
-            if not _other(text, match):
+            before = text[max(0, match.start() - 40) : match.start()]
+            if _WORKED.search(before):
+                well.add(match["version"])
+            if not _other(text, match) or _PUT_IN.search(before):
                 label = re.sub(r"[^\w.]", "", match["label"] or "")
                 found.add(match["version"] + (f"+{label}" if label else ""))
     whole = {version for version in found if not any(other != version and other.startswith(version) for other in found)}
+    whole = {each for each in whole if each.partition("+")[0] not in well} or whole  # it is another one that fails
     if len(whole) > 1 and lines and _BAD.search(lines[0]) and (first := _TORCH.search(lines[0])):
         whole = {first["version"]}  # what a heading complains of
     if len(whole) == 2 and any(_COMPARED.search(text) for text in lines):  # what got worse is the later one

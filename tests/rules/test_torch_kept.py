@@ -1,0 +1,38 @@
+"""A remedy does not replace the torch that is there, unless that is what it is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from envdoctor.facts.pasted import read
+from envdoctor.rules.torch_kept import keep_torch
+
+WINDOWS = "OS: Microsoft Windows 11\nPyTorch version: 2.5.1+cu124\nCUDA used to build PyTorch: 12.4\n"
+OLD = "OS: Ubuntu 22.04\nPyTorch version: 2.1.2+cu121\nCUDA used to build PyTorch: 12.1\n"
+NEW = "OS: Ubuntu 22.04\nPyTorch version: 2.9.1+cu128\nCUDA used to build PyTorch: 12.8\n"
+CPU = "OS: Microsoft Windows 11\nPyTorch version: 2.5.1+cpu\nCUDA used to build PyTorch: None\n"
+UPGRADE = "python -m pip install --upgrade bitsandbytes"
+
+
+@pytest.mark.parametrize(("report", "torch"), [(WINDOWS, "2.5.1"), (OLD, "2.1.2")])
+def test_what_asks_for_torch_is_installed_beside_the_one_that_is_there(report: str, torch: str) -> None:
+    assert keep_torch(UPGRADE, read(report)) == f"{UPGRADE} 'torch=={torch}'"
+    assert keep_torch("python -m pip install 'peft>=0.7'", read(report)).endswith(f" 'torch=={torch}'")
+
+
+@pytest.mark.parametrize(
+    ("report", "command"),
+    [
+        (NEW, UPGRADE),
+        (CPU, UPGRADE),
+        ("OS: Microsoft Windows 11\n", UPGRADE),
+        (OLD, "python -m pip install --upgrade torch bitsandbytes"),
+        (OLD, "python -m pip install --upgrade --no-deps bitsandbytes"),
+        (OLD, "python -m pip install --upgrade transformers"),
+        (OLD, "python -m pip install -r requirements.txt"),
+        (OLD, "python -m pip uninstall -y bitsandbytes"),
+        (OLD, "export BNB_CUDA_VERSION=121"),
+    ],
+)
+def test_other_commands_stay_as_they_are(report: str, command: str) -> None:
+    assert keep_torch(command, read(report)) == command
