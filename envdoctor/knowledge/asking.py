@@ -114,7 +114,7 @@ def ask_of(line: str) -> Ask | None:
     """The package that an error line asks for, if its sentence is of a known form and names one."""
     if (unknown := _UNDEFINED.search(line)) is not None:
         module = bundled_table("spoken").head["undefined"].get(unknown["name"])
-        return Ask(spoken=module, package=_package(module) or "", module=module) if module else None
+        return Ask(spoken=module, package=package_spoken(module) or "", module=module) if module else None
     if (said := _SAID.search(line)) is None:
         return None
     text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(_programs(line, said))[0]))
@@ -122,7 +122,7 @@ def ask_of(line: str) -> Ask | None:
         return None
     for pattern in _OTHER_RELEASE:
         for found in pattern.finditer(text):
-            package = _package(found["name"])
+            package = package_spoken(found["name"])
             if package is not None and _HAS.search(text[: found.start()]) is None:
                 groups = found.groupdict()
                 specifier = f"{groups.get('op') or '>='}{found['version']}{(groups.get('more') or '').replace(' ', '')}"
@@ -157,11 +157,11 @@ def _programs(line: str, said: re.Match[str]) -> str:
 
 def _first(pattern: Pattern, text: str) -> tuple[str, str] | None:
     """The first word in that place that is a package, and its distribution."""
-    found = ((match["name"], _package(match["name"])) for match in pattern.finditer(text))
+    found = ((match["name"], package_spoken(match["name"])) for match in pattern.finditer(text))
     return next(((name, package) for name, package in found if package is not None), None)
 
 
-def _package(word: str) -> str | None:
+def package_spoken(word: str) -> str | None:
     """The distribution that is meant, "" for one that no index has, None where the word is no package's."""
     plain = word.lower()
     spoken = _words()

@@ -275,7 +275,26 @@ BUILT_ANEW = Circumstance(
 )
 """What does not load was compiled here, for what is here."""
 
+IN_A_BUILD = Circumstance(
+    of=Pattern(r"No module named"),
+    said=Pattern(
+        r"\[end of output\]|\bFile \"<string>\", line \d|[Gg]etting requirements to build|Preparing metadata"
+        r"|subprocess-exited-with-error|metadata-generation-failed|get_requires_for_build|build backend returned"
+        r"|egg_info did not run"
+    ),
+    unless=Pattern(r"spawn_main|\bpython\S{0,20} -c\b"),
+)
+"""An installer builds a package from source. Python's own children run a string, too."""
+
+FROM_A_FILE = Circumstance(
+    of=Pattern(r"No module named"),
+    said=Pattern(r"(?<![\w/\\.-])(?P<file>(?:[\w./\\-]{1,80}[/\\])?requirements[\w.-]{0,40}\.txt)\b"),
+)
+"""What is installed stands in a file of requirements."""
+
 CIRCUMSTANCES = (
+    IN_A_BUILD,
+    FROM_A_FILE,
     REBOOTED,
     NEWER_TORCH,
     FIXED_ARCHITECTURE,

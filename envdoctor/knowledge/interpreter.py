@@ -36,6 +36,13 @@ def newest_python(name: str, version: str) -> str | None:
     return pythons[-1] if pythons else "3.8" if name in _FIRST_WHEELS and numbers(version) else None
 
 
+def headers_package(facts: Facts) -> str:
+    """Debian's and Ubuntu's package with the headers of the Python that a report tells: each release has its own."""
+    interpreter = known(facts.interpreter)
+    parts = numbers(interpreter.version) if interpreter else ()
+    return f"python{parts[0]}.{parts[1]}-dev" if len(parts) > 1 else "python3-dev"
+
+
 def interpreter_of(facts: Facts) -> Interpreter | None:
     """The environment's Python; of a report that names only its version, CPython on the platform that it names."""
     interpreter = known(facts.interpreter)

@@ -27,6 +27,11 @@ _EATEN = Pattern(r"(?<=\w)\.(?:\*\*)?(?P<name>init|new)(?:\*\*)?(?=\(\) (?:got|m
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
 _ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
 """The line of code at which a notebook says that it stopped."""
+_PASSED_ON = Pattern(
+    r"\s*(?:return |\w{1,30} = )?(?:self\.)?_{0,2}"
+    r"(?:f|fn|func|fun|function|method|wrapped|callable|inner|orig\w{0,12}|old_init)"
+    r"\((?:self, ?)?\*args, ?\*\*\w{1,12}\)"
+)
 _MARK = Pattern(r"^\s*(?:-{2,4}> ?)?\d{1,5} ")
 _NEAR = 12
 _FAR = 1_500
@@ -50,7 +55,8 @@ class Beside:
         if _ARROW.match(text):
             self._pointed_at, self._pointed = text, number
         near = self._pointed_at if number - self._pointed < _NEAR else self._before
-        self._before = text
+        if _PASSED_ON.fullmatch(text) is None:  # a wrapper's own line: what it wraps was called in the line before
+            self._before = text
         return complete_message(text, self._code, near)
 
 

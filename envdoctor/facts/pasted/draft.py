@@ -60,6 +60,7 @@ class Draft:
     remarks: dict[str, str] = field(default_factory=dict)
     formats: dict[str, None] = field(default_factory=dict)
     no_torch: str | None = None
+    several_torches: tuple[str, ...] = ()  # releases that a text names, of which it does not tell which one runs
 
     def claim(self, name: str, value: Any, weight: int = STATED) -> None:
         """Put ``value`` under ``name`` ("torch.cuda"). Of two versions, one that extends the other is kept
@@ -152,6 +153,9 @@ class Draft:
             sections["torch"] = Unavailable(
                 reason=self.no_torch, why="failed" if "torch" in self.packages else "absent"
             )
+        elif self.several_torches:
+            which = f"the text names {', '.join(self.several_torches[:-1])} and {self.several_torches[-1]}"
+            sections["torch"] = Unavailable(reason=which, why="not-reported")
         if self.packages or self.conda:
             found = tuple(distribution for _, (_, distribution) in sorted(self.packages.items()))
             sections["packages"] = Packages(

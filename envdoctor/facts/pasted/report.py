@@ -7,7 +7,7 @@ from collections.abc import Callable
 from envdoctor.errors import Trouble
 from envdoctor.facts import scrub
 from envdoctor.facts.model import Facts
-from envdoctor.facts.pasted import messages
+from envdoctor.facts.pasted import columns, messages
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.formats import (
     bitsandbytes,
@@ -100,7 +100,7 @@ def read(text: str) -> Facts:
     lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))
     if len(lines) > LINES:
         raise Trouble(f"the report has more than {LINES:,} lines", remedy="Paste only the report, not the whole log.")
-    page, draft = Page(lines), Draft()
+    page, draft = Page(columns.joined(lines)), Draft()
     for reader in READERS:
         reader(page, draft)
     if draft.is_empty and not draft.remarks:

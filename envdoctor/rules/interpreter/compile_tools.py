@@ -1,4 +1,5 @@
-from envdoctor.knowledge.questions import messages, platform_of, versions
+from envdoctor.knowledge.interpreter import headers_package
+from envdoctor.knowledge.questions import messages, platform_of
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
@@ -21,7 +22,7 @@ _WINDOWS = (
 )
 
 
-@rule(NOTE, kind="interpreter", subject="torch.compile", expected="a C compiler and Python.h")
+@rule(NOTE, kind="interpreter", subject="torch.compile")
 def compile_tools(facts: Facts) -> Findings:
     """torch.compile has no C compiler, or no Python.h.
 
@@ -42,16 +43,24 @@ def compile_tools(facts: Facts) -> Findings:
         if (host is None or host.compiler is None) and (interpreter is None or interpreter.headers is None):
             raise Skip("neither the compiler nor Python's headers were looked for")
         return
-    release = versions.release(interpreter.version) if interpreter else None
-    python = f"python{release[0]}.{release[1]}-dev" if release else "python3-dev"
-    missing = " and ".join(lacking) or "a C compiler or Python.h"
+    if said is not None and not lacking:  # who misses a header is a compiler
+        lacking = ["Python.h"] if "Python.h" in said[0] else ["a C compiler"]
+    missing = " and ".join(lacking)
+    python, headers = headers_package(facts), lacking == ["Python.h"]
     windows = platform_of(facts).startswith("win")
     yield finding(
+        expected=missing,
         actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
         kind="triton-mismatch" if said else "",
         severity=ERROR if said else None,
         who="you" if host and host.uid == 0 else "image",
-        message=f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
-        fix="Install them (in the image, if you may not).",
-        run=_WINDOWS if windows else f"apt-get install -y build-essential {python}",
+        message="Python's headers (Python.h) are missing: nothing can be compiled against this Python, as Triton and "
+        "torch.compile do."
+        if headers
+        else f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
+        fix=f"Install the headers of this very Python (Debian's and Ubuntu's: {python}; in the image, if you may not). "
+        "The Pythons of conda and uv bring theirs: there another Python's folder is looked into."
+        if headers
+        else "Install them (in the image, if you may not).",
+        run=_WINDOWS if windows else f"apt-get install -y {'' if headers and said else 'build-essential '}{python}",
     )

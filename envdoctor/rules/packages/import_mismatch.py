@@ -4,6 +4,7 @@ from dataclasses import replace
 from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
@@ -241,27 +242,12 @@ def _another_copy(
 ) -> Finding:
     """The release that is listed has the name: it is not what runs."""
     has = f"{row.package} has {_whole(row)} " + (
-        f"from {row.release} on" if row.direction == "added" else f"before {row.release}"
+        f"from {row.release} on"
+        if row.direction == "added"
+        else (f"from {row.since} on and " if row.since else "") + f"before {row.release}"
     )
     top = row.module.partition(".")[0]
-    locked = remedies.locked_pins(target, packages, name)
-    return finding(
-        subject=name,
-        actual=f"{version} is listed",
-        expected="the release that is listed",
-        severity=WARNING,
-        certain=False,
-        message=f"{has}, and {version} is listed: what runs is another copy of it (of another Python, or in the user's "
-        f"own site-packages), files of two releases are mixed, or Python was not started anew: {CALLER.sub('', line)}",
-        fix="See which file is imported and of which release, start Python anew (in a notebook: restart the runtime), "
-        "and install it again into that very Python.",
-        run=(
-            f"python -c 'import {top}; print({top}.__file__, {top}.__version__)'",
-            remedies.install_anew(name, version, "--no-deps --no-cache-dir"),
-        ),
-        repair=locked,
-        source=row.source,
-    )
+    return another_copy(target, packages, name, version, has, line, module=top, source=row.source)
 
 
 def _known_side(facts: Facts, target: Target, row: names.Name, line: str, version: str | None) -> Finding:

@@ -3,13 +3,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from envdoctor.knowledge.errors import ERRORS, KnownError
-from envdoctor.knowledge.interpreter import newest_python
+from envdoctor.knowledge.interpreter import headers_package, newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import is_log_line, messages, normal, platform_of
 from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.packages import _callers, _open
+from envdoctor.rules.packages import _callers, _listed, _open
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Skip, Target, finding, known, remedies, rule
 
 
@@ -101,6 +101,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _open.cuda_line(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
+    words["headers"] = headers_package(facts)
     words["older"] = _open.other_python(facts)
     words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _open.other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
@@ -112,6 +113,11 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     program = (_open.project(facts, asked) or _open.program(facts, asked)) if module and row.last else None
     packages = known(facts.packages)
     version = packages.version(plain) if packages and plain else None
+    said = _callers.CALLER.sub("", found.string)
+    if (row.kind == "package-missing" or row.subject == "build isolation") and (
+        elsewhere := _listed.elsewhere(facts, target, said, normal(built))
+    ):
+        return elsewhere
     windows = platform_of(facts).startswith("win")
     said_by = program or row
     commands = said_by.windows if windows and said_by.windows else said_by.commands
@@ -126,7 +132,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(
         subject=filled(row.subject),
-        actual=version or _callers.CALLER.sub("", found.string)[:300],
+        actual=version or said[:300],
         expected="",
         kind=cast(Kind, row.kind),
         severity=min(
@@ -135,7 +141,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         ),
         certain=not row.weak,
         who=row.who,
-        message=f"{_capital(filled(meaning))}: {_callers.CALLER.sub('', found.string)}",
+        message=f"{_capital(filled(meaning))}: {said}",
         usually=filled(usually),
         fix=remedies.choose(target, locked, filled(remedy), *commands, instead=instead),
         repair=locked,

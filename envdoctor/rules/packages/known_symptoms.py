@@ -3,6 +3,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
 from envdoctor.rules.packages._callers import is_seen
+from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
@@ -17,6 +18,7 @@ _ATTRIBUTE = Pattern(
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
 _GUESSED = "Most often of another time than its caller: "
+_OTHER_COPY = "the release that is listed"
 _UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
 _SAME_TIME = "and its caller of the same time"
 _WHICH = ": an earlier one where it was dropped since, a later one where it came later (the release notes say which)"
@@ -64,6 +66,11 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             if name in told:
                 continue
             told.add(name)
+            if use == _OTHER_COPY:
+                yield another_copy(
+                    target, packages, name, present[name], meaning, line, module=name.replace("-", "_"), source=source
+                )
+                continue
             called = _ARGUMENT.search(line)
             owners = _may_be_of(called["callee"], name, facts, line) if called else ()
             if called and owners and not source:
@@ -229,6 +236,9 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
         if not row.module:  # out of the wheels, which do not say what does its work now
             moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
+    if there := next((row for row in rows if row.package in present), None):
+        span = f"from {there.release} on" if there.direction == "added" else f"before {there.release}"
+        return there.package, f"{there.name} of {there.package} takes {what} {span}", _OTHER_COPY, there.source
     return _passed(callee, what, present)
 
 

@@ -27,6 +27,18 @@ def test_the_class_on_the_line_that_failed() -> None:
     assert complete_message(missing, "", near).startswith("TypeError: Exactness.__new__() missing 1")
 
 
+def test_a_wrapper_passes_the_call_on() -> None:
+    text = f"""\
+Traceback (most recent call last):
+  File "/home/u/train.py", line 4, in <module>
+    runner = RunBuilder(
+  File "/env/lib/python3.9/site-packages/plans/renamed.py", line 40, in wrapped
+    return func(*args, **kwargs)
+{ARGUMENT}
+"""
+    assert any(message.startswith(NAMED) for message in read(text).messages)
+
+
 @pytest.mark.parametrize(
     ("text", "lines", "near"),
     [

@@ -36,6 +36,13 @@ def test_where_it_stopped_a_run_it_is_an_error(line: str) -> None:
     assert finding.severity is Severity.ERROR
 
 
+def test_a_compiler_that_misses_a_header_is_there() -> None:
+    line = "/tmp/x/launcher.c:2:10: fatal error: Python.h: No such file or directory"
+    (finding,) = findings(compile_tools, Facts(messages=(line,), interpreter=Interpreter(version="3.10.2")))
+    assert "compiler" not in finding.message
+    assert finding.remedy.commands == ("apt-get install -y python3.10-dev",)
+
+
 @pytest.mark.parametrize(("uid", "who"), [(0, "you"), (1000, "image"), (None, "image")])
 def test_who_may_install(uid: int | None, who: str) -> None:
     (finding,) = findings(compile_tools, Facts(interpreter=BARE, host=Host(uid=uid)))

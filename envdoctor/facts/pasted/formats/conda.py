@@ -15,6 +15,13 @@ _BUILD = Pattern(
     r"(?:py\d|pyh|pyhd|h[0-9a-f]{6}|cuda|cpu|gpu|mkl|\d{1,4}$|pypi|nompi|cu\d|openblas|nomkl|[0-9a-f]{7}_)[\w.]*",
     re.IGNORECASE,
 )
+_IN_A_SENTENCE = Pattern(
+    r"(?<=[a-z:] )([a-z0-9_][\w.-]{1,40})\s{1,40}(\d[\w.!+]{0,30})\s{1,40}"
+    r"([\w.]{0,60}_\d{1,4}|pyhd?\w{1,20}(?:_\d)?)\s{1,40}"
+    r"((?:https?://\S{1,100}/)?"
+    r"(?:conda-forge|pytorch|nvidia|defaults|anaconda|main|pypi|pyg|xformers|bioconda)\S{0,40})(?=\W|$)"
+)
+"""A row that somebody copied into a sentence: name, version, build, channel."""
 _NOT_PYTHON = frozenset(
     "blas cudatoolkit cudnn nccl magma ffmpeg mkl openssl sqlite zlib tk readline xz ncurses cpuonly".split()
 )
@@ -43,6 +50,8 @@ def read(page: Page, draft: Draft) -> None:
             page.take(number)
             read_row(draft, [part for part in pinned.groups() if part])
             draft.format(FORMAT)
+        elif row := _IN_A_SENTENCE.search(text):
+            read_row(draft, [part for part in row.groups() if part])
         elif _row(text.split(), listed) and read_row(draft, text.split()):
             page.take(number)
             draft.format(FORMAT)

@@ -36,6 +36,8 @@ def read(page: Page, draft: Draft) -> None:
         ]
         if not 1 <= len(parts) <= 10:
             continue
+        if len({found[1] for part in parts if (found := _TORCH.fullmatch(part))}) > 1:
+            continue  # releases that are compared
         known = [part for part in parts if _part(part, None)]
         if 2 * len(known) > len(parts) or len(known) >= 3:
             for part in known:

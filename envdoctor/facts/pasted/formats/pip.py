@@ -7,6 +7,7 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.formats.huggingface import PACKAGES
+from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
@@ -105,8 +106,13 @@ def _pins(page: Page, draft: Draft) -> None:
 
 def _wheels(page: Page, draft: Draft) -> None:
     """File names of wheels, wherever they stand; their labels say what an extension was built for."""
+    names = refused(page)
     for _, text in page.left():
-        if ".whl" in text and not re.search(r"\b404\b|not found|failed url|broken", text, re.IGNORECASE):
+        if (
+            ".whl" in text
+            and not is_refused(text, names)
+            and not re.search(r"\b404\b|not found|failed url|broken", text, re.IGNORECASE)
+        ):
             for wheel in _WHEEL.finditer(text.replace("%2B", "+")):
                 draft.package(wheel[1].rpartition("/")[2], wheel[2], INFERRED)
                 draft.format(FORMAT)
@@ -118,6 +124,8 @@ def _loose(page: Page, draft: Draft) -> None:
     numbers = {number for number, _ in rows}
     for number, found in rows:
         run = number - 1 in numbers or number + 1 in numbers
+        if found["place"] and not run and "  " not in page.lines[number].strip() and "/" not in found["place"]:
+            continue  # a sentence: "torch 2.4.0 fails"
         known = _canonical(found[1]) in PACKAGES or found[1].lower() in ("torch", "pytorch")
         if known or (run and "  " in page.lines[number].strip()):
             draft.package("torch" if found[1].lower() == "pytorch" else found[1], found[2], LISTED)

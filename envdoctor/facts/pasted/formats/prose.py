@@ -1,4 +1,4 @@
-"""Versions, GPUs and paths that are said in passing: in a sentence, a heading, a traceback, a program's banner.
+"""GPUs, drivers and paths that are said in passing: in a sentence, a heading, a traceback, a program's banner.
 
 The weakest of claims: whatever a tool says of the same thing is better known, and where a text names several releases
 or several GPUs nobody can tell which one is meant.
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import INFERRED, STATED, TOLD, Draft
+from envdoctor.facts.pasted.formats import releases
+from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.programs import is_desktop, own_python
@@ -26,23 +28,8 @@ _OTHER = Pattern(
     re.IGNORECASE,
 )
 """Words by which a release is another one than the installed one."""
-_TORCH = Pattern(
-    r"(?<![\w.-])(?:Py)?torch(?:\b|(?=\d))(?: version| build)?\W{0,4}v?(?P<version>\d\.\d{1,2}(?:\.\d{1,2})?)"
-    r"(?P<label>(?:\+| ?\+ ?| ?\(?)(?:cu\d{2,3}|cpu|rocm[\d.]{1,6})\b)?(?![\w.]*\.whl)",
-    re.IGNORECASE,
-)
-_PACKAGE = Pattern(
-    r"(?<![\w.-])(?<!cached )(?<!Downloading )"
-    r"(?P<name>transformers|trl|peft|accelerate|datasets|diffusers|unsloth|vllm|xformers|triton|numpy|deepspeed"
-    r"|flash[-_]attn|bitsandbytes|torchvision|torchaudio|huggingface[-_]hub)(?: version|:|-(?=\d))? ?(?:==|=|v)? ?"
-    r"(?P<version>\d{1,4}\.\d{1,3}(?:\.\d{1,4})?(?:\.post\d)?)(?![\w.]*\.whl|[\w.-]*\.(?:tar|zip)|[\d.]*[/\\])",
-    re.IGNORECASE,
-)
 _HAS = Pattern(r"(?:PyTorch |\b)\d\.\d\S{0,40} with (?:CUDA|HIP) .{1,30}\(you have (\d[\w.+]{2,40})\)")
 """xformers: what it was built for, and what is there."""
-_BAD = Pattern(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
-_COMPARED = Pattern(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
-_PYTHON = Pattern(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*\d)", re.IGNORECASE)
 _PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
@@ -82,12 +69,14 @@ _UNAVAILABLE = Pattern(
 
 def read(page: Page, draft: Draft) -> None:
     lines = [text for _, text in page.left() if len(text) < 600 and not re.match(r"host\b|host_", text, re.IGNORECASE)]
-    _torch(lines, draft)
-    _packages(lines, draft)
-    for name, pattern in (("interpreter.version", _PYTHON), ("driver.kernel_module", _DRIVER)):
-        found = {match["version"] for text in lines for match in pattern.finditer(text) if not _other(text, match)}
-        if len(found) == 1:
-            draft.claim(name, found.pop(), TOLD)
+    for text in lines:
+        if has := _HAS.search(text):
+            draft.claim("torch.version", has[1], STATED)
+            draft.message(text)
+    releases.read(page, draft)
+    found = {match["version"] for text in lines for match in _DRIVER.finditer(text) if not _other(text, match)}
+    if len(found) == 1:
+        draft.claim("driver.kernel_module", found.pop(), TOLD)
     _paths(page, draft)
     _gpu(lines, draft)
     if not draft.gpus and (card := next((named[0] for text in lines if (named := _AMD.search(text))), None)):
@@ -124,61 +113,18 @@ def _other(text: str, found: re.Match[str]) -> bool:
     )
 
 
-_WORKED = Pattern(
-    r"(?<!not )(?<!n't )(?<!never )\bwork(?:s|ed|ing)?(?: \w{2,12})? (?:with|on|in|under|using) (?:the )?$",
-    re.IGNORECASE,
-)
-_PUT_IN = Pattern(r"\b(?:I|we)(?: have|'ve)?(?: just| also)? installed (?:the )?$", re.IGNORECASE)
-
-
-def _torch(lines: list[str], draft: Draft) -> None:
-    found: set[str] = set()
-    well: set[str] = set()
-    for text in lines:
-        if has := _HAS.search(text):
-            draft.claim("torch.version", has[1], STATED)
-            draft.message(text)
-        for match in _TORCH.finditer(text):
-            before = text[max(0, match.start() - 40) : match.start()]
-            if _WORKED.search(before):
-                well.add(match["version"])
-            if not _other(text, match) or _PUT_IN.search(before):
-                label = re.sub(r"[^\w.]", "", match["label"] or "")
-                found.add(match["version"] + (f"+{label}" if label else ""))
-    whole = {version for version in found if not any(other != version and other.startswith(version) for other in found)}
-    whole = {each for each in whole if each.partition("+")[0] not in well} or whole  # it is another one that fails
-    if len(whole) > 1 and lines and _BAD.search(lines[0]) and (first := _TORCH.search(lines[0])):
-        whole = {first["version"]}  # what a heading complains of
-    if len(whole) == 2 and any(_COMPARED.search(text) for text in lines):  # what got worse is the later one
-        whole = {max(whole, key=lambda version: [int(part) for part in re.findall(r"\d{1,9}", version)[:3]])}
-    if len(whole) == 1:
-        draft.claim("torch.version", whole.pop(), TOLD)
-
-
-def _packages(lines: list[str], draft: Draft) -> None:
-    told: dict[str, set[str]] = {}
-    for text in lines:
-        if "install" in text.lower() or "upgrad" in text.lower():
-            continue
-        for match in _PACKAGE.finditer(text):
-            if not _other(text, match):
-                told.setdefault(match["name"].lower().replace("_", "-"), set()).add(match["version"])
-    for name, versions in told.items():
-        if len(versions) == 1 and name not in draft.packages:
-            draft.package(name, versions.pop(), TOLD)
-
-
 def _paths(page: Page, draft: Draft) -> None:
     pythons: set[str] = set()
     tags: set[str] = set()
     windows = False
+    names = refused(page)
     for text in page.lines:
         windows = windows or _WINDOWS.search(text) is not None
         if re.search(r"GPU available: True.{0,20}, used: False", text):
             draft.message(text.strip())
         for match in _PATH.finditer(text):
             pythons.add(match["dotted"] or f"{match['plain'][0]}.{match['plain'][1:]}")
-        if taken := _TAKEN.search(text):
+        if (taken := _TAKEN.search(text)) and not is_refused(text, names):
             tags.add(f"3.{taken[1]}")
     pythons = pythons or tags
     if len(pythons) == 1:
