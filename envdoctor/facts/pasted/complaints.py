@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts.model import TRIED
+from envdoctor.facts.pasted import started, trials
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.slowness import beginning
@@ -217,6 +218,8 @@ def read(page: Page, draft: Draft) -> None:
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))
+    trials.read(page, draft)
+    told = "\n".join((told, trials.outcome_lines(draft), *started.lines(page)))
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)
         if said is not None and not (complaint == "one GPU of several" and _COMPARES.search(said)):
