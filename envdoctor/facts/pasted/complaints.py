@@ -10,6 +10,7 @@ from envdoctor.facts.pasted import started, trials
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.slowness import beginning
+from envdoctor.knowledge import tools
 from envdoctor.knowledge.slowness import situations_of
 from envdoctor.values.pattern import Pattern
 
@@ -231,6 +232,8 @@ def read(page: Page, draft: Draft) -> None:
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))
+    if named := "; ".join(tools.tools_in(told)):
+        draft.remark(tools.TOLD, named)
     trials.read(page, draft)
     told = "\n".join((told, trials.outcome_lines(draft), *started.lines(page)))
     for complaint, words in _OF.items():
