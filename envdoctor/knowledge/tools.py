@@ -19,7 +19,7 @@ TOOLS = {
         re.IGNORECASE,
     ),
     "ComfyUI": Pattern(r"\bcomfy", re.IGNORECASE),
-    "diffusers": Pattern(r"\bdiffusers\b|\w+Pipeline\b|\bpipe\(|from_pretrained", re.IGNORECASE),
+    "diffusers": Pattern(r"\bdiffusers\b|[A-Za-z]Pipeline\b|\bpipe\(|from_pretrained", re.IGNORECASE),
     "kohya": Pattern(r"\bkohya|\bsd-scripts\b|\bmusubi", re.IGNORECASE),
 }
 """As advice calls them, and their traces in a text."""

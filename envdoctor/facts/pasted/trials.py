@@ -106,7 +106,7 @@ _FAILS = Pattern(
 )
 _BREAKS = Pattern(
     r"\b(?:hangs?|hung|stuck|freezes?|fails?|failed|crash(?:es|ed)?|(?:is|are|get|gets|got|gives?|becomes?"
-    r"|goes)\W+(?:\w{1,6}\W+)?"
+    r"|goes)\W{1,6}(?:\w{1,6}\W{1,6})?"
     r"nan|nans?\b(?!s? (?:free|check))|oom|out of memory|wrong|incorrect|garbage|black|diverges?)\b",
     re.IGNORECASE,
 )
@@ -132,7 +132,7 @@ _CURES = Pattern(
 )
 """Said of the fault itself."""
 _SUPPOSED = Pattern(
-    r"^(?:is|are|does|do|did|can|could|should|would|will|has|have|why|how|what|when|which|any)\b.*\?\s*$|\b(?:would"
+    r"^(?:is|are|does|do|did|can|could|should|would|will|has|have|why|how|what|when|which|any)\b.*\?\s{0,4}$|\b(?:would"
     r"|should|could (?:it|this|that)|might|maybe|perhaps|hope|suggest\w{0,3}|recommend\w{0,3}"
     r"|supposed|according to"
     r"|as far as I know|want(?:ed)? to|how to|how do|guess\w{0,3}|wonder\w{0,3}|expect\w{0,3}|except)\b",
@@ -150,9 +150,9 @@ _ALL_IN_VAIN = Pattern(
     re.IGNORECASE,
 )
 _LIST = Pattern(
-    r"\b(?:things?|what|steps?|fixes|solutions?)\b.{0,20}\b(?:tried|attempted|done)\b.{0,30}:?\W*$|^\W*(?:I(?:'ve"
+    r"\b(?:things?|what|steps?|fixes|solutions?)\b.{0,20}\b(?:tried|attempted|done)\b.{0,30}:?\W{0,8}$|^\W{0,8}(?:I(?:'ve"
     r"| have)? )?(?:already )?"
-    r"tried(?: so far)?\W*:\W*$|\bwhat (?:did|does)(?:n't| not) (?:help|work)\b",
+    r"tried(?: so far)?\W{0,4}:\W{0,8}$|\bwhat (?:did|does)(?:n't| not) (?:help|work)\b",
     re.IGNORECASE,
 )
 """What follows is a list of what was done before the person asked."""
@@ -160,9 +160,9 @@ _LOG = Pattern(
     r"\bWarning\b|^\[|\bINFO\b|\bW\d{4}\b|^File |^\s*#SBATCH|\d{4}-\d\d-\d\d[ T]\d|^\S{1,40}Error\b|\bat 0x"
     r"|^frame #|^\$ |^>>> "
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|(?<=[。！？])")
 _CLAUSE_END = re.compile(
-    r"[,;，；]\s*|\s+(?=(?:but|while|whereas|however|although|and (?:it|then|the|with|on|in)|then)\b)", re.IGNORECASE
+    r"[,;，；]\s?|\s(?=(?:but|while|whereas|however|although|and (?:it|then|the|with|on|in)|then)\b)", re.IGNORECASE
 )
 _MANY = 400
 """Sentences of a text; whoever tells more than that pasted a log."""

@@ -38,7 +38,7 @@ def test_the_device_is_the_matter(text: str, subject: str) -> None:
     [
         "# The loss on mps\n\nThe loss is 2.1 on mps. Is that fine? The CPU takes longer.",
         "# Speed\n\nmps takes 3 s and cpu 9 s for the same outputs.",
-        "RuntimeError: Expected all tensors to be on the same device, but found two devices, cuda:0 and cpu! (different values)",
+        "RuntimeError: Expected all tensors to be on the same device, but found cuda:0 and cpu! (different values)",
     ],
 )
 def test_a_device_that_is_only_named_is_not(text: str) -> None:
