@@ -24,6 +24,10 @@ class Circumstance:
     said: Pattern
     unless: Pattern | None = None
 
+    def found(self, facts: Facts) -> re.Match[str] | None:
+        """Where it is told, whatever else is."""
+        return next((match for text in everything(facts) if (match := self.said.search(text))), None)
+
     def stands(self, facts: Facts) -> bool:
         texts = everything(facts)
         if not any(self.said.search(text) for text in texts):
@@ -62,13 +66,17 @@ ANSWERS = Circumstance(
 WITHOUT_GPU = Circumstance(
     of=_GPU,
     said=Pattern(
-        r"\b(?:do|does|did)(?: not|n['’]?t|nt) (?:have|own|need|want|use)(?: an?| any| the)? (?:\w{1,20} ){0,2}GPUs?\b"
+        r"\b(?:do|does|did)(?: not|n['’]?t|nt) (?:have|own|need|want|use)(?: an?| any"
+        r"| the)? (?:\w{1,20} ){0,2}GPUs?\b"
         r"|\b(?:I|we|laptop|computer|machine|PC|server|desktop|notebook|VM|Mac)\b.{0,20}"
         r"\b(?:have|has|having|with|got) no (?:\w{1,20} ){0,2}GPUs?\b"
-        r"|\b(?:laptop|computer|machine|PC|server|desktop|VM)\b.{0,20}\bwithout (?:an? |any )?(?:\w{1,20} ){0,2}GPUs?\b"
-        r"|\bcpu[- ]only (?:machine|laptop|computer|server|system|pc|instance|environment|mode|inference|setup|device)"
+        r"|\b(?:laptop|computer|machine|PC|server|desktop|VM)\b.{0,20}\bwithout (?:an? "
+        r"|any )?(?:\w{1,20} ){0,2}GPUs?\b"
+        r"|\bcpu[- ]only (?:machine|laptop|computer|server|system|pc|instance|environment|mode|inference|setup"
+        r"|device)"
         r"|\b(?:want|try(?:ing)?|tried|like|need|how (?:to|can|do)|possible|can (?:I|we|it)|intend|plan)\b.{0,60}"
-        r"\b(?:on|with|using|by|only) (?:the |my |an? |only )?CPU\b(?!.{0,20}\b(?:instead|rather|although|but|even)\b)",
+        r"\b(?:on|with|using|by|only) (?:the |my |an? |only )?CPU\b(?!.{0,20}\b(?:instead|rather|although|but"
+        r"|even)\b)",
         re.IGNORECASE,
     ),
 )
@@ -113,7 +121,8 @@ WORKED = Circumstance(
     said=Pattern(
         r"\b(?:after|within) (?:an? |some|several|\d+|random|certain|few)[\w ]{0,30}"
         r"(?:hours?|days?|time|minutes?|weeks?)\b"
-        r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b|\blos(?:es?|t"
+        r"|\bsuddenly\b|\brandom(?:ly)?\b|\bwhile (?:running|training)\b|daemon-reload|\bstops? working\b"
+        r"|\blos(?:es?|t"
         r"|ing) access"
         r"|\bno longer\b|\blong[- ]running\b|过(?:一段|几)|一段时间",
         re.IGNORECASE,
@@ -195,7 +204,8 @@ FORWARD_FITS = Circumstance(
 ANSWERING = Circumstance(
     of=_FULL,
     said=Pattern(
-        r"\binference\b|\binfer(?:ring)?\b|\bgenerat(?:e|es|ed|ing|ion)\b|\bcomfyui\b|\btxt2img\b|\bimg2img\b|\bKSampler\b"
+        r"\binference\b|\binfer(?:ring)?\b|\bgenerat(?:e|es|ed|ing|ion)\b|\bcomfyui\b|\btxt2img\b|\bimg2img\b"
+        r"|\bKSampler\b"
         r"|\bvllm\b|\bsglang\b|\bpipe(?:line)?\(|\bno_grad\b|\bgradio\b|\bwebui\b|推理|生成|推論",
         re.IGNORECASE,
     ),
@@ -203,10 +213,55 @@ ANSWERING = Circumstance(
 )
 """Nothing is trained."""
 
+_NO_TRAINER = Pattern(r"\b(?:trl|verl|openrlhf|unsloth)\b|\bGRPO\b|\bPPO\b", re.IGNORECASE)
+"""An engine that shares the GPU with a training has other limits than a server's."""
+SGLANG = Circumstance(
+    of=_FULL,
+    said=Pattern(r"\bsglang[/.\\]srt\b|\bsglang\.launch_server\b|--mem-fraction-static\b|\bsglang serve\b"),
+    unless=_NO_TRAINER,
+)
+VLLM = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\bvllm[/\\](?:v1|worker|engine|executor|model_executor|entrypoints)\b|\bvllm serve\b|\bvllm\.entrypoints\b"
+        r"|\bvllm/vllm-openai\b"
+    ),
+    unless=_NO_TRAINER,
+)
+TENSORRT_LLM = Circumstance(
+    of=_FULL, said=Pattern(r"\btensorrt_llm\b|\btrtllm-(?:serve|bench|build)\b"), unless=_NO_TRAINER
+)
+"""Frames, commands or images of an inference server, which has options of its own for memory."""
+
+ONE_OF_SEVERAL = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"(?<!using )(?<!with )(?<!\bon )(?<!\bif )(?<!when )(?<!\buse )"
+        r"\b(?:only|just) (?:the |my )?(?:1st|first|one|1|0th)? ?(?:of (?:the|my|\d|two|four|eight) )?"
+        r"(?:gpus?|cards?)(?: ?:?0)?\b.{0,30}\b(?:works?|working|used|in use|utili[sz]ed|loaded|trains|runs|full)\b"
+        r"|\b(?:other|remain(?:ing)?|rest of the) (?:\w{1,8} )?(?:gpus?|cards?)\b.{0,40}"
+        r"(?:\bnot\b|n't|\b(?:empty|idle|unused|nothing)\b|\b0 ?(?:%|MiB))"
+        r"|\b(?:all|everything|whole batch|entire batch) .{0,30}\b(?:on|onto|to) (?:the first|one|a single|only one)"
+        r" (?:gpu|card)\b",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"\bI (?:only )?have (?:only )?(?:one|1|a single) (?:gpu|card)", re.IGNORECASE),
+)
+"""Of several GPUs one is used."""
+
+_SHARED = Pattern(r"shared memory|/dev/shm|\bshm\b|bus error|</torch_", re.IGNORECASE)
+KUBERNETES = Circumstance(
+    of=_SHARED,
+    said=Pattern(r"\bkubectl\b|\bhelm\b|\bkubernetes\b|\bk8s\b|\bpods?\b|\bemptyDir\b|\bkubeflow\b", re.IGNORECASE),
+)
+SHM_LISTED = Circumstance(of=_SHARED, said=Pattern(r"^(?:shm|tmpfs)\s{1,20}(?P<size>\d{1,4}(?:\.\d)?[KMGT])\b"))
+"""A line of df; of tmpfs only those that end in /dev/shm count, which a cut line does not show."""
+
 FULL_LATER = Circumstance(
     of=_FULL,
     said=Pattern(
-        r"\bafter (?:about |around |roughly |only |the )?(?:\d[\d.,k]*|an?|one|two|three|some|a few|several|many|first)"
+        r"\bafter (?:about |around |roughly |only |the )?(?:\d[\d.,k]*|an?|one|two|three|some|a few|several|many"
+        r"|first)"
         r" ?(?:\w{1,12} ){0,2}(?:hours?|h\b|epochs?|steps?|iterations?|iters?|images?|batch(?:es)?|minutes?|mins?"
         r"|samples?|frames?|days?)"
         r"|\b(?:hours?|epochs?|minutes?|iterations?|steps?|days?) (?:later|in)\b"
@@ -262,7 +317,8 @@ FIXED_ARCHITECTURE = Circumstance(
 """A build script of the project's own names the GPUs that it compiles for."""
 
 _NEW_BUILD = (
-    r"\brebuil[dt]\b|\brecompil(?:e|ed|ing)\b|\b(?:build|built|compiled?) (?:it |them |everything |all |the \w{1,20} )?"
+    r"\brebuil[dt]\b|\brecompil(?:e|ed|ing)\b|\b(?:build|built|compiled?) (?:it |them |everything |all "
+    r"|the \w{1,20} )?"
     r"(?:again|anew|afresh|from scratch)\b|\b(?:fresh|clean)(?:ly)? (?:build|built|compiled|clone)\b"
     r"|\bpython3? (?:build|setup)\.py (?:build|install|develop)\b|\bpip3? install (?:-\S{1,30} )*(?:-e )?\.(?=\s|$)"
 )
@@ -316,6 +372,12 @@ CIRCUMSTANCES = (
     FORWARD_FITS,
     ANSWERING,
     FULL_LATER,
+    SGLANG,
+    VLLM,
+    TENSORRT_LLM,
+    ONE_OF_SEVERAL,
+    KUBERNETES,
+    SHM_LISTED,
 )
 
 

@@ -44,6 +44,7 @@ class RunError(CudaError):
     usually: str = ""
     severity: Literal["error", "warning"] = "error"
     who: Literal["you", "image", "host"] = "you"
+    crashed: bool = False  # a kernel's own code went wrong, whose source a path beside it may name
 
     @property
     def advice(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envdoctor.facts.model import AS_TOLD, IN_OTHER_WORDS, TRIED, Facts
+from envdoctor.facts.model import AS_TOLD, IN_OTHER_WORDS, IN_VAIN, TRIED, Facts
 from envdoctor.facts.need import known
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
@@ -107,7 +107,7 @@ _NO_ERROR = Pattern(
 
 def everything(facts: Facts) -> tuple[str, ...]:
     """The lines of a report, and what was kept of those that are no messages."""
-    return (*facts.messages, *(value for key, value in facts.remarks.items() if key != TRIED))
+    return (*facts.messages, *(value for key, value in facts.remarks.items() if key not in (TRIED, IN_VAIN)))
 
 
 def errors(facts: Facts) -> tuple[str, ...]:

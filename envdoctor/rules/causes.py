@@ -65,6 +65,7 @@ CAUSES: tuple[str, ...] = (
     "driver-library-mismatch",  # nothing at all can open the GPU: before whatever was said of it
     "gpu-not-visible:driver/wsl",  # WSL 1 has no way to a GPU
     "cuda-init-failed:driver/wsl",  # the wrong driver is found first: all its errors follow
+    "gpu-not-visible:driver/started-without-gpu",  # a container that was given none: whatever its programs say
     "gpu-not-visible:driver/no-gpu",  # no driver: none of its other states
     "gpu-not-visible:driver/supports-gpu",  # a driver that dropped this GPU will show no device of it
     "driver-too-old",

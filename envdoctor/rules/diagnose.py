@@ -15,6 +15,7 @@ from envdoctor.rules import remedies
 from envdoctor.rules.causes import KINDS, rank
 from envdoctor.rules.finding import Crashed, Finding, Remedy, Severity, Skipped
 from envdoctor.rules.rule import Rule, Skip
+from envdoctor.rules.tools import without_other_tools
 from envdoctor.rules.torch_kept import keep_torch
 from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
@@ -90,7 +91,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     linked = tuple(_link_to_cause(finding, findings) for finding in findings)
     if facts.origin.kind == "pasted":
         linked = _by_certainty(linked)
-        linked = tuple(without_tried(finding, facts) for finding in linked)
+        linked = tuple(without_other_tools(without_tried(finding, facts), facts) for finding in linked)
     why = find_unexplained(facts, linked)
     retold = retold_lines(facts)
     if retold:

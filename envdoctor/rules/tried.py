@@ -1,11 +1,12 @@
-"""What a text tells to have been done already is no advice any more: it is left out, and said to be so."""
+"""What a text tells to have been tried in vain is no advice any more: it is left out, and said to be so."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
-from envdoctor.facts.model import TRIED, Facts
+from envdoctor.facts.model import HELPS, IN_VAIN, TRIED, Facts
 from envdoctor.rules.finding import Finding
 from envdoctor.values.pattern import Pattern
 
@@ -17,29 +18,92 @@ _FLAG = Pattern(
     re.IGNORECASE,
 )
 """Of a variable that the program's own message asked for."""
+_LOOKS = ("NCCL_DEBUG", "CUDA_LAUNCH_BLOCKING", "TORCH_DISTRIBUTED_DEBUG", "TORCH_CPP_LOG_LEVEL")
+"""Variables that only make a run tell more of itself: they mend nothing."""
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z\"])")
+_VARIABLE = Pattern(r"\b[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{2,40}\b")
+_ADVICE = {
+    "a smaller learning rate": Pattern(r"\blearning rate\b"),
+    "gradient clipping": Pattern(r"\bgradient clipping\b|\bclip gradients\b"),
+    "a smaller batch": Pattern(r"\bsmaller batch"),
+    "float32": Pattern(r"\bfloat32\b"),
+    "bf16": Pattern(r"\bbf16\b"),
+    "num_workers=0": Pattern(r"\bnum_workers=0\b"),
+    "num_proc=1": Pattern(r"\bnum_proc=1\b"),
+}
+"""Measures in words, and those of the advice."""
 
 
 def without_tried(finding: Finding, facts: Facts) -> Finding:
-    """The finding without those of its commands that the text tells to have been typed already, in vain."""
+    """The finding without those of its commands and sentences that the text tells to have been tried, in vain."""
     tried = facts.remarks.get(TRIED, "")
+    vain, helps = _named(facts, IN_VAIN), _named(facts, HELPS)
     offered = (*finding.remedy.commands, *finding.remedy.instead)
-    done = [command for command in offered if tried and _is_done(command, tried, finding)]
-    if not done:
+    done = [command for command in offered if _is_done(command, tried, vain, helps, finding)]
+    shown = [command for command in offered if command not in done and _is_shown(command, facts)]
+    measures = [name for name, words in _ADVICE.items() if name in vain and words.search(finding.remedy.text)]
+    if not (done or shown or measures):
         return finding
-    left = tuple(command for command in finding.remedy.commands if command not in done)
-    others = tuple(command for command in finding.remedy.instead if command not in done)
+    text = finding.remedy.text
+    if done:
+        text = _without_sentences(text, done)
+        text = f"{text} By the text this was done already, so it alone does not help: {', '.join(done)}."
+    if measures:
+        text = f"{text} By the text this did not help, so the rest comes first: {', '.join(measures)}."
+    if shown:
+        text = f"{text} The text has the log of {', '.join(map(_setting, shown))} already: read its last lines."
+    left = tuple(command for command in finding.remedy.commands if command not in (*done, *shown))
+    others = tuple(command for command in finding.remedy.instead if command not in (*done, *shown))
     if not left:
         left, others = others, ()
-    text = f"{finding.remedy.text} By the text this was done already, so it alone does not help: {', '.join(done)}."
     return replace(finding, remedy=replace(finding.remedy, text=text, commands=left, instead=others))
 
 
-def _is_done(command: str, tried: str, finding: Finding) -> bool:
+def _named(facts: Facts, key: str) -> frozenset[str]:
+    return frozenset(part.partition(" with ")[2] for part in facts.remarks.get(key, "").split("; "))
+
+
+def _is_done(command: str, tried: str, vain: frozenset[str], helps: frozenset[str], finding: Finding) -> bool:
     if found := _SET.search(command):
+        setting = f"{found['name']}={found['value']}"
+        if setting in helps or found["name"] in _LOOKS:
+            return False
         named = re.search(rf"\b{found['name']}\b[= ]{{1,3}}{re.escape(found['value'])}(?!\w)", tried)
-        return named is not None or (found["name"] in finding.message and _FLAG.search(tried) is not None)
+        return (
+            setting in vain
+            or named is not None
+            or (found["name"] in finding.message and _FLAG.search(tried) is not None)
+        )
     wanted = _INSTALLS.search(command)
     return wanted is not None and any(_parts(wanted) == _parts(found) for found in _INSTALLS.finditer(tried))
+
+
+def _is_shown(command: str, facts: Facts) -> bool:
+    """Is it NCCL's log that is asked for, and stands in the text?"""
+    return "NCCL_DEBUG=" in command and any("NCCL INFO" in text for text in (*facts.messages, *facts.remarks.values()))
+
+
+def _setting(command: str) -> str:
+    return command.partition(" ")[2]
+
+
+def _without_sentences(text: str, done: list[str]) -> str:
+    """The advice without the sentences that say nothing but what was done."""
+    names = {found["name"] for command in done if (found := _SET.search(command))}
+    kept = [part for part in _SENTENCE_END.split(text) if not (names and _only_of(part, names))]
+    if not kept:
+        return text
+    kept[0] = re.sub(r"^(?:Else|Then|Or),? ", "", kept[0])
+    return " ".join((f"{kept[0][:1].upper()}{kept[0][1:]}", *kept[1:]))
+
+
+def _only_of(sentence: str, names: set[str]) -> bool:
+    variables = {*_variables(sentence)}
+    return bool(variables) and variables <= names and ";" not in sentence
+
+
+def _variables(sentence: str) -> Iterator[str]:
+    return (found[0] for found in _VARIABLE.finditer(sentence))
 
 
 def _parts(found: re.Match[str]) -> frozenset[str]:

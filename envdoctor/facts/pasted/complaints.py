@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts.model import TRIED
+from envdoctor.facts.pasted import started, trials
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.slowness import beginning
+from envdoctor.knowledge import tools
 from envdoctor.knowledge.slowness import situations_of
 from envdoctor.values.pattern import Pattern
 
@@ -23,6 +25,12 @@ _PACKAGES = (
 _RELEASE = rf"(?:{_PACKAGES})(?:[ =-]?(?:version |release |v)?\(? ?v?\d[\d.x]{{0,8}})?"
 _ENDS = r"(?:exit|close|quit|die|crashe|stop|terminate|end)s?(?:d|ed)?"
 _CARDS = r"(?:gpus?|graphics cards?|cards?)"
+
+_NUMBERS = r"(?:loss(?:es)?|results?|outputs?|predictions?|values?|gradients?|logits|numbers|accuracy|scores?)"
+_OTHER = (
+    r"(?:wrong|incorrect|different|differs?|differ|mismatch\w{0,3}|diverges?|not (?:match|agree)|n't (?:match|agree))"
+)
+_DEVICE = r"['\"`]?\b(?:mps|cuda|gpus?|xpu|rocm)\b"
 
 _OF = {
     "one GPU of several": Pattern(
@@ -166,6 +174,13 @@ _OF = {
         r"|\bloss(?:es)? (?:stays?|remains?|is stuck|keeps?|stuck)\b|\b(?:not|\w{2,5}n't) converge\b"
         r"|\b(?:wrong|different|incorrect|inconsistent) (?:\w{1,20} )?(?:results?|outputs?|predictions?|values?) "
         r"(?:on|with|between|when|from|in)\b"
+        rf"|\b{_NUMBERS}\b.{{0,60}}{_DEVICE}.{{0,40}}\bcpu\b.{{0,40}}\b{_OTHER}\b"
+        rf"|\b{_NUMBERS}\b.{{0,40}}\bcpu\b.{{0,40}}{_DEVICE}.{{0,40}}\b{_OTHER}\b"
+        rf"|\b{_OTHER}\b.{{0,20}}\b{_NUMBERS}\b.{{0,60}}(?:{_DEVICE}.{{0,40}}\bcpu\b|\bcpu\b.{{0,40}}{_DEVICE})"
+        rf"|{_DEVICE}.{{0,40}}\b{_OTHER}\b.{{0,20}}\b{_NUMBERS}\b.{{0,40}}\bcpu\b"
+        rf"|\bcpu\b.{{0,30}}\b(?:right|correct|fine)\b.{{0,40}}{_DEVICE}.{{0,30}}\b{_OTHER}\b"
+        rf"|{_DEVICE}.{{0,30}}\b{_OTHER}\b.{{0,40}}\bcpu\b.{{0,30}}\b(?:right|correct|fine)\b"
+        rf"|\b(?:right|correct|fine)\b.{{0,12}}\bcpu\b.{{0,40}}\b{_OTHER}\b.{{0,12}}{_DEVICE}"
         r"|\b(?:results?|outputs?|predictions?)\b.{0,30}"
         r"\b(?:differ|inconsistent|not (?:stable|consistent|deterministic))\b"
         r"|\b(?:accuracy|predictions?|outputs?|results?)\b.{0,60}\b(?:after|when|once) (?:I |we "
@@ -217,6 +232,10 @@ def read(page: Page, draft: Draft) -> None:
     tried = [text[:300] for text in lines if len(text) < 600 and _TRIED.search(text) and not _SAID.search(text)]
     if tried and draft.messages:
         draft.remark(TRIED, "; ".join(tried[:_KEPT]))
+    if named := "; ".join(tools.tools_in(told)):
+        draft.remark(tools.TOLD, named)
+    trials.read(page, draft)
+    told = "\n".join((told, trials.outcome_lines(draft), *started.lines(page)))
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)
         if said is not None and not (complaint == "one GPU of several" and _COMPARES.search(said)):

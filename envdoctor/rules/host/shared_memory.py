@@ -50,6 +50,15 @@ _AMPLE = Pattern(
 """Somebody says that there is plenty."""
 
 
+_SEGMENT = Pattern(r"/dev/shm/(?P<file>[\w.-]{3,80})|</torch_\d")
+_NCCL = Pattern(r"/dev/shm/nccl-|\bnccl\b", IGNORECASE)
+_POD = (
+    "Mount an emptyDir with medium: Memory (and a sizeLimit) at /dev/shm of the container that computes: a pod has 64 "
+    "MiB without it. Then look at it in that very pod, not in a router's or another one: a chart's setting for shared "
+    "memory may reach it only together with others (its own parallel size, say)."
+)
+
+
 @rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
 def shared_memory(facts: Facts) -> Findings:
     """/dev/shm is too small for loader workers and NCCL.
@@ -64,6 +73,7 @@ def shared_memory(facts: Facts) -> Findings:
     host = known(facts.host)
     size = host.shm if host else None
     lines = [text for text in facts.messages if any(phrase in text.lower() for phrase in _SAYS)]
+    lines.sort(key=lambda text: _SEGMENT.search(text) is None)  # the program's own line before one that retells it
     said = next((text for text in lines if not _ANOTHER.search(text)), None)
     if said is None and (found := messages.in_report(facts, _FULL)):
         said = None if _ANOTHER.search(found.string) else found.string
@@ -79,8 +89,10 @@ def shared_memory(facts: Facts) -> Findings:
         yield _cut_short(said) if _GUESSED.search(said) else _not_for_room(said)
         return
     guessed = any(map(_GUESSED.search, lines)) and not any(map(_PROVED.search, lines))
-    loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
+    listed = circumstances.SHM_LISTED.found(facts)
+    held = f" (df shows {listed['size']})" if listed is not None and said is not None else ""
     actual = mebibytes(size) if size is not None else said or ""
+    text, run, instead = _advice(facts, said or "", guessed)
     yield finding(
         title="A loader worker ended in a bus error" if guessed and size is None else "",
         actual=actual,
@@ -89,19 +101,41 @@ def shared_memory(facts: Facts) -> Findings:
         if size is not None
         else f"A loader worker ended in a bus error: {said}"
         if guessed
-        else f"Shared memory (/dev/shm) {'gave out' if _GAVE_OUT.search(said or '') else 'could not be used'}: {said}",
+        else f"Shared memory (/dev/shm) {'gave out' if _GAVE_OUT.search(said or '') else 'could not be used'}{held}: "
+        f"{said}",
         usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
         "worker had mapped was cut short or could not be read"
         if guessed and size is None
         else "",
-        fix="Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
-        f"/dev/shm). From inside: remount it where that is allowed, or {loader}call "
-        'torch.multiprocessing.set_sharing_strategy("file_system").'
-        + (" Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""),
-        run="docker run --shm-size=8g IMAGE",
-        instead="mount -o remount,size=8G /dev/shm",
+        fix=text,
+        run=run,
+        instead=instead,
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
+        explains=("packages/known-errors NCCL",) if said is not None and _NCCL.search(said) else (),
     )
+
+
+def _advice(facts: Facts, said: str, guessed: bool) -> tuple[str, str, str]:
+    """By who uses it, NCCL or a loader's workers, and by what runs the container."""
+    nccl = _NCCL.search(said) is not None
+    pod = circumstances.KUBERNETES.stands(facts)
+    loader = "" if circumstances.NO_WORKERS.stands(facts) else "train with num_workers=0, or "
+    larger = (
+        _POD
+        if pod
+        else "Start the container with more shared memory (Kubernetes: mount an emptyDir with medium: Memory on "
+        "/dev/shm)."
+    )
+    inside = (
+        " NCCL_SHM_DISABLE=1 goes without it, by a slower way."
+        if nccl
+        else f" From inside: remount it where that is allowed, or {loader}call "
+        'torch.multiprocessing.set_sharing_strategy("file_system").'
+    )
+    look = " Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""
+    if pod:
+        return larger + inside + look, "kubectl exec POD -- df -h /dev/shm", ""
+    return larger + inside + look, "docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"
 
 
 def _not_for_room(said: str) -> Finding:

@@ -55,6 +55,50 @@ _PIECES_FIRST = (
 )
 
 
+_ONE_OF_SEVERAL = (
+    "the run did not spread over the GPUs: the text tells that one of several is used, which then holds the batch that "
+    "was meant for all of them (or the whole model, where nothing splits it)"
+)
+_SPREAD = (
+    "Let it spread first: nvidia-smi has to show a process on each GPU. Start one for each (torchrun "
+    "--nproc_per_node=N, accelerate launch --multi_gpu --num_processes N), or give the program its GPUs in the form "
+    'that its documentation has (a string "0,1,2,3" where a list is passed over, or a number); where that is right '
+    'already, try the release before. A model that is too large for one GPU is split by device_map="auto" or tensor '
+    "parallelism. Only then smaller batches."
+)
+_SERVERS = (
+    (
+        circumstances.SGLANG,
+        "the share that the server takes at its start for weights and cache (--mem-fraction-static) leaves too little "
+        "for what comes after it: the CUDA graphs, communication buffers and a step's activations",
+        "Lower --mem-fraction-static in steps of 0.05 (0.8, 0.75), capture smaller graphs (--cuda-graph-max-bs 16), "
+        "and bound a step's tokens (--chunked-prefill-size 2048); --disable-cuda-graph tells whether it is the graphs, "
+        "and is slower. Where the weights alone fill the GPU: more GPUs (--tp) or a quantized model.",
+    ),
+    (
+        circumstances.VLLM,
+        "weights, cache and the CUDA graphs beside them are more than the GPU has: the cache takes what "
+        "--gpu-memory-utilization leaves of it, and graphs and a step's activations come on top",
+        "Lower --gpu-memory-utilization (0.85, 0.8) where it fails while graphs are captured or in a step, and take a "
+        "shorter --max-model-len and fewer --max-num-seqs; --enforce-eager does without graphs, and is slower. Where "
+        "the weights alone fill the GPU: more GPUs (--tensor-parallel-size) or a quantized model.",
+    ),
+    (
+        circumstances.TENSORRT_LLM,
+        "weights, cache and buffers of the engine are more than the GPU has: the cache takes a share of what is free "
+        "after the weights (nine tenths by default), and buffers grow with batch and tokens",
+        "Lower the cache's share (free_gpu_memory_fraction of KvCacheConfig, --kv_cache_free_gpu_memory_fraction), "
+        "--max_batch_size, --max_num_tokens and --max_seq_len; where the weights alone fill the GPU take more GPUs "
+        "(--tp_size) or a quantized model.",
+    ),
+)
+"""Inference servers: who it is, what fills the GPU there, and the server's own options."""
+
+
+def _server(facts: Facts) -> tuple[str, str] | None:
+    return next(((usually, advice) for said, usually, advice in _SERVERS if said.stands(facts)), None)
+
+
 def usual(facts: Facts, asked: Refusal | None) -> str:
     """The usual reasons, the likeliest first; those that the error's own numbers rule out are left out."""
     reasons = [*_reasons(facts)]
@@ -64,6 +108,10 @@ def usual(facts: Facts, asked: Refusal | None) -> str:
 
 
 def _reasons(facts: Facts) -> list[str]:
+    if server := _server(facts):
+        return [server[0]]
+    if circumstances.ONE_OF_SEVERAL.stands(facts):
+        return [_ONE_OF_SEVERAL]
     if circumstances.FULL_LATER.stands(facts):
         return [_LATER]
     if circumstances.FROZEN.stands(facts):
@@ -77,6 +125,10 @@ def _reasons(facts: Facts) -> list[str]:
 
 def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     """The general advice, as it fits this run and what the error's numbers leave open."""
+    if server := _server(facts):
+        return f"{server[1]} See also whether another process holds a part of the GPU (nvidia-smi)."
+    if circumstances.ONE_OF_SEVERAL.stands(facts):
+        return _SPREAD
     start, _, pieces = general.partition(_PIECES)
     smaller = _beside_what_is_on(start.removeprefix(_FIRST).removeprefix("Then "), facts)
     if circumstances.FULL_LATER.stands(facts):

@@ -4,7 +4,7 @@ from typing import cast
 from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.questions import anywhere, messages
 from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
-from envdoctor.rules.torch import _memory_use
+from envdoctor.rules.torch import _memory_use, _source_library
 from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.pattern import Pattern
 
@@ -27,6 +27,11 @@ def cuda_error(facts: Facts) -> Findings:
         asked = Refusal.read(said.string) or (_refusal(facts) if full else None)
         usually = _memory_use.usual(facts, asked) if full else error.usually
         meaning, remedy = error.meaning, _memory_use.advice(error.advice, facts, asked) if full else error.advice
+        run: tuple[str, ...] = ()
+        library = _source_library.source_library(said.string) if error.crashed else ""
+        if library:
+            meaning, usually = meaning.partition("; usually")[0], _source_library.usual(library)
+            remedy, run = _source_library.advice(library)
         if asked and asked.instead:
             (meaning, remedy), usually = asked.instead, ""
         check = anywhere(facts, _CHECK) if "device-side assert" in said[0] else None
@@ -42,6 +47,7 @@ def cuda_error(facts: Facts) -> Findings:
             message=f'"{said[0]}": {meaning}{asked.amounts if asked else ""}.',
             usually=usually,
             fix=remedy,
+            run=run,
             who=error.who,
             severity=Severity[error.severity.upper()],
             certain=error.kind != "script-wrong",  # whatever else is found may be why

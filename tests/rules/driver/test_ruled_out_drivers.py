@@ -18,7 +18,7 @@ TABLE = "| NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: 12
     ("lines", "says", "never"),
     [
         (("docker run --gpus all -it image", TABLE, NONE), "CUDA_VISIBLE_DEVICES", "started without"),
-        (("docker run -it image python train.py", NONE), "started without one", "Ray"),
+        (("I run it inside a docker container of our cluster.", NONE), "started without one", "Ray"),
         (("I train on Google Colab.", NONE), "Change runtime type", "modprobe"),
         (("(RayWorkerWrapper pid=12) " + NONE, "ray start --head --num-gpus=8"), "num_gpus=1", "docker run"),
         (("I run it on a MacBook with an M2.", NONE), "mps", "nvidia-smi"),
@@ -37,7 +37,7 @@ def test_why_cuda_has_no_device(lines: tuple[str, ...], says: str, never: str) -
     ("lines", "says", "never"),
     [
         (("docker run --gpus all image python train.py", NO_DRIVER), "nvidia-ctk", "docker run --gpus all ..."),
-        (("docker run -it image python train.py", NO_DRIVER), "docker run --gpus all ...", "nvidia-ctk"),
+        (("I run it inside a docker container of our cluster.", NO_DRIVER), "docker run --gpus all ...", "nvidia-ctk"),
         (("I run this on Kaggle.", NO_DRIVER), "Accelerator", "modprobe"),
         (("I use a MacBook Pro.", NO_DRIVER), "no NVIDIA GPU in a Mac", "modprobe"),
         (("My laptop has no GPU, I want to run the demo on CPU.", NO_DRIVER), "map_location='cpu'", "driver is not"),

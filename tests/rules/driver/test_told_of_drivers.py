@@ -50,7 +50,7 @@ def test_a_library_that_is_not_found_is_not_a_missing_driver() -> None:
     assert "/.singularity.d/libs" in " ".join(bound.remedy.commands)
     windows = root("I am running Ubuntu on WSL2.", missing)
     assert "/usr/lib/wsl/lib" in windows.message
-    inside = root("docker run -it image ./app", missing)
+    inside = root("I run it inside a docker container of our cluster.", missing)
     assert inside.remedy.commands == ("docker run --gpus all ...",)
 
 

@@ -4,6 +4,7 @@ from envdoctor.facts.model import Facts, Host
 from envdoctor.rules.host.shared_memory import shared_memory
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
+from tests.rules.told import root, whole
 
 BUS = (
     "RuntimeError: DataLoader worker (pid 37) is killed by signal: Bus error. "
@@ -41,3 +42,29 @@ def test_a_heading_does_not_hide_the_line_below_it() -> None:
     (found,) = findings(shared_memory, Facts(messages=("# out of shared memory", BUS)))
     assert BUS in found.message
     assert silent(shared_memory, Facts(host=Host(shm=1 << 30), messages=("ERROR:  out of shared memory",)))
+
+
+SEGMENT = "Error while creating shared memory segment /dev/shm/nccl-Ab3dEf (size 9637888)"
+
+
+def test_a_segment_of_nccl_in_a_pod_has_neither_workers_nor_docker() -> None:
+    found = root(
+        "kubectl logs trainer-0", "ncclSystemError: System call failed", "Last error:", SEGMENT, "shm  64M  0  64M"
+    )
+    said = whole(found)
+    assert "df shows 64M" in found.message
+    assert SEGMENT in found.message
+    assert "emptyDir" in said
+    assert not any(word in said for word in ("num_workers", "sharing_strategy", "docker run"))
+
+
+def test_a_segment_of_nccl_elsewhere_is_docker_s() -> None:
+    said = whole(root("ncclSystemError: System call failed", "Last error:", SEGMENT))
+    assert "docker run --shm-size=8g IMAGE" in said
+    assert "num_workers" not in said
+
+
+def test_a_loader_s_memory_in_a_pod_has_workers_still() -> None:
+    said = whole(root("The pod stops:", "RuntimeError: unable to write to file </torch_77_123_0>: No space left"))
+    assert "num_workers=0" in said
+    assert "docker run" not in said

@@ -1,0 +1,73 @@
+from re import IGNORECASE
+
+from envdoctor.knowledge.questions import anywhere, circumstances
+from envdoctor.rules.causes import WITHOUT_CUDA
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
+
+_NONE_SEEN = Pattern(
+    r"Found no NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|machine only has: \[\]"
+    r"|torch\.cuda\.is_available\(\) is False|Torch not compiled with CUDA|No supported gpu backend"
+    r"|Accelerator.{0,3} can ?not (?:be|run)|libcuda\.so(?:\.1)?: cannot open|NVML Shared Library Not Found"
+    r"|couldn't find libnvidia-ml|Failed to infer device type|(?:\bno|0) (?:CUDA )?GPUs? (?:was |were |is |are )?"
+    r"(?:found|detected|available|visible)|\bGPUs?\b.{0,30}(?:not|n't) (?:be )?(?:found|find|detected|seen|visible)"
+    r"|(?:not|n't) (?:find|found|see|detect) (?:the |any |my |a )?(?:NVIDIA |CUDA )?GPUs?\b"
+    r"|CUDA driver initialization failed|nvidia-smi: (?:command )?not found|failed call to cuInit",
+    IGNORECASE,
+)
+_NEVER = Pattern(r"Torch not compiled with CUDA", IGNORECASE)
+"""The build has no CUDA, whatever the container is given."""
+_START = Pattern(
+    r"(?:^|\s)(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?(?:container )?"
+    r"(?P<verb>run|exec|shell|instance start)\b"
+)
+_GIVES = Pattern(
+    r"--gpus\b|--runtime\b|--nv\b|--nvccli\b|--rocm\b|--device\b|--privileged\b|nvidia\.com/gpu|NVIDIA_VISIBLE_DEVICES"
+    r"|\\\s*$|\.\.\.|…",
+)
+"""What may hand the GPU over, or more of the command that is not in the line."""
+
+
+@rule(ERROR, kind="gpu-not-visible", subject="the container's start")
+def started_without_gpu(facts: Facts, target: Target) -> Findings:
+    """A container was started by a command that hands it no GPU.
+
+    Why: a container sees the host's GPU and the driver's library only if its start asks for them: --nv of Singularity
+    and Apptainer, --gpus of Docker, a device of the CDI of Podman. The program in it finds none, whatever torch it has.
+    Fix: the same command with the option, which stands before the image.
+    Source: https://apptainer.org/docs/user/main/gpu.html
+    https://docs.docker.com/engine/containers/resource_constraints/#gpu
+    """
+    if on_cpu(target):
+        raise Skip("the target trains on the CPU")
+    command = facts.remarks.get("container command", "").strip().lstrip("$# ")
+    start = _START.search(command)
+    none_seen = anywhere(facts, _NONE_SEEN)
+    if start is None or none_seen is None:
+        raise Skip("no start of a container that sees no GPU is in the report")
+    tool, own = start["tool"], start["tool"] in ("apptainer", "singularity")
+    if (start["verb"] != "run" and not own) or _GIVES.search(command) or _NEVER.search(none_seen[0]):
+        return
+    if circumstances.HANDED_OVER.stands(facts) or circumstances.WITHOUT_GPU.stands(facts):
+        return
+    option = "--nv" if own else "--device nvidia.com/gpu=all" if tool == "podman" else "--gpus all"
+    mended = f"{command[: start.end()].strip()} {option}{command[start.end() :]}"
+    yield finding(
+        actual=command[:200],
+        expected=f"{start['verb']} {option}",
+        message="By the command in the text the container was started without its GPU (no "
+        f'{option.partition("=")[0]} in "{command[:200]}"), and the program in it finds none: {none_seen.string[:200]}',
+        fix=f"Start it with {option}, which stands before the image; nvidia-smi then lists the GPU in the container as "
+        f"on the host. {_OWN if own else _DOCKER}",
+        run=(mended[:300], "nvidia-smi"),
+        explains=(
+            "torch/cuda-unavailable",
+            "driver/",
+            "packages/known-errors CUDA",
+            "packages/known-errors the GPU",
+            *WITHOUT_CUDA,
+        ),
+    )
+
+
+_OWN = "The host needs the driver alone. AMD's GPUs are handed over by --rocm."
+_DOCKER = "The host needs its driver and the NVIDIA Container Toolkit (AMD: --device /dev/kfd --device /dev/dri)."
