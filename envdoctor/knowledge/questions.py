@@ -9,7 +9,7 @@ from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_c
 from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
-from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
 from envdoctor.knowledge.interpreter import newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
@@ -31,6 +31,7 @@ from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
+from envdoctor.knowledge.toolkits import newest_gcc, span_of, toolkit_of
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -66,6 +67,7 @@ __all__ = [
     "in_container",
     "is_board",
     "is_log_line",
+    "line_is_guessed",
     "line_of",
     "machine_of",
     "mebibytes",
@@ -74,6 +76,7 @@ __all__ = [
     "misfit_of",
     "names",
     "newest_cuda",
+    "newest_gcc",
     "newest_python",
     "normal",
     "numbers",
@@ -83,7 +86,9 @@ __all__ = [
     "read_misfit",
     "release_of",
     "requirements",
+    "span_of",
     "symptoms",
+    "toolkit_of",
     "torch_cuda",
     "torch_version",
     "versions",

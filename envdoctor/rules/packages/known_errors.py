@@ -101,6 +101,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words = {"name": plain or "the package", "cuda": _open.cuda_line(facts), **names}
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
+    if "{g" in row.remedy:
+        words |= _open.compiler(facts)
     words["older"] = _open.other_python(facts)
     words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _open.other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
@@ -116,6 +118,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     said_by = program or row
     commands = said_by.windows if windows and said_by.windows else said_by.commands
     usable = all("{name}" not in command for command in commands) or bool(plain)
+    commands = tuple(command for command in commands if words.get("gxx") or "{gxx}" not in command)
     commands = commands if built else tuple(command for command in commands if "{built}" not in command)
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning

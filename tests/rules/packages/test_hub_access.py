@@ -1,4 +1,4 @@
-"""Why the Hub gives no file: what the text tells of a login, a gated repository or a mirror decides what comes first."""
+"""Why the Hub gives no file: what is told of a login, a gated repository or a mirror decides what comes first."""
 
 from __future__ import annotations
 
