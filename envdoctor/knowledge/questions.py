@@ -6,6 +6,7 @@ from envdoctor.knowledge import circumstances, extensions, messages, names, pair
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
+from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
@@ -63,6 +64,7 @@ __all__ = [
     "extensions",
     "fits",
     "gpu_names",
+    "has_new_strings",
     "hidden_by",
     "in_container",
     "is_board",

@@ -1,4 +1,12 @@
-from envdoctor.knowledge.questions import line_is_guessed, messages, newest_gcc, numbers, span_of, toolkit_of, torch_cuda
+from envdoctor.knowledge.questions import (
+    line_is_guessed,
+    messages,
+    newest_gcc,
+    numbers,
+    span_of,
+    toolkit_of,
+    torch_cuda,
+)
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, finding, rule
 
 _SAYS = Pattern(r"nvcc fatal\s*: *Unsupported gpu architecture '?compute_(?P<number>\d{2,3})[af]?(?!\w)", IGNORECASE)
@@ -27,12 +35,12 @@ def unknown_architecture(facts: Facts) -> Findings:
         return  # another one ran than the report shows
     cuda = torch_cuda(facts)
     other = bool(cuda) and numbers(cuda)[:1] != numbers(toolkit)[:1]
-    reason = f"which knows compute_{said['number']} from {first} on" if too_old else f"which {last} was the last to know"
+    knows = f"which knows compute_{said['number']} from {first} on" if too_old else f"which {last} was the last to know"
     whose = f" Torch's own CUDA is {_named(facts, cuda)}." if cuda else ""
     yield finding(
         actual=f"CUDA {toolkit}",
         expected=f"CUDA {first} or newer" if too_old else f"CUDA {last} or older",
-        message=f"What compiles is nvcc of CUDA {toolkit}, {reason}: {said.string}.{whose}",
+        message=f"What compiles is nvcc of CUDA {toolkit}, {knows}: {said.string}.{whose}",
         fix=_remedy(said["number"], first, last, cuda or "", other=other, too_old=too_old),
         run="which -a nvcc",
         explains=("packages/known-errors nvcc", "torch/nvcc"),
@@ -47,7 +55,9 @@ def _remedy(number: str, first: str, last: str, cuda: str, *, other: bool, too_o
     fits = bool(cuda) and (numbers(cuda) >= numbers(first) if too_old else numbers(cuda) <= numbers(last))
     wanted = f"CUDA {cuda}, torch's own" if fits else f"CUDA {first} or newer" if too_old else f"CUDA {last} or older"
     gcc = newest_gcc(cuda if fits else first if too_old else last)
-    text = f"Point CUDA_HOME and PATH to a toolkit of {wanted}{f' (its nvcc takes gcc up to {gcc})' if gcc else ''}, and "
+    text = (
+        f"Point CUDA_HOME and PATH to a toolkit of {wanted}{f' (its nvcc takes gcc up to {gcc})' if gcc else ''}, and "
+    )
     text += "build anew from an empty build folder."
     if cuda and not fits:
         text += f" Torch must then be a build for that CUDA, too: CUDA {cuda} does not know the GPU either."

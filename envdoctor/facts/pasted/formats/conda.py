@@ -15,6 +15,11 @@ _BUILD = Pattern(
     r"(?:py\d|pyh|pyhd|h[0-9a-f]{6}|cuda|cpu|gpu|mkl|\d{1,4}$|pypi|nompi|cu\d|openblas|nomkl|[0-9a-f]{7}_)[\w.]*",
     re.IGNORECASE,
 )
+_TOLD = Pattern(
+    r"(?!^)(?<![\w./=-])(?P<name>pytorch(?:-[cg]pu)?)[ \t]+(?P<version>\d[\w.]{1,20})[ \t]+"
+    r"(?P<build>(?:cpu|cuda\d{2,3})_\w{0,12}py\d{2,3}\w{1,20}|py3\.\d{1,2}_(?:cpu|cuda[\d.]{2,6})[\w.]{1,30})(?!\S)"
+)
+"""A row of it within a person's sentence."""
 _NOT_PYTHON = frozenset(
     "blas cudatoolkit cudnn nccl magma ffmpeg mkl openssl sqlite zlib tk readline xz ncurses cpuonly".split()
 )
@@ -43,6 +48,8 @@ def read(page: Page, draft: Draft) -> None:
             page.take(number)
             read_row(draft, [part for part in pinned.groups() if part])
             draft.format(FORMAT)
+        elif told := _TOLD.search(text):
+            read_row(draft, [told["name"], told["version"], told["build"]])
         elif _row(text.split(), listed) and read_row(draft, text.split()):
             page.take(number)
             draft.format(FORMAT)

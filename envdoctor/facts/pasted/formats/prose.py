@@ -123,14 +123,20 @@ def _other(text: str, found: re.Match[str]) -> bool:
     )
 
 
+_PAGE = Pattern(
+    r"https?://[^\s'\"<>]{1,200}\.html\b\S{0,40}|https?://[^\s'\"<>]{0,80}/whl/[^\s'\"<>]{0,80}(?<!\.whl)(?=\s|$)"
+)
+
+
 def _torch(lines: list[str], draft: Draft) -> None:
     found: set[str] = set()
     for text in lines:
         if has := _HAS.search(text):
             draft.claim("torch.version", has[1], STATED)
             draft.message(text)
-        for match in _TORCH.finditer(text):
-            if not _other(text, match):
+        plain = _PAGE.sub(" ", text)  # that a page of wheels is for some torch says nothing of the installed one
+        for match in _TORCH.finditer(plain):
+            if not _other(plain, match):
                 label = re.sub(r"[^\w.]", "", match["label"] or "")
                 found.add(match["version"] + (f"+{label}" if label else ""))
     whole = {version for version in found if not any(other != version and other.startswith(version) for other in found)}
