@@ -11,7 +11,7 @@ from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
-from envdoctor.knowledge.interpreter import newest_python
+from envdoctor.knowledge.interpreter import first_release, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
     driver_cuda,
@@ -62,6 +62,7 @@ __all__ = [
     "driver_version",
     "errors_in",
     "extensions",
+    "first_release",
     "fits",
     "gpu_names",
     "has_new_strings",

@@ -95,8 +95,10 @@ CAUSES: tuple[str, ...] = (
     "cudnn-mismatch",
     "cuda-libraries-mixed",
     "gpu-not-visible:variables/visible-devices",
+    "package-conflict:packages/flat-page",  # an address that has no package at all, whatever the Python
     "python-unsupported",  # why a package could not be installed
     "nvcc-mismatch:torch/nvcc",  # why an extension could not be built
+    "nvcc-mismatch:torch/unknown-architecture",
     "nvcc-mismatch:packages/known-errors",
     "package-missing",
     "torch-import",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ask_of, names, newest_gcc, toolkit_of, torch_cuda, versions
+from envdoctor.knowledge.questions import ask_of, first_release, names, newest_gcc, toolkit_of, torch_cuda, versions
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.rule import Facts, Pattern, known
 
@@ -52,6 +52,16 @@ def other_python(facts: Facts) -> str:
     if own is None or not versions.below(own.version, "3.12"):
         return "3.11"
     return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
+
+
+def release_with_wheels(facts: Facts, name: str, version: str) -> str:
+    """A sentence that names the first release with wheels for this Python, where the one that failed is older."""
+    own = known(facts.interpreter)
+    first = first_release(name, own.version) if own else None
+    if own is None or first is None or not versions.below(version or first, first):
+        return ""
+    python = ".".join(own.version.split(".")[:2])
+    return f" {name} {first} is the first with wheels for Python {python} on Linux and Windows."
 
 
 def project(facts: Facts, module: str) -> Program | None:

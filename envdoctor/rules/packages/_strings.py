@@ -23,6 +23,8 @@ class Strings:
 
 def of(facts: Facts, name: str, version: str | None, reason: str) -> Strings | None:
     """None where the symbol has no string in it, or the extension was compiled here against this torch."""
+    if "C++ ABI, torch the other" in reason:  # what both say of themselves, which needs no symbol
+        return Strings(proved="", advice=_other_file(facts, name, version, "the new" in reason))
     new = has_new_strings(reason) if "undefined symbol" in reason else None
     if new is None:
         return None

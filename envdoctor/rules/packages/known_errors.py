@@ -103,6 +103,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     words["built"] = normal(built) or "the package"
     if "{g" in row.remedy:
         words |= _open.compiler(facts)
+    words["with_wheels"] = _open.release_with_wheels(facts, plain, names.get("version", ""))
     words["older"] = _open.other_python(facts)
     words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _open.other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None

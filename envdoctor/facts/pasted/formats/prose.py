@@ -42,6 +42,11 @@ _HAS = Pattern(r"(?:PyTorch |\b)\d\.\d\S{0,40} with (?:CUDA|HIP) .{1,30}\(you ha
 _BAD = Pattern(r"slow|error|fail|broken|crash|out of memory|\boom\b|bug|not work|regress", re.IGNORECASE)
 _COMPARED = Pattern(r"regress|\bpeak\b|\bslower\b|\bworse\b|compared", re.IGNORECASE)
 _PYTHON = Pattern(r"(?<![\w.-])Python[ :]{1,2}v?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]*\d)", re.IGNORECASE)
+_MADE = Pattern(
+    r"\b(?:conda|mamba) create\b.{0,120}?\bpython ?={1,2} ?(?P<conda>3\.\d{1,2}(?:\.\d{1,2})?)(?![\d.*])"
+    r"|\b(?:uv venv\b.{0,60}?(?:--python|-p)[ =]|python(?=3\.\d{1,2} -m venv\b))(?P<venv>3\.\d{1,2})(?!\d)"
+)
+"""The Python of an environment that somebody made for it."""
 _PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
@@ -87,6 +92,9 @@ def read(page: Page, draft: Draft) -> None:
         found = {match["version"] for text in lines for match in pattern.finditer(text) if not _other(text, match)}
         if len(found) == 1:
             draft.claim(name, found.pop(), TOLD)
+    made = {(found["conda"] or found["venv"]) for text in lines for found in _MADE.finditer(text)}
+    if len(made) == 1:
+        draft.claim("interpreter.version", made.pop(), TOLD)
     _paths(page, draft)
     _gpu(lines, draft)
     if not draft.gpus and (card := next((named[0] for text in lines if (named := _AMD.search(text))), None)):
