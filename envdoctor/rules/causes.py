@@ -100,6 +100,7 @@ CAUSES: tuple[str, ...] = (
     "nvcc-mismatch:torch/nvcc",  # why an extension could not be built
     "nvcc-mismatch:torch/unknown-architecture",
     "nvcc-mismatch:packages/known-errors",
+    "package-missing:interpreter/two-pythons",  # it is there, for another Python
     "package-missing",
     "torch-import",
     # Hardware that fails: before every version and setting, since no change of those mends it.

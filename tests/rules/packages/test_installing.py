@@ -11,6 +11,7 @@ from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.finding import ERROR
 from envdoctor.values import shell
+from tests.rules.told import errors
 
 RULES = load_rules()
 

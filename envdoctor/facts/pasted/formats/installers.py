@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envdoctor.facts.model import IN_OTHER_WORDS
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
@@ -46,6 +48,14 @@ _BUILT_IN = Pattern(
 """The folder that setuptools builds in tells for which system and Python."""
 _BITS_32 = frozenset({"32", "i386", "i686", "armv7l"})
 
+_REFUSED = "is not a supported wheel"
+"""pip's word for one that was made for another Python than its own."""
+
+
+def _file_of(wheel: re.Match[str]) -> str:
+    return wheel.string[: wheel.end()].rpartition("/")[2].rpartition(" ")[2]
+
+
 _COLLECTING = Pattern(rf"Collecting ({_NAME})(?:[=<>!~\[; @(].*)?")
 """The one whose metadata is prepared next, in the same line of work."""
 
@@ -79,6 +89,7 @@ def read(page: Page, draft: Draft) -> None:
     sources = ""
     stopped: set[str] = set()
     nested = False
+    refused = {_file_of(wheel) for text in page.lines if _REFUSED in text and (wheel := _WHEEL.search(text))}
     gone = {(found[1].lower(), found[2]) for _, text in page.left() if (found := _GONE.search(text))}
     for number, text in page.left():
         if collecting := _COLLECTING.fullmatch(text):
@@ -120,7 +131,7 @@ def read(page: Page, draft: Draft) -> None:
             names = {"windows": "Windows", "linux": "Linux", "macos": "Darwin"}
             draft.claim("host.system", names[system["system"]], INFERRED)
             draft.claim("host.machine", system["machine"], INFERRED)
-        elif wheel := _WHEEL.search(text):
+        elif (wheel := _WHEEL.search(text)) and _file_of(wheel) not in refused:
             draft.claim("interpreter.version", f"3.{wheel['minor']}", INFERRED)
             tag = wheel["tag"]
             draft.claim(
