@@ -348,9 +348,23 @@ FROM_A_FILE = Circumstance(
 )
 """What is installed stands in a file of requirements."""
 
+FLAT_PAGE = Circumstance(
+    of=Pattern(
+        r"No solution found|there (?:is|are) no versions? of|No matching distribution found"
+        r"|Could not find a version that satisfies|not found in the package registry|404 .{0,60}\.html/"
+    ),
+    said=Pattern(
+        r"(?P<option>--(?:extra-|default-)?index(?:-url)?|(?<![\w-])-i)[ =]{1,3}['\"]?(?:[\w-]{1,30}=)?"
+        r"(?P<url>https?://[^\s'\"`]{1,200}\.html)\b"
+        r"|\b(?:extra-)?index-url['\"]? ?= ?\[?['\"]?(?P<address>https?://[^\s'\"`]{1,200}\.html)\b"
+    ),
+)
+"""A page that lists wheels, given as an index."""
+
 CIRCUMSTANCES = (
     IN_A_BUILD,
     FROM_A_FILE,
+    FLAT_PAGE,
     REBOOTED,
     NEWER_TORCH,
     FIXED_ARCHITECTURE,

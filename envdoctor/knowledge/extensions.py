@@ -23,7 +23,7 @@ BOUND = frozenset({"torchao", "xformers"})
 
 BUILT_AT_HOME = frozenset(
     "apex causal-conv1d detectron2 flash-attn mamba-ssm mmcv natten pytorch3d sageattention torch-cluster "
-    "torch-scatter torch-sparse transformer-engine".split()
+    "torch-scatter torch-sparse torch-spline-conv transformer-engine".split()
 )
 """Built from source where no wheel fits, and then only where torch can be seen: without build isolation."""
 
@@ -46,6 +46,8 @@ MODULES = {
     "torch_scatter": "torch-scatter",
     "torch_sparse": "torch-sparse",
     "torch_cluster": "torch-cluster",
+    "torch_spline_conv": "torch-spline-conv",
+    "pyg_lib": "pyg-lib",
     "mmcv": "mmcv",
     "detectron2": "detectron2",
     "pytorch3d": "pytorch3d",
@@ -93,12 +95,25 @@ def build_of_torch(facts: Facts) -> ExtensionBuild | None:
         return None
     python = versions.release(interpreter.version) if interpreter else None
     abi = torch.cxx11_abi if torch and torch.cxx11_abi is not None else _abi_of_wheel(version, release)
+    abi = True if abi is None and is_of_conda_forge(facts) else abi
     return ExtensionBuild(
         torch=None if versions.prerelease(version) else f"{release[0]}.{release[1]}",
         cuda=line_of(version, torch.cuda if torch else None),
         python=f"{python[0]}.{python[1]}" if python else None,
         cxx11_abi=abi,
     )
+
+
+_CONDA_FORGE = Pattern(r"(?:cpu|cuda\d{2,3})_(?:generic_|mkl_|openblas_)?py\d{2,3}_?h[0-9a-f]{6}")
+
+
+@once
+def is_of_conda_forge(facts: Facts) -> bool:
+    """Is torch conda-forge's build, which has the new C++ ABI, as all of its packages? Its build strings say so."""
+    packages = known(facts.packages)
+    torch = packages.find("torch") if packages else None
+    build = f"{packages.conda.get('pytorch', '')} {(torch.build if torch else None) or ''}" if packages else ""
+    return _CONDA_FORGE.search(build) is not None
 
 
 def _abi_of_wheel(version: str, release: tuple[int, int, int]) -> bool | None:

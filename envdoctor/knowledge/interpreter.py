@@ -23,9 +23,13 @@ _MACHINES = {"win-amd64": "AMD64", "win-arm64": "ARM64"}  # platform.machine() t
 _FIRST_WHEELS = {
     "numpy": (("3.9", "1.19.3"), ("3.10", "1.21.2"), ("3.11", "1.23.2"), ("3.12", "1.26.0"), ("3.13", "2.1.0")),
     "numba": (("3.9", "0.53"), ("3.10", "0.55"), ("3.11", "0.57"), ("3.12", "0.59"), ("3.13", "0.61")),
+    "tokenizers": (("3.11", "0.13.2"), ("3.12", "0.15.1"), ("3.13", "0.20.2")),
 }
 """The release with which each Python's first wheels came: https://numpy.org/doc/stable/release.html
-https://numba.readthedocs.io/en/stable/user/installing.html#version-support-information"""
+https://numba.readthedocs.io/en/stable/user/installing.html#version-support-information, and the files of tokenizers for
+Linux and Windows on PyPI."""
+_SINCE = {"tokenizers": "3.11"}
+"""Where older Pythons are not known."""
 
 
 def newest_python(name: str, version: str) -> str | None:
@@ -33,7 +37,14 @@ def newest_python(name: str, version: str) -> str | None:
     if name in ("torch", "torchaudio") and (release := release_of(version)):
         return min(release.python[1], "3.12", key=numbers)
     pythons = [python for python, first in _FIRST_WHEELS.get(name, ()) if not versions.below(version, first)]
-    return pythons[-1] if pythons else "3.8" if name in _FIRST_WHEELS and numbers(version) else None
+    older = name in _FIRST_WHEELS and name not in _SINCE and numbers(version)
+    return pythons[-1] if pythons else "3.8" if older else None
+
+
+def first_release(name: str, python: str | None) -> str | None:
+    """The first release of a compiled package that has wheels for this Python; None where that is not known."""
+    wanted = numbers(python)[:2]
+    return next((first for each, first in _FIRST_WHEELS.get(name, ()) if numbers(each) == wanted), None)
 
 
 def headers_package(facts: Facts) -> str:

@@ -6,11 +6,12 @@ from envdoctor.knowledge import circumstances, extensions, messages, names, pair
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
+from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
-from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
-from envdoctor.knowledge.interpreter import newest_python
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
+from envdoctor.knowledge.interpreter import first_release, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
     driver_cuda,
@@ -31,6 +32,7 @@ from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
+from envdoctor.knowledge.toolkits import newest_gcc, span_of, toolkit_of
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -60,12 +62,15 @@ __all__ = [
     "driver_version",
     "errors_in",
     "extensions",
+    "first_release",
     "fits",
     "gpu_names",
+    "has_new_strings",
     "hidden_by",
     "in_container",
     "is_board",
     "is_log_line",
+    "line_is_guessed",
     "line_of",
     "machine_of",
     "mebibytes",
@@ -74,6 +79,7 @@ __all__ = [
     "misfit_of",
     "names",
     "newest_cuda",
+    "newest_gcc",
     "newest_python",
     "normal",
     "numbers",
@@ -83,7 +89,9 @@ __all__ = [
     "read_misfit",
     "release_of",
     "requirements",
+    "span_of",
     "symptoms",
+    "toolkit_of",
     "torch_cuda",
     "torch_version",
     "versions",

@@ -28,6 +28,7 @@ OTHERS = (
     *PLACES,
     "a machine that goes down",
     CRASH,
+    "an empty adapter",
     "nodes apart",
     RELEASE,
 )

@@ -96,9 +96,12 @@ CAUSES: tuple[str, ...] = (
     "cudnn-mismatch",
     "cuda-libraries-mixed",
     "gpu-not-visible:variables/visible-devices",
+    "package-conflict:packages/flat-page",  # an address that has no package at all, whatever the Python
     "python-unsupported",  # why a package could not be installed
     "nvcc-mismatch:torch/nvcc",  # why an extension could not be built
+    "nvcc-mismatch:torch/unknown-architecture",
     "nvcc-mismatch:packages/known-errors",
+    "package-missing:interpreter/two-pythons",  # it is there, for another Python
     "package-missing",
     "torch-import",
     # Hardware that fails: before every version and setting, since no change of those mends it.

@@ -25,6 +25,15 @@ _PACKAGES = (
 _RELEASE = rf"(?:{_PACKAGES})(?:[ =-]?(?:version |release |v)?\(? ?v?\d[\d.x]{{0,8}})?"
 _ENDS = r"(?:exit|close|quit|die|crashe|stop|terminate|end)s?(?:d|ed)?"
 _CARDS = r"(?:gpus?|graphics cards?|cards?)"
+_ADAPTER = (
+    r"(?<![a-z\d_])(?:adapter_model(?:\.\w{2,11})?|adapter (?:files?|weights|checkpoint)"
+    r"|(?:saved|lora|trained) (?:adapter|lora|weights)|loras? (?:files?|weights)|lora.{0,3}权重)(?![a-z\d_])"
+)
+_BYTES = (
+    r"(?<![\d.,])(?:\d{1,3} ?(?:bytes?(?![a-z])|字节|바이트|バイト|байт)"
+    r"|(?:only|just|只有|仅|僅か) ?(?:about |around )?\d{1,3}(?:\.\d)? ?(?:kb|b|k)(?![a-z]))"
+)
+"""Less than the smallest adapter has: that of one matrix of a small model has some hundred kilobytes."""
 
 _NUMBERS = r"(?:loss(?:es)?|results?|outputs?|predictions?|values?|gradients?|logits|numbers|accuracy|scores?)"
 _OTHER = (
@@ -117,6 +126,12 @@ _OF = {
         rf"|\bsilent(?:ly)? (?:crash|exit|fail|clos|quit|die|stop|terminat)\w{{0,4}}"
         r"|\bno (?:error|traceback|message)s?\b.{0,60}\b(?:returns? to the (?:prompt|shell)|closes|exits)\b"
         r"|\bkernel (?:dies|died|restart(?:s|ed)|crash(?:es|ed)?|keeps dying)\b|(?:闪退|无报错退出|直接退出)",
+        re.IGNORECASE,
+    ),
+    "an empty adapter": Pattern(
+        rf"{_ADAPTER}.{{0,50}}(?:{_BYTES}|\b(?:is|are|was|were|comes? out|saved|turns? out) (?:\w{{1,10}} )?empty\b"
+        r"|(?:为|是|都是)空|空(?:的|文件)|が空|비어|пуст)"
+        rf"|(?:{_BYTES}|\bempty\b|空的?).{{0,24}}{_ADAPTER}",
         re.IGNORECASE,
     ),
     "nodes apart": Pattern(

@@ -141,11 +141,11 @@ def _sentences(words: str) -> Iterator[str]:
     for said in chain((row.said for row in ERRORS), TOOLS_WORDS):
         plain = said.replace("\\", "").lower()
         if words in plain:
-            parts = (part.replace("\\", "") for part in _alternatives(said))
+            parts = (part.replace("\\", "") for part in alternatives(said))
             yield from (part for part in parts if part.lower().startswith(words) and len(part) > len(words))
 
 
-def _alternatives(said: str) -> list[str]:
+def alternatives(said: str) -> list[str]:
     """The parts between bars outside of parentheses, as far as they stand there letter by letter."""
     depth, parts = 0, [""]
     for place, sign in enumerate(said):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from envdoctor.facts.model import AS_TOLD
-from envdoctor.facts.pasted import carried, complaints, slowness, surroundings
+from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons
 from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
@@ -335,8 +335,10 @@ def read(page: Page, draft: Draft) -> None:
         if heading:  # which tells the line that the traceback lacks, where anything does
             draft.message(heading)
         draft.message("Traceback (most recent call last): its last line is not in the report")
+    slips.read(draft)
     carried.read(page, draft)
     shown_modules.read(page, draft)
+    two_pythons.read(page, draft)
     surroundings.read(page, draft)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ask_of, names, torch_cuda, versions
+from envdoctor.knowledge.questions import ask_of, first_release, names, newest_gcc, toolkit_of, torch_cuda, versions
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.rule import Facts, Pattern, known
 
@@ -33,12 +33,35 @@ def cuda_line(facts: Facts) -> str:
     return f"the line that torch is built for ({line}, if the wheel is PyPI's)" if line_is_guessed(facts) else line
 
 
+def compiler(facts: Facts) -> dict[str, str]:
+    """The gcc to install, and what bounds it above: nvcc of the CUDA that compiles. conda-forge's begin with 7."""
+    cuda = toolkit_of(facts) or torch_cuda(facts)
+    newest = newest_gcc(cuda)
+    if newest is None:
+        return {"gxx": "12", "gcc_bound": ""}
+    bound = f" (no newer than {newest} where nvcc takes part, which that of CUDA {cuda} takes at most)"
+    return {"gxx": str(min(newest, 12)) if newest >= _FIRST_OF_CONDA else "", "gcc_bound": bound}
+
+
+_FIRST_OF_CONDA = 7
+
+
 def other_python(facts: Facts) -> str:
     """A Python for which more releases have wheels than for the one that is here."""
     own = known(facts.interpreter)
     if own is None or not versions.below(own.version, "3.12"):
         return "3.11"
     return "3.10" if versions.at_least(own.version, "3.11") else "3.12"
+
+
+def release_with_wheels(facts: Facts, name: str, version: str) -> str:
+    """A sentence that names the first release with wheels for this Python, where the one that failed is older."""
+    own = known(facts.interpreter)
+    first = first_release(name, own.version) if own else None
+    if own is None or first is None or not versions.below(version or first, first):
+        return ""
+    python = ".".join(own.version.split(".")[:2])
+    return f" {name} {first} is the first with wheels for Python {python} on Linux and Windows."
 
 
 def project(facts: Facts, module: str) -> Program | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from envdoctor.knowledge.extensions import ExtensionBuild
 from envdoctor.knowledge.questions import circumstances, extensions, messages, names, normal, pairs, versions
 from envdoctor.rules.finding import Finding
+from envdoctor.rules.packages import _strings
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.packages._xformers_says import BuiltFor, built_for
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
@@ -145,6 +146,9 @@ def _finding(
     told = built_for(facts) if name == "xformers" and proven and _BUILT_FOR.search(reason) else None
     anew = "undefined symbol" in reason and circumstances.BUILT_ANEW.stands(facts)
     advice = told.advice(facts) if told else _advice(name, version, extensions.labelled_torch(facts))
+    strings = _strings.of(facts, name, version, reason)
+    if strings is not None:
+        advice = strings.advice or advice
     if "undefined symbol" in reason and not told and name not in _PINS_TORCH:
         advice = (advice[0] + _CLEAN, *advice[1:])
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
@@ -158,8 +162,8 @@ def _finding(
         message=_unlike(told)
         if told
         else f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
-        + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.",
-        usually=_usually(reason) or (_OF_NEW_BUILD if anew else ""),
+        + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.{strings.proved if strings else ''}",
+        usually=_usually(reason) or (strings.usually if strings else "") or (_OF_NEW_BUILD if anew else ""),
         fix=remedies.choose(
             target,
             locked,
@@ -248,25 +252,24 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         build = remedies.again(exact, options)
         if name in _SOURCES:
             build = f"python -m pip install --force-reinstall {options} {_SOURCES[name]}"
-        return text, build, remedies.uninstall(name)
+        return (text, build) if build else (text, remedies.uninstall(name))
     if name == "xformers" and torch and (made := pairs.xformers_for(torch)):
         command = shell.with_requirements(f"{install} --no-deps", f"xformers=={made}")
         return (
             f"Install xformers {made}, which was made for this torch, or remove it.",
             command,
-            remedies.uninstall(name),
         )
     if name == "torchao" and torch and (made := pairs.torchao_for(torch)):
         use = "torchao>=0.17" if made == "0.17" else f"torchao=={made}.*"
         text = f"Install {use}, whose kernels are for this torch, or remove it."
-        return text, remedies.install(use), remedies.uninstall(name)
+        return text, remedies.install(use)
     if name in _PINS_TORCH:
         text = f"Install {name} in an environment of its own, with the torch that it pins and was built for."
         return text, shell.with_requirements(install, exact)
     if not shell.is_name(name):
         return ("Install a build of it made for this torch, or remove it.",)
     again = remedies.again(exact, "--no-deps --no-cache-dir")
-    return f"Install a build of {name} made for this torch, or remove it.", again, remedies.uninstall(name)
+    return f"Install a build of {name} made for this torch, or remove it.", again or remedies.uninstall(name)
 
 
 def _for(build: ExtensionBuild | None) -> str:

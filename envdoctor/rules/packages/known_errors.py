@@ -102,6 +102,9 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     built = next((each["name"] for text in facts.messages if (each := _BUILT.search(text))), "")
     words["built"] = normal(built) or "the package"
     words["headers"] = headers_package(facts)
+    if "{g" in row.remedy:
+        words |= _open.compiler(facts)
+    words["with_wheels"] = _open.release_with_wheels(facts, plain, names.get("version", ""))
     words["older"] = _open.other_python(facts)
     words["python"] = newest_python(plain, names.get("version") or names.get("wanted", "")) or _open.other_python(facts)
     module = row.kind == "package-missing" and "No module named" in found[0] and distribution_of(asked) is None
@@ -124,7 +127,12 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     instead = row.instead if said_by is row and commands is row.commands else ()
     usable = all("{name}" not in command for command in (*commands, *instead)) or bool(plain)
     commands, instead = (
-        tuple(filled(one) for one in some if usable and (built or "{built}" not in one)) for some in (commands, instead)
+        tuple(
+            filled(one)
+            for one in some
+            if usable and (built or "{built}" not in one) and (words.get("gxx") or "{gxx}" not in one)
+        )
+        for some in (commands, instead)
     )
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning

@@ -47,6 +47,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     asked = bool(in_vain) or any(_USER.search(line) for line in facts.messages)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
+        if line.startswith("the solver's conflict"):
+            continue  # conda's: pip installs none of it, and packages/known-errors has a row for it
         if asked and _DEPENDS.search(line.strip(" -")):
             continue  # one of pip's list of who asks for what: judged together, above
         match = next((m for pattern in LINES if (m := pattern.search(line))), None)

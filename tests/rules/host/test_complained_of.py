@@ -47,6 +47,10 @@ def told(text: str) -> list[str]:
             "# Colab: RAM crashed\nIt crashes at torch.load(path, map_location='cpu').",
             "a checkpoint that is read whole",
         ),
+        ("# The saved adapter is only 12 KB\nI train with ZeRO-3 and peft.", "an adapter in pieces"),
+        ("# adapter_model.safetensors is empty\nA LoRA of peft.", "an adapter that is filtered twice"),
+        ("训练完成后lora的adapter_model.bin只有443字节", "an adapter that is filtered twice"),
+        ("# 443 bytes adapter_model.bin after the tuning\nNo message at all.", "an adapter that is filtered twice"),
         ("# NaN after the first step\nThe loss becomes nan in FP16, never in float32.", "numbers that overflow"),
         ("# Results change between runs\nThe same input gives another label each time.", "not the same twice"),
         ("# I only get black images\nGTX 1660, no message.", "black pictures"),
@@ -119,6 +123,9 @@ def test_every_situation_is_tried() -> None:
         # a program's own line
         "[rank0]: ProcessGroupNCCL's watchdog got stuck for 480 seconds; torchrun on two GPUs\nError: x",
         "torch 2.5.1, two GPUs with torchrun\nprocess was forked. Disabling parallelism to avoid deadlocks...",
+        # files that hold something, and another thing that is empty
+        "# Upload\nThe adapter_model.bin of 443 MB is too large.\nError: x",
+        "# LoRA\ntorch.cuda.empty_cache() does nothing for my LoRA weights.\nError: x",
         "# Memory\nWith float32 the V100 would cause out of memory, says everybody.",
     ],
 )

@@ -39,6 +39,7 @@ def test_built_for_something_else(facts: Facts, words: str) -> None:
     assert (finding.kind, finding.severity) == ("extension-abi-mismatch", Severity.ERROR)
     assert words in finding.message
     assert any(command.startswith("python -m pip uninstall") for command in finding.remedy.instead)
+    assert not any(command.startswith("python -m pip uninstall") for command in finding.remedy.commands)
 
 
 @pytest.mark.parametrize(

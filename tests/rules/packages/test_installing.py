@@ -11,6 +11,7 @@ from envdoctor.rules.catalog import load_rules
 from envdoctor.rules.diagnose import Diagnosis, diagnose
 from envdoctor.rules.finding import ERROR
 from envdoctor.values import shell
+from tests.rules.told import errors
 
 RULES = load_rules()
 
@@ -152,3 +153,31 @@ def test_of_errors_that_were_mended_one_after_the_other_the_last_one_stands() ->
 def test_what_a_readme_asks_of_gcc_in_brackets_is_no_error() -> None:
     findings = judged("# An error in compiling the layer (requires GCC >= 5.4)").findings
     assert not any(one.subject == "the C++ compiler" for one in findings)
+
+
+STOPPED = """Collecting tokenizers
+  Using cached tokenizers-{}.tar.gz (300 kB)
+  Preparing metadata (pyproject.toml) ... error
+  error: subprocess-exited-with-error
+      Cargo, the Rust package manager, is not installed or is not on PATH.
+      This package requires Rust and Cargo to compile extensions. Install it through
+error: metadata-generation-failed
+"""
+
+
+@pytest.mark.parametrize(
+    ("python", "version", "first"),
+    [
+        ("conda create -n new python=3.12", "0.15.0", "tokenizers 0.15.1 is the first"),
+        ("python3.11 -m venv .venv", "0.12.1", "tokenizers 0.13.2 is the first"),
+        ("conda create -n old python=3.11", "0.15.0", ""),
+        ("conda create -n old python=3.8", "0.15.0", ""),
+        ("", "0.15.0", ""),
+    ],
+)
+def test_sources_without_a_wheel_are_one_failure_in_its_own_words(python: str, version: str, first: str) -> None:
+    (found,) = errors(python, STOPPED.format(version))
+    assert found.subject == "tokenizers"
+    assert "Failed building wheel" not in found.message
+    assert ("is the first with wheels" in found.remedy.text) is bool(first)
+    assert first in found.remedy.text

@@ -6,6 +6,7 @@ import pytest
 
 from envdoctor.rules.finding import Finding, Severity
 from tests.rules.packages.test_known_errors import judged
+from tests.rules.told import errors
 
 
 def findings(text: str) -> tuple[Finding, ...]:
@@ -62,3 +63,11 @@ def test_a_kernel_with_too_many_threads_asks_for_no_shared_memory() -> None:
     form = "triton.runtime.errors.OutOfResources: out of resource: {}, Required: 262144, Hardware limit: 101376."
     assert any("shared memory in a block" in one.message for one in findings(form.format("shared memory")))
     assert not any("shared memory in a block" in one.message for one in findings(form.format("threads")))
+
+
+def test_a_call_of_the_compiler_is_no_second_error() -> None:
+    call = "subprocess.CalledProcessError: Command '['/usr/bin/gcc', '/tmp/tmpab/main.c', '-O3', '-lcuda']' returned 1."
+    assert [one.subject for one in errors(call)] == ["the C compiler"]
+    assert [one.subject for one in errors("/usr/bin/ld: cannot find -lcuda", call)] == ["triton"]
+    lacking = "/tmp/tmpab/main.c:2:10: fatal error: cuda.h: No such file or directory"
+    assert [one.subject for one in errors(lacking, call)] == ["triton"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envdoctor.facts.model import IN_OTHER_WORDS
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
@@ -79,6 +80,7 @@ def read(page: Page, draft: Draft) -> None:
     _join_broken(page, draft)
     wanted: dict[str, str] = {}
     sources = ""
+    stopped: set[str] = set()
     nested = False
     new: list[str] = []
     refusals = refused(page)
@@ -91,8 +93,9 @@ def read(page: Page, draft: Draft) -> None:
         elif unpacked := _UNPACKED.search(text):
             sources = unpacked[1]
             draft.message(f"Failed building wheel for {sources}")  # only what failed shows its folder
-        elif sources and _STOPPED.match(text):
-            draft.message(f"Failed building wheel for {sources}")
+        elif sources and _STOPPED.match(text) and sources not in stopped:
+            stopped.add(sources)
+            draft.message(f"Failed building wheel for {sources} [{IN_OTHER_WORDS}{text}]")
         if _LOG.match(text):
             draft.format(FORMAT)
         nested = nested or "to install build dependencies did not run" in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envdoctor.facts.pasted.draft import INFERRED, Draft
+from envdoctor.facts.pasted.formats.unsatisfiable import read_conflict
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
@@ -56,7 +57,7 @@ def read(page: Page, draft: Draft) -> None:
         for pattern in _LACKS:
             if one := pattern.search(plain):
                 lacking.setdefault(one["spec"].strip(), (one.groupdict().get("by") or "").strip())
-    if conflict := _conflict_of_pins(page):
+    if conflict := _conflict_of_pins(page) or read_conflict(page):
         draft.message(conflict)
     if lacking:
         named = ", ".join(f"{spec} for {by}" if by else spec for spec, by in list(lacking.items())[:20])
