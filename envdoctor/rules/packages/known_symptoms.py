@@ -1,8 +1,8 @@
-import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
-from envdoctor.rules.packages._callers import is_seen
+from envdoctor.rules.packages._callers import caller_of, is_seen
+from envdoctor.rules.packages._ranges import ended, ranged_line
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
@@ -15,7 +15,13 @@ _ATTRIBUTE = Pattern(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
+_PINNED = Pattern(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?)$|^([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?),")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
+_LISTED = "the release that is listed, in the very Python that runs it"
+_ANOTHER = (
+    "another copy ran than the one that is listed (of another Python or environment, or Python was not started anew), "
+    "or the class is the project's own"
+)
 _GUESSED = "Most often of another time than its caller: "
 _UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
 _SAME_TIME = "and its caller of the same time"
@@ -64,6 +70,8 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
             if name in told:
                 continue
             told.add(name)
+            whole, others = ranged_line(facts, line, name) if not use.startswith(_LISTED) else ("", "")
+            use = whole or ended(facts, use)
             called = _ARGUMENT.search(line)
             owners = _may_be_of(called["callee"], name, facts, line) if called else ()
             if called and owners and not source:
@@ -78,14 +86,29 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith("Most often") else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_UNTOLD if use.endswith(_SAME_TIME) else _usually(meaning),
-                fix=remedies.choose(
-                    target, locked, f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}.", _command(name, use)
-                ),
+                usually=_reasons(meaning, use),
+                fix=remedies.choose(target, locked, _advice(use, others, name, line), *_commands(name, use)),
                 repair=locked,
                 explains=("packages/import-mismatch",),
                 source=source,
             )
+
+
+_IN_ITS_PLACE = " in its place, or "
+_WRAPPERS = frozenset("accelerate huggingface-hub torch transformers trl".split())
+"""Libraries whose decorators stand between a caller and what it calls, so that their frame is not the caller's."""
+
+
+def _advice(use: str, others: str, name: str, line: str) -> str:
+    if others:
+        return f"Install {use}: the text has another error of {name}, which asks for {others}."
+    if _IN_ITS_PLACE in use:
+        written, _, pin = use.partition(_IN_ITS_PLACE)
+        caller = caller_of(line)
+        if caller and caller != name and caller not in _WRAPPERS:
+            return f"Install {pin}, or a release of {caller} that no longer asks for it."
+        return f"In code of your own write {written}; for a program of others install {pin}, or its newer release."
+    return f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}."
 
 
 def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str, ...]:
@@ -124,15 +147,22 @@ def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> 
     )
 
 
-def _usually(meaning: str) -> str:
+def _reasons(meaning: str, use: str) -> str:
+    if use.endswith(_SAME_TIME) or use.startswith(_LISTED):
+        return _UNTOLD if use.endswith(_SAME_TIME) else _ANOTHER
     return next((row.usually for row in symptoms.SYMPTOMS if row.usually and row.meaning == meaning), "")
+
+
+def _commands(name: str, use: str) -> tuple[str, ...]:
+    shown = f"python -c 'import {name} as one; print(one.__file__, one.__version__)'"
+    return (*((shown,) if use.startswith(_LISTED) and name.isidentifier() else ()), _command(name, use))
 
 
 def _command(name: str, use: str) -> str:
     """Where a requirement stands in the advice, it is installed; the package is upgraded where that is the advice."""
-    found = re.search(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+)$", use) or re.match(r"([\w-]+[<>=]=?[\w.]+),", use)
+    found = _PINNED.search(use)
     if found:
-        return remedies.install(found[1])
+        return remedies.install(found[1] or found[2])
     if use == _UNSEEN:
         return remedies.again(name, "--no-deps")
     if use.endswith(_SAME_TIME):  # which of the two is the older one is not known: an upgrade may be what brought it
@@ -217,6 +247,8 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
     if callee == "__init__":  # Python before 3.10 names no class: then only the installed release tells what changed
         unnamed = names.of_unnamed_callable(what, said)
         rows = tuple(row for row in unnamed if (has := present.get(row.package)) is not None and row.fits(has))
+    if rows and not any(row.fits(present.get(row.package)) for row in rows):
+        return _not_the_listed(rows[0], present[rows[0].package])
     for row in rows:
         if not row.fits(present.get(row.package)):
             continue
@@ -230,6 +262,13 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
             moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
     return _passed(callee, what, present)
+
+
+def _not_the_listed(row: names.Name, version: str) -> tuple[str, str, str, str]:
+    """The release that is listed knows the argument, and what ran did not."""
+    how = f"dropped it in {row.release}" if row.direction == "removed" else f"has it from {row.release} on"
+    text = f"{row.package} {version} is listed, whose {row.name} knows {row.argument} ({row.package} {how})"
+    return row.package, text, f"{_LISTED}, or {row.pin or f'{row.package}>={row.release}'}", row.source
 
 
 def _passed(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
