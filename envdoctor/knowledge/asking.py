@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 
-from envdoctor.knowledge.names import distribution_of
+from envdoctor.knowledge.names import distribution_of, library_of
 from envdoctor.knowledge.requirements import normal
 from envdoctor.knowledge.table import bundled_table
 from envdoctor.values.frozen import frozen
@@ -102,6 +102,8 @@ _ASKS = Pattern(
     r"|support|available|import|\bplease\b|\bat least\b|\bminimum\b|\bexpect|\bwant|\bvalid\b|\bno\b|without|\buse\b",
     re.IGNORECASE,
 )
+_NO_ASKING = Pattern(r"^[\w.]{1,80}\(\) got an unexpected keyword argument")
+"""Python's own sentence, whole as it is: what follows it on the line is somebody's own words."""
 _UNDEFINED = Pattern(r"\bNameError: (?:global )?name ['\"`]?(?P<name>\w{2,60})['\"`]? is not defined")
 # What stands before a release that somebody has, not wants.
 _HAS = Pattern(
@@ -116,6 +118,8 @@ def ask_of(line: str) -> Ask | None:
         module = bundled_table("spoken").head["undefined"].get(unknown["name"])
         return Ask(spoken=module, package=package_spoken(module) or "", module=module) if module else None
     if (said := _SAID.search(line)) is None:
+        return None
+    if _NO_ASKING.search(said["text"]):
         return None
     text = _join_names(_RAISED.sub("", _OTHER_SENTENCE.split(_programs(line, said))[0]))
     if _ASKS.search(text) is None:
@@ -192,6 +196,11 @@ def _words() -> Mapping[str, str]:
 @functools.cache
 def _packages() -> frozenset[str]:
     return frozenset(bundled_table("spoken").head["packages"].split())
+
+
+def is_package(name: str) -> bool:
+    """Is this known as the name of a distribution that an index has?"""
+    return bool(_package(name)) or bool(library_of(name.replace("-", "_")))
 
 
 def every_word() -> Iterator[str]:

@@ -30,6 +30,7 @@ _LINES = re.compile(r"(?: .*\n)+")
 _DEEPEST = 16
 """Parts of the longest name of a module that is looked for."""
 _TOPS = {  # module -> the file that has it, where they are not named alike
+    "hydra": "hydra-core",
     "huggingface_hub": "huggingface-hub",
     "langchain_community": "langchain-community",
     "langchain_core": "langchain-core",
@@ -134,6 +135,25 @@ def of_argument(callee: str, argument: str) -> Iterator[Span]:
         found = book.under(f"a {callee}", argument) if book else None
         if found is not None:
             yield found
+
+
+def library_of(module: str) -> str:
+    """The library whose module the top of this dotted name is; "" where none of that name was read."""
+    book = _book_of(module)
+    return book.package if book else ""
+
+
+def classes_with(package: str, argument: str) -> tuple[str, ...]:
+    """The classes of a library whose constructor gained or lost this argument."""
+    book = _book(package)
+    headings = re.findall(r"^a ([A-Z]\w*)$", book.text, re.MULTILINE) if book else []
+    return tuple(name for name in headings if book and book.under(f"a {name}", argument) is not None)
+
+
+def newest(package: str) -> str:
+    """The newest release that was read; "" of a library that was not."""
+    book = _book(package)
+    return book.read[-1] if book else ""
 
 
 def knows(package: str, name: str) -> bool:

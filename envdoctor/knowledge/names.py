@@ -154,6 +154,27 @@ def shown_as(package: str) -> tuple[str, ...]:
     return history.shown_as(package)
 
 
+def libraries_read() -> tuple[str, ...]:
+    """The libraries whose releases were read."""
+    return history.packages()
+
+
+def newest_read(package: str) -> str:
+    """The newest release of a library whose releases were read; "" of any other."""
+    return history.newest(package)
+
+
+def library_of(call: str) -> str:
+    """The library, of those whose releases were read, with whose module a dotted call begins ("hydra.main")."""
+    return history.library_of(call)
+
+
+def one_class_with(package: str, argument: str) -> str:
+    """The one class of a library of which an argument came or went; "" where there is none, or several."""
+    found = history.classes_with(package, argument)
+    return found[0] if len(found) == 1 else ""
+
+
 def is_module(path: str) -> bool:
     """Is this a module that came or went, and no name within one?"""
     return history.is_module(path)
@@ -172,7 +193,11 @@ def of_member(owner: str, member: str) -> Iterator[Name]:
 def of_call(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of callables that are named so, in every library that has one."""
     callee = callee.removesuffix(".__init__")
-    return (_row(span, callee, callee, argument) for span in history.of_argument(callee, argument))
+    yield from (_row(span, callee, callee, argument) for span in history.of_argument(callee, argument))
+    if "." in callee and (package := history.library_of(callee)):
+        last = callee.rpartition(".")[2]
+        of_library = (span for span in history.of_argument(last, argument) if span.package == package)
+        yield from (_row(span, callee, callee, argument) for span in of_library)
 
 
 def _row(span: history.Span, module: str, name: str = "", argument: str = "") -> Name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge import circumstances, extensions, messages, names, pairs, requirements, symptoms, versions
 from envdoctor.knowledge.architectures import code_for
-from envdoctor.knowledge.asking import ask_of
+from envdoctor.knowledge.asking import ask_of, is_package
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
@@ -70,6 +70,7 @@ __all__ = [
     "in_container",
     "is_board",
     "is_log_line",
+    "is_package",
     "line_is_guessed",
     "line_of",
     "machine_of",

@@ -35,7 +35,7 @@ class Reading:
 
 def read_layouts(sizes: Sequence[Size]) -> Reading | None:
     """What the sizes alone tell; every one of ``sizes`` has both shapes."""
-    return _ones(sizes) or _groups(sizes) or _one_layer(sizes) or _width(sizes)
+    return _ones(sizes) or _groups(sizes) or _one_layer(sizes) or _inner_width(sizes) or _width(sizes)
 
 
 def _ones(sizes: Sequence[Size]) -> Reading | None:
@@ -136,6 +136,40 @@ def _one_layer(sizes: Sequence[Size]) -> Reading | None:
 
 
 _EMBEDDING = Pattern(r"(?<!class_)(?<!pos_)(?<!spk_)(?<!speaker_)emb(?:ed(?:ding)?s?|eddings)?\b", re.IGNORECASE)
+
+
+_INNER_PART = Pattern(
+    r"(?:^|[._])(?:mlp|ffn|ff|feed_?forward|intermediate|dense_h_to_4h|experts?|fc[12]|linear[12]|w[123]"
+    r"|(?:gate|up|down)_proj)(?:[._]|$)"
+)
+
+
+def _inner_width(sizes: Sequence[Size]) -> Reading | None:
+    """Two-layer parts whose inner width differs alone: what goes in and comes out is as wide in both."""
+    if not all(_INNER_PART.search(size.name) and len(size.stored) == len(size.wanted) for size in sizes):
+        return None
+    pairs = {
+        (one, other) for size in sizes for one, other in zip(size.stored, size.wanted, strict=True) if one != other
+    }
+    same = Counter(
+        one for size in sizes for one, other in zip(size.stored, size.wanted, strict=True) if one == other and one > 15
+    )
+    if len(sizes) < 2 or len(pairs) != 1 or not same:
+        return None
+    ((stored, wanted),) = pairs
+    outer, _ = same.most_common(1)[0]
+    there, here = stored / outer, wanted / outer
+    if not all(0.2 < ratio < 17 for ratio in (there, here)):
+        return None
+    return Reading(
+        meaning=f"Only the inner width of its feed-forward layers differs, {stored} in the file and {wanted} in the "
+        f"model; what goes in and comes out ({outer}) is as wide in both",
+        usually="their ratio to that width is set otherwise (mlp_ratio, ffn_dim, intermediate_size): about "
+        f"{there:.3g} in the file, {here:.3g} here, by another variant or by code of another time than the file",
+        remedy=f"Make the model with the file's inner width ({stored}, that is {there:.3g} x {outer}): the variant's "
+        "own configuration, or the newest sources of the project (git pull), whose code fits the file it offers. "
+        "strict=False does not help: it leaves names out, and no sizes.",
+    )
 
 
 def _width(sizes: Sequence[Size]) -> Reading | None:

@@ -14,6 +14,7 @@ from itertools import chain
 
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.wording import TOOLS_WORDS
+from envdoctor.knowledge import names
 from envdoctor.knowledge.errors import ERRORS
 from envdoctor.values.pattern import Pattern
 
@@ -23,6 +24,7 @@ _OF_A_CLASS = Pattern(r"(?<![\w.])(?=__(?:init|new)__\(\) (?:got|missing|takes))
 _IMPORT = Pattern(r"cannot import name ['\"`]?(?P<what>[A-Za-z_]\w{1,80})['\"`]?(?! ?from\b)(?=$|[\s.,:;)\[(])")
 _LACKING = Pattern(r"(?<!\w )'module' object has no attribute [`'\"](?P<what>[A-Za-z_]\w{1,80})[`'\"]")
 _CALL = Pattern(r"(?<![\w.])(?P<name>(?:\w{1,60}\.){0,4}[A-Z]\w{1,80})\(")
+_CALL_LINE = Pattern(r"[A-Za-z_]\w*\((?!\) got)")
 _EATEN = Pattern(r"(?<=\w)\.(?:\*\*)?(?P<name>init|new)(?:\*\*)?(?=\(\) (?:got|missing|takes))")
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
 _ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
@@ -33,6 +35,9 @@ _PASSED_ON = Pattern(
     r"\((?:self, ?)?\*args, ?\*\*\w{1,12}\)"
 )
 _MARK = Pattern(r"^\s*(?:-{2,4}> ?)?\d{1,5} ")
+_HANDED_ON = Pattern(r"\([\w., ]{0,60}\*\w{1,40}, ?\*\*\w{1,40}\)\s*$")
+"""A wrapper's line: it hands on whatever it is given, and says nothing of whom it calls."""
+_PLAIN = Pattern(r"(?<![\w.])(?P<callee>[a-z_]\w{0,60})\(\) got an unexpected keyword argument")
 _NEAR = 12
 _FAR = 1_500
 """How many characters of arguments may stand between a call's name and one of them."""
@@ -45,6 +50,7 @@ class Beside:
         self._page = page
         self._before = self._pointed_at = ""
         self._pointed = -_NEAR
+        self._called: tuple[int, str] = (-_NEAR, "")
 
     @cached_property
     def _code(self) -> str:
@@ -55,8 +61,12 @@ class Beside:
         if _ARROW.match(text):
             self._pointed_at, self._pointed = text, number
         near = self._pointed_at if number - self._pointed < _NEAR else self._before
+        if _HANDED_ON.search(near) and number - self._called[0] < _NEAR:
+            near = self._called[1]
         if _PASSED_ON.fullmatch(text) is None:  # a wrapper's own line: what it wraps was called in the line before
             self._before = text
+        if _CALL_LINE.search(text) and not _HANDED_ON.search(text):
+            self._called = (number, text)
         return complete_message(text, self._code, near)
 
 
@@ -68,6 +78,8 @@ def complete_message(text: str, code: str, near: str) -> str:
         return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
     if (found := _LACKING.search(text)) is not None and (module := _module_with(found["what"], code)):
         return f"{text[: found.start()]}module '{module}' has no attribute '{found['what']}'{text[found.end() :]}"
+    if (found := _PLAIN.search(text)) is not None and (owner := _asked_of(found["callee"], near, code)):
+        return f"{text[: found.start()]}{owner}.{text[found.start() :]}"
     bare = _OF_A_CLASS.search(text)
     argument = _ARGUMENT.search(text)
     if argument is not None and _NAMED.search(text) is None and (bare or "() got" not in text):
@@ -119,10 +131,22 @@ def _callee_before(text: str) -> str | None:
     return None
 
 
+def _asked_of(function: str, line: str, code: str) -> str | None:
+    """The module on which a line of code calls the function, where it is a library's ("@hydra.main(", "pl.load(")."""
+    pattern = rf"(?<![\w.])((?:[A-Za-z_]\w{{0,40}}\.){{1,4}}){re.escape(function)}\("
+    heads = {found[1].rstrip(".") for found in re.finditer(pattern, line)}
+    if len(heads) != 1:
+        return None
+    head, _, rest = heads.pop().partition(".")
+    module = re.search(rf"^\W{{0,12}}import ([A-Za-z_][\w.]{{0,120}}) as {head}\b", code, re.MULTILINE)
+    owner = ".".join(filter(None, (module[1] if module else head, rest)))
+    return owner if names.library_of(owner) else None
+
+
 def _called_on(line: str) -> str | None:
     """The one class that a line of code calls."""
-    names = {found["name"].rpartition(".")[2] for found in _CALL.finditer(line)}
-    return names.pop() if len(names) == 1 else None
+    called = {found["name"].rpartition(".")[2] for found in _CALL.finditer(line)}
+    return called.pop() if len(called) == 1 else None
 
 
 def code_of(page: Page) -> str:

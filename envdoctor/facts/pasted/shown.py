@@ -13,6 +13,10 @@ _MODULE = Pattern(
 )
 
 
+_NO_CLASS = Pattern(r"(?<![\w.])__init__\(\) got an unexpected keyword argument")
+_LOADED = Pattern(r"Requested to load (?P<name>[A-Za-z]\w{1,60})$")
+"""The parts of a pipeline that ComfyUI brings to the GPU, in their order."""
+_WORD = Pattern(r"[A-Za-z][A-Za-z_-]{2,40}")
 _IMPORT = Pattern(
     r"^[>\s.|\d-]{0,24}from (?P<module>[A-Za-z_]\w{0,40}(?:\.\w{1,40}){0,6}) import \(?(?P<names>[\w, ]{1,200})"
 )
@@ -27,9 +31,22 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark(
                 f"import that {gone.package} {gone.release} dropped", f"{found['module']}.{gone.name}".strip(".")
             )
+    if any(map(_NO_CLASS.search, page.lines)):
+        _name_libraries(page, draft)
+    loaded = [found["name"] for line in page.lines if (found := _LOADED.match(line.strip()))]
+    if len(set(loaded)) > 1:
+        draft.remark("loaded in turn", ", then ".join(dict.fromkeys(loaded)))
     matches = [found for line in page.lines for found in _MODULE.finditer(line)]
     for match in sorted(matches, key=lambda each: each["name"] is None)[:200]:
         draft.remark(f"module {match['name'] or match['used']}", "installed" if match["name"] else "imported")
+
+
+def _name_libraries(page: Page, draft: Draft) -> None:
+    """The libraries that the words of a report name, where an error of it leaves out the class."""
+    words = {found[0].lower().replace("_", "-") for line in page.lines for found in _WORD.finditer(line[:2_000])}
+    for package in names.libraries_read():
+        if words & set(names.shown_as(package)):
+            draft.remark(f"library named {package}", package)
 
 
 def _gone(module: str, listed: str) -> names.Name | None:

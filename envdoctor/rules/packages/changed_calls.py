@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from envdoctor.knowledge.questions import errors_in, names, symptoms
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
+from envdoctor.rules.packages._ranges import from_release, ranged, unnamed
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
@@ -29,7 +30,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         raise Skip("the report has no error lines")
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
-        rows = tuple(_rows(line))
+        rows = tuple(_rows(line, facts))
         told_of = _is_told(facts, line)
         seen = [
             row
@@ -41,7 +42,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             continue  # classes of one name in several libraries, of which none is seen
         row = concerned[0]
         version = _version(facts, row.package)
-        if (row.name, row.argument) in told:
+        if (row.name, row.argument) in told or (row.package, "") in told:
             continue
         if not row.argument and row.direction == "added" and seen and _is_there(row, version, line):
             told.add((row.name, row.argument))
@@ -50,9 +51,12 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         if not row.fits(version) or (not seen and told_of):
             continue
         told.add((row.name, row.argument))
+        whole, others = ranged(facts, row)
+        if whole:
+            told.add((row.package, ""))  # one range serves all
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
-        doubt = "" if seen else f"Most often {row.package} is meant, which the report does not show: "
-        use = row.pin or f"{row.package}>={row.release}"
+        doubt = "" if seen else f"Most often {row.package} is meant, {_how_known(row, facts)}: "
+        use = whole or row.pin or from_release(facts, row.package, row.release)
         packages = known(facts.packages)
         locked = remedies.locked_pins(target, packages, row.package)
         yield finding(
@@ -60,15 +64,17 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
             actual=version or "of unknown version",
             expected=use,
             severity=None if seen else WARNING,
-            certain=bool(seen),
+            certain=bool(seen or whole),
             message=f"{doubt}{_meaning(row, what, version)}: {CALLER.sub('', line)}",
             fix=remedies.choose(
-                target, locked, _advice(row, use), remedies.install_releases(row.package, use, packages)
+                target, locked, _advice(row, use, others), remedies.install_releases(row.package, use, packages)
             ),
             repair=locked,
             explains=(
                 "packages/known-symptoms",
                 "packages/import-mismatch",
+                f"packages/asked-for {row.package}",
+                "packages/known-errors __init__",
                 "packages/known-errors trl",
                 f"packages/known-errors {row.package}",
             ),
@@ -76,16 +82,24 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         )
 
 
+def _how_known(row: names.Name, facts: Facts) -> str:
+    named = f"library named {row.package}" in facts.remarks
+    return "which the text names" if named else "which the report does not show"
+
+
 def _is_told(facts: Facts, line: str) -> bool:
     """Does a row of the errors say what it is?"""
     return any(not row.weak for row in errors_in(facts, line))
 
 
-def _rows(line: str) -> Iterator[names.Name]:
+def _rows(line: str, facts: Facts) -> Iterator[names.Name]:
     if (member := _MEMBER.search(line)) is not None:
         yield from names.of_member(member["owner"] or member["type"], member["what"])
         return
     called = _ARGUMENT.search(line)
+    if called is not None and called["callee"] == "__init__":
+        yield from unnamed(called["what"], facts)
+        return
     if called is None or called["callee"] in _COMMON or any(names.of_argument(called["callee"], called["what"])):
         return  # of the last, known-symptoms knows more
     yield from names.of_call(called["callee"], called["what"])
@@ -120,7 +134,9 @@ def _meaning(row: names.Name, what: str, version: str | None) -> str:
     return f"{row.package} dropped {what} in {row.release}"
 
 
-def _advice(row: names.Name, use: str) -> str:
+def _advice(row: names.Name, use: str, others: str) -> str:
+    if others:
+        return f"Install {use}: the text has another error of {row.package}, which asks for {others}."
     code = "leave the argument out" if row.argument else "write it as the library's guide to that release says"
     if row.direction == "added":
         return f"Install {use}."
@@ -129,6 +145,8 @@ def _advice(row: names.Name, use: str) -> str:
 
 def _is_its_own(row: names.Name) -> bool:
     """Is it known of which library the function or class is, whatever else has one of this name?"""
+    if row.argument and names.library_of(row.name) == row.package:
+        return True  # called on the library's own module ("hydra.main")
     callee = row.name.rpartition(".")[2]
     shared = symptoms.rivals(callee) or symptoms.is_everyday(callee)
     return bool(row.argument) and symptoms.callees().get(callee) == row.package and not shared

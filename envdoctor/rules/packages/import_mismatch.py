@@ -5,7 +5,9 @@ from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of
 from envdoctor.rules.packages._copies import another_copy
-from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided
+from envdoctor.rules.packages._elsewhere import elsewhere, home_of, of_python
+from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided, is_private, pinned_by, to_the_same_time
+from envdoctor.rules.packages._ranges import from_release
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
@@ -113,9 +115,9 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         elif version and (exact := _exact(rows, line, module, what)):
             yield _another_copy(target, packages, name, version, exact[0], line)
         elif "has no attribute" in line and what in _PYTHONS_OWN:
-            yield _of_python(name, version, what, line)
-        elif home := _home(name, what):
-            yield _elsewhere(name, version, what, home, line)
+            yield of_python(name, version, what, line)
+        elif home := home_of(name, what, searched=_SEARCHED):
+            yield elsewhere(name, version, what, home, line)
         elif not (version and name in _SEARCHED and _own_mistake(line, module)):
             public = "cannot import name" in line and not what.startswith("_")
             read = names.neither_came_nor_went(module) if public else ()
@@ -154,24 +156,6 @@ def _not_of_any_time(name: str, version: str | None, what: str, read: tuple[str,
     )
 
 
-def _home(name: str, what: str) -> str | None:
-    """The package that the name belongs to, where it is another one than it is asked of."""
-    home = names.home_of(what)
-    return home if home and home != name and name in _SEARCHED else None
-
-
-def _elsewhere(name: str, version: str | None, what: str, home: str, line: str) -> Finding:
-    return finding(
-        subject=what,
-        actual=f"imported from {name}",
-        expected=f"from {home.replace('-', '_')} import {what}",
-        message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
-        + f": {CALLER.sub('', line)}.",
-        fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
-        run=(remedies.upgrade(home),),
-    )
-
-
 def _incomplete_package(
     target: Target, packages: Packages | None, name: str, version: str | None, what: str, line: str
 ) -> Finding:
@@ -191,18 +175,6 @@ def _incomplete_package(
         "folder in site-packages, and install it again.",
         run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
         repair=locked,
-    )
-
-
-def _of_python(name: str, version: str | None, what: str, line: str) -> Finding:
-    """A module of Python's own that a package happened to import."""
-    return finding(
-        subject=name,
-        actual=f"{version or 'of unknown version'}, without {what}",
-        expected=f"import {what}",
-        message=f"{what} is a module of Python's own, which was seen through {name} as long as it imported it: "
-        f"{CALLER.sub('', line)}",
-        fix=f"Import it itself where the line is: import {what}, and {what}. in place of what stands before it.",
     )
 
 
@@ -261,8 +233,11 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
     first = ""
     if row.direction == "added":
-        use = f"{row.package}>={row.release}"
+        use = from_release(facts, row.package, row.release)
         text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
+        if pinner := pinned_by(row.package):
+            fix = f"Install {use} together with {pinner}, which goes with few releases of {row.package}: pip takes one "
+            fix += f"that fits it, and {row.package} alone may become too new for it."
         if _needs_a_newer_python(facts, row):
             first = "uv venv --python 3.12 .venv"
             fix = f"Install {use}, in a newer Python: its latest releases are for 3.10 and later."
@@ -302,13 +277,17 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
         actual=version or "of unknown version",
         expected=use or f"a release that has {what}",
         message=f"{text}: {CALLER.sub('', line)}",
-        fix=remedies.choose(
-            target, locked, fix, *filter(None, (first, remedies.install_releases(row.package, use, packages)))
-        ),
+        fix=remedies.choose(target, locked, fix, *filter(None, (first, _command(row, use, packages)))),
         repair=locked,
         explains=(f"packages/known-symptoms {row.package}", f"packages/known-errors {row.package}"),
         source=row.source,
     )
+
+
+def _command(row: names.Name, use: str, packages: Packages | None) -> str:
+    """pip keeps the package that pins the other one, and takes of the other what fits it."""
+    pinner = pinned_by(row.package) if row.direction == "added" else ""
+    return remedies.install(pinner, use) if pinner else remedies.install_releases(row.package, use, packages)
 
 
 def _whole(row: names.Name) -> str:
@@ -342,6 +321,7 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     caller = named if named and named != name else None
     new = _NEW.search(line) is not None and name in _SEARCHED
     first: tuple[str, ...] = ()
+    again: tuple[str, ...] = (caller, name) if caller else (name,)
     if new:
         text = f"{name} is older than this part of it: upgrade it" + (f", and {caller} with it" if caller else "")
         old = interpreter is not None and versions.below(interpreter.version, "3.10")
@@ -360,14 +340,11 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
             f"package; if it is the package, take a release that has {what}."
         )
     elif caller:
-        text = (
-            f"Bring {caller} and {name} to releases of the same time: the newest of both, or those that {caller} pins."
-        )
+        text, again = to_the_same_time(name, caller, private=is_private(line, name))
     else:
         text = f"Bring the code and {name} to the same time: look up in which release {name} has {what}."
     if version and not new:
         text += f" If {name} {version} has it, files of two releases are mixed, or Python was not started anew."
-    again = (caller, name) if caller else (name,)
     return finding(
         subject=name,
         actual=version or "of unknown version",

@@ -1,9 +1,9 @@
-import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
-from envdoctor.rules.packages._callers import is_seen
+from envdoctor.rules.packages._callers import caller_of, is_seen
 from envdoctor.rules.packages._copies import another_copy
+from envdoctor.rules.packages._ranges import ended, ranged_line
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
@@ -16,6 +16,7 @@ _ATTRIBUTE = Pattern(
     r"(?:'(?P<owner>\w+)' object|\b(?P<bare>[A-Z]\w+) (?:object )?)\s?has no attribute '?(?P<what>\w+)"
 )
 _WANTED = Pattern(r"requires `?(?P<name>[A-Za-z][\w-]{1,40})(?P<specifier>>=[\d.]{1,20}\d)")
+_PINNED = Pattern(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?)$|^([\w-]+[<>=]=?[\w.]+(?:,<[\w.]+)?),")
 _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the pip of that very Python"
 _GUESSED = "Most often of another time than its caller: "
 _OTHER_COPY = "the release that is listed"
@@ -71,6 +72,8 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                     target, packages, name, present[name], meaning, line, module=name.replace("-", "_"), source=source
                 )
                 continue
+            whole, others = ranged_line(facts, line, name)
+            use = whole or ended(facts, use)
             called = _ARGUMENT.search(line)
             owners = _may_be_of(called["callee"], name, facts, line) if called else ()
             if called and owners and not source:
@@ -85,14 +88,29 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith("Most often") else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_UNTOLD if use.endswith(_SAME_TIME) else _usually(meaning),
-                fix=remedies.choose(
-                    target, locked, f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}.", _command(name, use)
-                ),
+                usually=_reasons(meaning, use),
+                fix=remedies.choose(target, locked, _advice(use, others, name, line), _command(name, use)),
                 repair=locked,
                 explains=("packages/import-mismatch",),
                 source=source,
             )
+
+
+_IN_ITS_PLACE = " in its place, or "
+_WRAPPERS = frozenset("accelerate huggingface-hub torch transformers trl".split())
+"""Libraries whose decorators stand between a caller and what it calls, so that their frame is not the caller's."""
+
+
+def _advice(use: str, others: str, name: str, line: str) -> str:
+    if others:
+        return f"Install {use}: the text has another error of {name}, which asks for {others}."
+    if _IN_ITS_PLACE in use:
+        written, _, pin = use.partition(_IN_ITS_PLACE)
+        caller = caller_of(line)
+        if caller and caller != name and caller not in _WRAPPERS:
+            return f"Install {pin}, or a release of {caller} that no longer asks for it."
+        return f"In code of your own write {written}; for a program of others install {pin}, or its newer release."
+    return f"Use {use}{_WHICH if use.endswith(_SAME_TIME) else ''}."
 
 
 def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str, ...]:
@@ -131,15 +149,17 @@ def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> 
     )
 
 
-def _usually(meaning: str) -> str:
+def _reasons(meaning: str, use: str) -> str:
+    if use.endswith(_SAME_TIME):
+        return _UNTOLD
     return next((row.usually for row in symptoms.SYMPTOMS if row.usually and row.meaning == meaning), "")
 
 
 def _command(name: str, use: str) -> str:
     """Where a requirement stands in the advice, it is installed; the package is upgraded where that is the advice."""
-    found = re.search(r"(?:^|, or )([\w-]+[<>=]=?[\w.]+)$", use) or re.match(r"([\w-]+[<>=]=?[\w.]+),", use)
+    found = _PINNED.search(use)
     if found:
-        return remedies.install(found[1])
+        return remedies.install(found[1] or found[2])
     if use == _UNSEEN:
         return remedies.again(name, "--no-deps")
     if use.endswith(_SAME_TIME):  # which of the two is the older one is not known: an upgrade may be what brought it

@@ -18,7 +18,7 @@ ARGUMENT = "TypeError: Trainer.__init__() got an unexpected keyword argument 'tp
     ("line", "version", "wanted"),
     [
         (GONE, "2.4.0", "pytorch-lightning<2.0.0"),
-        (LATER, "1.5.10", "pytorch-lightning>=1.6.0"),
+        (LATER, "1.5.10", "pytorch-lightning>=1.6.0,<2"),
         (ARGUMENT, "2.1.0", "pytorch-lightning<2.0.0"),
     ],
 )

@@ -21,7 +21,7 @@ METRICS = "ModuleNotFoundError: No module named 'pytorch_lightning.metrics'"
         (SEED, None, "pytorch-lightning<2.0.0"),
         (METRICS, "1.9.0", "pytorch-lightning>=0.8.0,<1.5.0"),
         (METRICS, "0.7.6", "pytorch-lightning>=0.8.0,<1.5.0"),
-        ("no module named pytorch_lightning.strategies", "1.5.0", "pytorch-lightning>=1.6.0"),
+        ("no module named pytorch_lightning.strategies", "1.5.0", "pytorch-lightning>=1.6.0,<2"),
     ],
 )
 def test_which_releases_have_it(line: str, version: str | None, wanted: str) -> None:

@@ -1,0 +1,36 @@
+"""Names that are asked of a package and belong elsewhere: to another package, or to Python itself."""
+
+from envdoctor.knowledge.questions import names
+from envdoctor.rules.finding import Finding, finding
+from envdoctor.rules.packages._callers import CALLER
+from envdoctor.rules.rule import remedies
+
+
+def home_of(name: str, what: str, *, searched: frozenset[str]) -> str | None:
+    """The package that the name belongs to, where it is another one than it is asked of."""
+    home = names.home_of(what)
+    return home if home and home != name and name in searched else None
+
+
+def elsewhere(name: str, version: str | None, what: str, home: str, line: str) -> Finding:
+    return finding(
+        subject=what,
+        actual=f"imported from {name}",
+        expected=f"from {home.replace('-', '_')} import {what}",
+        message=f"{what} belongs to {home}, and is asked of {name} {version or ''}".rstrip()
+        + f": {CALLER.sub('', line)}.",
+        fix=f"Change the import: from {home.replace('-', '_')} import {what}.",
+        run=(remedies.upgrade(home),),
+    )
+
+
+def of_python(name: str, version: str | None, what: str, line: str) -> Finding:
+    """A module of Python's own that a package happened to import."""
+    return finding(
+        subject=name,
+        actual=f"{version or 'of unknown version'}, without {what}",
+        expected=f"import {what}",
+        message=f"{what} is a module of Python's own, which was seen through {name} as long as it imported it: "
+        f"{CALLER.sub('', line)}",
+        fix=f"Import it itself where the line is: import {what}, and {what}. in place of what stands before it.",
+    )

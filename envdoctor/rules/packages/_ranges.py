@@ -1,0 +1,114 @@
+"""The releases that a text asks for: from one on, but not into those that broke what it is written for; and one range
+for all its errors, where they were met with several releases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import reduce
+
+from envdoctor.knowledge.questions import names, versions
+from envdoctor.rules.rule import Facts, Pattern
+
+_ARGUMENT = Pattern(
+    r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{1,120})\(\) got an unexpected keyword argument ['\"]?(?P<what>\w{2,80})"
+)
+_MEMBER = Pattern(
+    r"(?:'(?P<owner>[A-Z]\w{1,80})' object|type object '(?P<type>[A-Z]\w{1,80})') has no attribute '(?P<what>\w{2,80})'"
+)
+_IMPORT = Pattern(
+    r"cannot import name ['\"]?(?P<what>\w+)['\"]? from ['\"]?(?P<module>[A-Za-z_][\w.]*)(?![\w.]|:[/\\])"
+)
+_NO_CLASS = frozenset({"__init__", "__new__"})
+
+
+def rows_of(line: str, facts: Facts) -> Iterator[names.Name]:
+    """What the tables tell of an error line, by hand or by the libraries' sources."""
+    if (found := _ARGUMENT.search(line)) is not None:
+        if found["callee"] in _NO_CLASS:
+            yield from unnamed(found["what"], facts)
+            return
+        by_hand = tuple(names.of_argument(found["callee"], found["what"]))
+        yield from by_hand or names.of_call(found["callee"], found["what"])
+    elif (found := _MEMBER.search(line)) is not None:
+        yield from names.of_member(found["owner"] or found["type"], found["what"])
+    elif (found := _IMPORT.search(line)) is not None:
+        yield from names.of_name(found["module"], found["what"])
+
+
+def unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
+    """Rows of an argument, where the error names no class and the text a library of which one class alone has it."""
+    for key, package in facts.remarks.items():
+        if key.startswith("library named ") and (owner := names.one_class_with(package, argument)):
+            yield from (row for row in names.of_call(owner, argument) if row.package == package)
+
+
+def ranged(facts: Facts, row: names.Name) -> tuple[str, str]:
+    """The requirement that serves this row and all other errors of its package, and what those ask for; ("", "") where
+    no other error of the text tells of the package, or they leave nothing."""
+    own = (row.name, row.argument)
+    others: dict[tuple[str, str], names.Name] = {}
+    for line in facts.messages:
+        told = tuple(rows_of(line, facts))
+        if len({each.package for each in told}) == 1 and told[0].package == row.package:
+            others.setdefault((told[0].name, told[0].argument), told[0])
+    others.pop(own, None)
+    if not others:
+        return "", ""
+    rows = (row, *others.values())
+    lowest = reduce(_later, (bound for each in rows if (bound := _first(each))), "")
+    end = reduce(_earlier, (each.release for each in rows if each.direction == "removed"), "")
+    if lowest and end and not versions.below(lowest, end):
+        return "", ""
+    bounds = (f">={lowest}" if lowest else "", f"<{end}" if end else _end(facts, row.package, lowest))
+    return row.package + ",".join(filter(None, bounds)), " and ".join(map(_told, others.values()))
+
+
+def ranged_line(facts: Facts, line: str, package: str) -> tuple[str, str]:
+    """The same of the first row that tells of a line and this package."""
+    row = next((row for row in rows_of(line, facts) if row.package == package), None)
+    return ranged(facts, row) if row else ("", "")
+
+
+def from_release(facts: Facts, package: str, release: str) -> str:
+    """The releases from one on, up to where they break what the text shows."""
+    end = _end(facts, package, release)
+    return f"{package}>={release}" + (f",{end}" if end else "")
+
+
+def ended(facts: Facts, requirement: str) -> str:
+    """A requirement that only has a lower bound, with its end."""
+    found = re.fullmatch(r"([\w.-]+?)>=([\d.]+)", requirement)
+    return from_release(facts, found[1], found[2]) if found else requirement
+
+
+def _end(facts: Facts, package: str, release: str) -> str:
+    """Where the code would break again: the release that dropped what it imports too; else the next major one, where
+    there is one by now (a release of the one before is what it was written for)."""
+    gone = [
+        key.split()[3]
+        for key in facts.remarks
+        if key.startswith(f"import that {package} ") and key.endswith(" dropped")
+    ]
+    first = reduce(_earlier, (each for each in gone if versions.below(release, each)), "")
+    here, last = versions.release(release), versions.release(names.newest_read(package))
+    if first:
+        return f"<{first}"
+    return f"<{here[0] + 1}" if here and last and here[0] < last[0] else ""
+
+
+def _first(row: names.Name) -> str:
+    return row.release if row.direction == "added" else row.since
+
+
+def _told(row: names.Name) -> str:
+    what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
+    return f"{what} (from {row.release} on)" if row.direction == "added" else f"{what} (before {row.release})"
+
+
+def _later(one: str, other: str) -> str:
+    return other if not one or versions.below(one, other) else one
+
+
+def _earlier(one: str, other: str) -> str:
+    return other if not one or versions.below(other, one) else one
