@@ -200,7 +200,7 @@ def _packages() -> frozenset[str]:
 
 def is_package(name: str) -> bool:
     """Is this known as the name of a distribution that an index has?"""
-    return bool(_package(name)) or bool(library_of(name.replace("-", "_")))
+    return bool(package_spoken(name)) or bool(library_of(name.replace("-", "_")))
 
 
 def every_word() -> Iterator[str]:
