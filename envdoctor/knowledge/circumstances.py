@@ -331,6 +331,21 @@ BUILT_ANEW = Circumstance(
 )
 """What does not load was compiled here, for what is here."""
 
+RESTARTED = Circumstance(
+    of=Pattern(r"\w"),
+    said=Pattern(
+        r"\bre-?start(?:ed|ing)?\b(?: \w{1,12}){0,4},? (?:(?:but|and) )?(?:(?:it|this|that|I) )?"
+        r"(?:has|have|gives?|shows?|get|got|see|leads? to|is"
+        r"|does ?n[o']t|did ?n[o']t|does not|did not|made no|makes no|still)"
+        r"\b.{0,24}\b(?:same|help|work|change|fix|solve|difference|persist|error|issue|fail)"
+        r"|\b(?:even )?after (?:\w{1,12} ){0,2}re-?start\w{0,3}\b.{0,30}\b(?:same|still|persist|remain)"
+        r"|重启.{0,12}(?:还是|仍|没用|无效|一样)",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(r"re-?start\w{0,3}\b.{0,30}\b(?:fixe[sd]|solve[sd]|resolve[sd]|helped)\b", re.IGNORECASE),
+)
+"""Python, its notebook or the machine was started anew, in vain."""
+
 IN_A_BUILD = Circumstance(
     of=Pattern(r"No module named"),
     said=Pattern(
@@ -365,6 +380,7 @@ CIRCUMSTANCES = (
     IN_A_BUILD,
     FROM_A_FILE,
     FLAT_PAGE,
+    RESTARTED,
     REBOOTED,
     NEWER_TORCH,
     FIXED_ARCHITECTURE,

@@ -126,7 +126,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         who=finding.who or rule.who,
         severity=severity,
         source=finding.source or rule.sections.get("Source", ""),
-        remedy=_aim_at_environment(_for_board(finding.remedy, facts), facts),
+        remedy=_aim_at_environment(_of_distribution(_for_board(finding.remedy, facts), finding, facts), facts),
     )
 
 
@@ -171,6 +171,16 @@ def _for_board(remedy: Remedy, facts: Facts) -> Remedy:
     """On a Jetson no wheel of torch, nor of what is compiled for it, comes from the indexes of other machines."""
     foreign = any(remedies.TAKES_TORCH_WHEELS.search(command) for command in (*remedy.commands, *remedy.instead))
     return Remedy(text=remedies.FOR_JETSON) if foreign and needs_board_wheels(facts) else remedy
+
+
+def _of_distribution(remedy: Remedy, finding: Finding, facts: Facts) -> Remedy:
+    """What comes from a Linux distribution is mended there: pip must not change its Python."""
+    if not any(command.startswith("python -m pip install") for command in remedy.commands):
+        return remedy
+    named = f"{finding.subject} {finding.actual} {finding.message}".lower()
+    kept = ((key.partition("distribution's ")[2], tool) for key, tool in facts.remarks.items())
+    tool = next((tool for name, tool in kept if name and name in named), None)
+    return remedies.beside_distribution(remedy, tool) if tool else remedy
 
 
 def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:

@@ -148,6 +148,20 @@ def install_releases(package: str, use: str, packages: Packages | None = None) -
     return install(use) if package != "python" and use else ""
 
 
+_UPDATES = {"pacman": "sudo pacman -Syu", "zypper": "sudo zypper update", "dnf": "sudo dnf upgrade"}
+
+
+def beside_distribution(remedy: Remedy, tool: str) -> Remedy:
+    """The remedy for packages that a distribution's tool installed."""
+    update = _UPDATES.get(tool, f"sudo {tool} upgrade")
+    text = (
+        f"{remedy.text} By the text the distribution brought them ({tool}), whose Python pip must not change: take its "
+        f"own update of both ({update}) or its earlier package of the newer one; else make a virtual environment, and "
+        "install all of it there."
+    )
+    return Remedy(text=text, commands=("python3 -m venv .venv", ". .venv/bin/activate", *remedy.commands))
+
+
 def install_anew(name: str, version: str, options: str) -> str:
     """The command to install the same release once more, torch and its mates from the index they came from."""
     label = versions.label(version) or ""

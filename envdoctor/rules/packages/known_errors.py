@@ -6,6 +6,7 @@ from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.interpreter import headers_package, newest_python
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import is_log_line, messages, normal, platform_of
+from envdoctor.knowledge.refuted import without_refuted
 from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -137,6 +138,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     locked = remedies.locked_pins(target, packages, plain) if plain else ()
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
+    usually = without_refuted(filled(usually), facts, version or (packages.version(row.subject) if packages else None))
     remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(
         subject=filled(row.subject),
@@ -150,7 +152,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         certain=not row.weak,
         who=row.who,
         message=f"{_capital(filled(meaning))}: {said}",
-        usually=filled(usually),
+        usually=usually,
         fix=remedies.choose(target, locked, filled(remedy), *commands, instead=instead),
         repair=locked,
         explains=() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2],

@@ -18,6 +18,7 @@ ERROR = "\nRuntimeError: something failed"
         ("Transformers version - 4.41.2", "transformers", "4.41.2"),
         ("Tokenizer version - 0.19.0", "tokenizers", "0.19.0"),
         ("with the latest pyarrow 2.0.0 installed it stops", "pyarrow", "2.0.0"),
+        ("with pyarrow 2.0.0 installed it stops, and only pip install pyarrow==1.0.1 helps", "pyarrow", "2.0.0"),
         ("our setup: python3.10 torch2.1.0 transformers4.37.2", "transformers", "4.37.2"),
         ("The version of diffusers is 0.30.1 and nothing else", "diffusers", "0.30.1"),
         ("torch (2.4.1), tokenizers (0.20.1) on one machine", "tokenizers", "0.20.1"),

@@ -8,6 +8,7 @@ from envdoctor.facts import pasted
 from envdoctor.rules.packages.import_mismatch import import_mismatch
 from envdoctor.rules.packages.known_errors import known_errors
 from envdoctor.rules.packages.known_symptoms import known_symptoms
+from envdoctor.rules.packages.reported_conflicts import reported_conflicts
 from envdoctor.rules.rule import Finding, Severity
 from tests.rules.judging import findings
 
@@ -92,3 +93,29 @@ def test_a_name_in_code_of_ones_own_may_be() -> None:
 def test_headers_are_those_of_the_python_that_is_told() -> None:
     text = "on Python 3.10.11\nRuntimeError: Failed to find CUDA headers\ncuda_utils.c: gcc stopped\n"
     assert any("python3.10-dev" in command for found in of(known_errors, text) for command in found.remedy.commands)
+
+
+@pytest.mark.parametrize(
+    ("said", "tool"),
+    [("archlinuxcn/python-tokenizers is too new", "pacman"), ("apt install python3-tokenizers", "apt")],
+)
+def test_what_a_distribution_brought_is_mended_there(said: str, tool: str) -> None:
+    text = f"{said}\nImportError: tokenizers>=0.22.0,<=0.23.0 is required for a normal functioning of this module, but "
+    (found,) = of(reported_conflicts, text + "found tokenizers==0.23.1.")
+    assert found.actual == "0.23.1"
+    assert tool in found.remedy.text
+    assert found.remedy.commands[0] == "python3 -m venv .venv"
+
+
+def test_what_it_did_not_bring_is_not() -> None:
+    text = "sudo apt install python3-opencv\nImportError: tokenizers>=0.22.0,<=0.23.0 is required for a normal "
+    (found,) = of(reported_conflicts, text + "functioning of this module, but found tokenizers==0.23.1.")
+    assert found.remedy.commands == ("python -m pip install 'tokenizers>=0.22.0,<=0.23.0'",)
+
+
+@pytest.mark.parametrize(
+    ("where", "avx"), [("on a Raspberry Pi 4", False), ("on aarch64", False), ("on an old Xeon", True), ("", True)]
+)
+def test_avx_is_of_no_arm_processor(where: str, avx: bool) -> None:
+    (found,) = of(known_errors, f"it stops {where}\nIllegal instruction (core dumped)")
+    assert ("AVX" in found.message) is avx

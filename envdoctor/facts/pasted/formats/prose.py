@@ -67,6 +67,15 @@ _UNAVAILABLE = Pattern(
 )
 
 
+_DISTRIBUTED = Pattern(
+    r"(?:(?P<arch>\b(?:archlinuxcn|aur|extra|community)/|\b(?:pacman|yay|paru) -S\w{0,3} (?:\S{1,40} ){0,8}?)"
+    r"|\b(?P<tool>apt(?:-get)?|dnf|yum|zypper) (?:-\S{1,12} )?(?:install|upgrade) (?:\S{1,40} ){0,8}?)"
+    r"python3?-(?!(?:dev|devel|pip|venv|full|distutils|setuptools|minimal|tk|wheel)\b)(?P<name>[a-z][\w-]{1,40})\b",
+    re.IGNORECASE,
+)
+"""A Python package that comes from a Linux distribution, as its tools name it."""
+
+
 def read(page: Page, draft: Draft) -> None:
     lines = [text for _, text in page.left() if len(text) < 600 and not re.match(r"host\b|host_", text, re.IGNORECASE)]
     for text in lines:
@@ -77,6 +86,10 @@ def read(page: Page, draft: Draft) -> None:
     found = {match["version"] for text in lines for match in _DRIVER.finditer(text) if not _other(text, match)}
     if len(found) == 1:
         draft.claim("driver.kernel_module", found.pop(), TOLD)
+    for text in page.lines:
+        for brought in _DISTRIBUTED.finditer(text) if len(text) < 600 else ():
+            tool = "pacman" if brought["arch"] else brought["tool"].lower()
+            draft.remark(f"distribution's {brought['name'].lower()}", tool)
     _paths(page, draft)
     _gpu(lines, draft)
     if not draft.gpus and (card := next((named[0] for text in lines if (named := _AMD.search(text))), None)):

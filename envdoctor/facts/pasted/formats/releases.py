@@ -174,7 +174,8 @@ def mentions(line: str) -> Iterator[Mention]:
         if name == "python" and not re.match(r"(?:2\.7|3\.\d)", found["version"]):
             continue
         before, after = line[max(0, found.start() - 40) : found.start()], line[found.end() : found.end() + 40]
-        installed = bool(_INSTALLED.search(before) or _INSTALLED_AFTER.match(after))
+        told = _INSTALLED.search(before) is not None
+        installed = told or _INSTALLED_AFTER.match(after) is not None
         before = _CLAUSE.split(before)[-1]
         around = "" if _FOUND.search(before) else _STATE.sub("", before) if installed else before
         other = (
@@ -186,7 +187,7 @@ def mentions(line: str) -> Iterator[Mention]:
         )
         build = _BUILD.match(after) if name == "torch" and "+" not in found["version"] else None
         version = found["version"] + (f"+{build['label'].lower()}" if build else "")
-        yield Mention(name=name, version=version, runs=not other, by_installation=installed)
+        yield Mention(name=name, version=version, runs=not other, by_installation=told)
 
 
 def _name(found: re.Match[str]) -> str | None:
