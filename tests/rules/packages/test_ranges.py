@@ -153,3 +153,8 @@ def test_who_cannot_edit_the_code_is_offered_releases() -> None:
     own = root_of("TypeError: SFTTrainer.__init__() got an unexpected keyword argument 'max_seq_length'").remedy.text
     assert "max_seq_length=..." in own
     assert "max_length from trl 0.16 on" in own
+
+
+def test_a_class_that_became_a_function_which_takes_the_same() -> None:
+    """datasets 4 made Sequence a function: what its class took is not gone."""
+    assert not [span for span in history.of_argument("Sequence", "feature") if span.package == "datasets"]
