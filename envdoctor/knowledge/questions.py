@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from envdoctor.knowledge import circumstances, extensions, messages, names, pairs, requirements, symptoms, versions
+from envdoctor.knowledge import (
+    circumstances,
+    extensions,
+    messages,
+    names,
+    pairs,
+    requirements,
+    symptoms,
+    toolkits,
+    versions,
+)
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of, is_package
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
@@ -32,7 +42,6 @@ from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
-from envdoctor.knowledge.toolkits import newest_gcc, span_of, toolkit_of
 from envdoctor.knowledge.torch_builds import line_of, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
@@ -80,7 +89,6 @@ __all__ = [
     "misfit_of",
     "names",
     "newest_cuda",
-    "newest_gcc",
     "newest_python",
     "normal",
     "numbers",
@@ -90,9 +98,8 @@ __all__ = [
     "read_misfit",
     "release_of",
     "requirements",
-    "span_of",
     "symptoms",
-    "toolkit_of",
+    "toolkits",
     "torch_cuda",
     "torch_version",
     "versions",

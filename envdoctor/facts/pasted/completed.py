@@ -157,6 +157,7 @@ def code_of(page: Page) -> str:
 _CUT_OFF = Pattern(r"(?:[\w.]{1,80}: ){0,2}(?P<words>[A-Z`'\"][^\n]{9,200}?)[.…]{0,3}")
 _ALTERNATIVE = Pattern(r"(?:[^\\|()\[\]{}?*+.^$]|\\[^\w\s]){16,160}")
 """Of an expression: what stands in it letter by letter at its beginning."""
+_SEVERAL_WORDS = Pattern(r"(?:[^ |()\[\]{}?*+^$]{1,40} ){3}")
 _LEAST_WORDS = 3
 
 
@@ -165,12 +166,25 @@ def _sentences(words: str) -> Iterator[str]:
     for said in chain((row.said for row in ERRORS), TOOLS_WORDS):
         plain = said.replace("\\", "").lower()
         if words in plain:
-            parts = (part.replace("\\", "") for part in alternatives(said))
+            parts = (part.replace("\\", "") for part in _alternatives(said))
             yield from (part for part in parts if part.lower().startswith(words) and len(part) > len(words))
 
 
-def alternatives(said: str) -> list[str]:
+def whole_sentences(said: str) -> list[str]:
+    """The alternatives of an expression that stand in it letter by letter from their beginning to their end."""
+    if _SEVERAL_WORDS.search(said) is None:
+        return []
+    return [part.replace("\\", "") for part in _branches(said) if _ALTERNATIVE.fullmatch(part)]
+
+
+def _alternatives(said: str) -> list[str]:
     """The parts between bars outside of parentheses, as far as they stand there letter by letter."""
+    return [found[0].rstrip() for part in _branches(said) if (found := _ALTERNATIVE.match(part))]
+
+
+def _branches(said: str) -> list[str]:
+    if "(" not in said:
+        return said.replace("\\|", "\0").replace("|", "\1").replace("\0", "\\|").split("\1")
     depth, parts = 0, [""]
     for place, sign in enumerate(said):
         escaped = place > 0 and said[place - 1] == "\\"
@@ -179,7 +193,7 @@ def alternatives(said: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += sign
-    return [found[0].rstrip() for part in parts if (found := _ALTERNATIVE.match(part))]
+    return parts
 
 
 def whole_of(line: str) -> str | None:

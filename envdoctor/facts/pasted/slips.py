@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from envdoctor.facts.model import AS_TOLD, IN_OTHER_WORDS
-from envdoctor.facts.pasted.completed import alternatives
+from envdoctor.facts.pasted.completed import whole_sentences
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.wording import TOOLS_WORDS
 from envdoctor.knowledge.errors import ERRORS
@@ -96,8 +96,7 @@ def _candidates(there: frozenset[str]) -> Iterator[Sentence]:
 @functools.cache
 def _sentences() -> tuple[Sentence, ...]:
     """What rows and the wording of complaints know whole, and of which the words tell enough."""
-    parts = ((row, part.replace("\\", "")) for row in ERRORS for part in alternatives(row.said))
-    of_rows = (part for row, part in parts if row.pattern.search(part))
+    of_rows = (sentence for row in ERRORS for sentence in whole_sentences(row.said))
     words = {text: _words(text) for text in itertools.chain(of_rows, TOOLS_WORDS)}
     kept = {text: each for text, each in words.items() if text.count(" ") > 2 and _tells_enough(each)}
     often = Counter(word for each in kept.values() for word in set(each))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.programs import Program, program_of
-from envdoctor.knowledge.questions import ask_of, first_release, names, newest_gcc, toolkit_of, torch_cuda, versions
+from envdoctor.knowledge.questions import ask_of, first_release, names, toolkits, torch_cuda, versions
 from envdoctor.knowledge.symptoms import names_the_called
 from envdoctor.rules.rule import Facts, Pattern, known
 
@@ -35,8 +35,8 @@ def cuda_line(facts: Facts) -> str:
 
 def compiler(facts: Facts) -> dict[str, str]:
     """The gcc to install, and what bounds it above: nvcc of the CUDA that compiles. conda-forge's begin with 7."""
-    cuda = toolkit_of(facts) or torch_cuda(facts)
-    newest = newest_gcc(cuda)
+    cuda = toolkits.toolkit_of(facts) or torch_cuda(facts)
+    newest = toolkits.newest_gcc(cuda)
     if newest is None:
         return {"gxx": "12", "gcc_bound": ""}
     bound = f" (no newer than {newest} where nvcc takes part, which that of CUDA {cuda} takes at most)"

@@ -1,12 +1,4 @@
-from envdoctor.knowledge.questions import (
-    line_is_guessed,
-    messages,
-    newest_gcc,
-    numbers,
-    span_of,
-    toolkit_of,
-    torch_cuda,
-)
+from envdoctor.knowledge.questions import line_is_guessed, messages, numbers, toolkits, torch_cuda
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, finding, rule
 
 _SAYS = Pattern(r"nvcc fatal\s*: *Unsupported gpu architecture '?compute_(?P<number>\d{2,3})[af]?(?!\w)", IGNORECASE)
@@ -25,7 +17,7 @@ def unknown_architecture(facts: Facts) -> Findings:
     said = messages.in_report(facts, _SAYS)
     if said is None:
         raise Skip("no compiler refuses a GPU")
-    toolkit, span = toolkit_of(facts), span_of(said["number"])
+    toolkit, span = toolkits.toolkit_of(facts), toolkits.span_of(said["number"])
     if toolkit is None or span is None:
         raise Skip("the report does not show which toolkit compiles")
     first, last = span
@@ -54,7 +46,7 @@ def _named(facts: Facts, cuda: str | None) -> str:
 def _remedy(number: str, first: str, last: str, cuda: str, *, other: bool, too_old: bool) -> str:
     fits = bool(cuda) and (numbers(cuda) >= numbers(first) if too_old else numbers(cuda) <= numbers(last))
     wanted = f"CUDA {cuda}, torch's own" if fits else f"CUDA {first} or newer" if too_old else f"CUDA {last} or older"
-    gcc = newest_gcc(cuda if fits else first if too_old else last)
+    gcc = toolkits.newest_gcc(cuda if fits else first if too_old else last)
     text = (
         f"Point CUDA_HOME and PATH to a toolkit of {wanted}{f' (its nvcc takes gcc up to {gcc})' if gcc else ''}, and "
     )

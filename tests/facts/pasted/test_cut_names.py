@@ -36,4 +36,4 @@ Collecting detectron2 (from -r requirements.txt (line 5))
   Preparing metadata (setup.py) ... error
   error: subprocess-exited-with-error
 """
-    assert "Failed building wheel for detectron2" in read(log).messages
+    assert any(line.startswith("Failed building wheel for detectron2 [in") for line in read(log).messages)
