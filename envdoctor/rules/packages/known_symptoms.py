@@ -247,7 +247,7 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
     if callee == "__init__":  # Python before 3.10 names no class: then only the installed release tells what changed
         unnamed = names.of_unnamed_callable(what, said)
         rows = tuple(row for row in unnamed if (has := present.get(row.package)) is not None and row.fits(has))
-    if rows and not any(row.fits(present.get(row.package)) for row in rows):
+    if rows and not any(row.fits(present.get(row.package)) or row.note for row in rows):  # a note tells of exceptions
         return _not_the_listed(rows[0], present[rows[0].package])
     for row in rows:
         if not row.fits(present.get(row.package)):
