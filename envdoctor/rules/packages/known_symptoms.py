@@ -256,7 +256,8 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
         if not row.module:  # out of the wheels, which do not say what does its work now
             moved = f"the call without {what}, or "
         return row.package, f"{row.package} {row.release} dropped {what} of {row.name}", moved + row.pin, row.source
-    if there := next((row for row in rows if row.package in present), None):
+    exceptions = any(row.note for row in rows)  # which a note tells of: the release alone does not decide
+    if not exceptions and (there := next((row for row in rows if row.package in present), None)):
         span = f"from {there.release} on" if there.direction == "added" else f"before {there.release}"
         return there.package, f"{there.name} of {there.package} takes {what} {span}", _OTHER_COPY, there.source
     return _passed(callee, what, present)

@@ -158,3 +158,15 @@ def test_who_cannot_edit_the_code_is_offered_releases() -> None:
 def test_a_class_that_became_a_function_which_takes_the_same() -> None:
     """datasets 4 made Sequence a function: what its class took is not gone."""
     assert not [span for span in history.of_argument("Sequence", "feature") if span.package == "datasets"]
+
+
+@pytest.mark.parametrize(("trainer", "end"), [("DPOTrainer", "0.16.0"), ("RewardTrainer", "0.15.0")])
+def test_an_old_name_that_a_decorator_still_takes_is_not_gone(trainer: str, end: str) -> None:
+    line = f"TypeError: {trainer}.__init__() got an unexpected keyword argument 'tokenizer'"
+    assert root_of(line).expected.endswith(f"trl<{end}")
+
+
+def test_an_argument_that_the_base_class_has_is_not_gone() -> None:
+    """PPOConfig of trl 0.12 takes mini_batch_size through the class it builds on."""
+    line = "TypeError: PPOConfig.__init__() got an unexpected keyword argument 'mini_batch_size'"
+    assert "dropped" not in first_of(line).message
