@@ -55,13 +55,13 @@ def other_python(facts: Facts) -> str:
 
 
 def release_with_wheels(facts: Facts, name: str, version: str) -> str:
-    """A sentence that names the first release with wheels for this Python, where the one that failed is older."""
+    """What names the first release with wheels for this Python, where the one that failed is older."""
     own = known(facts.interpreter)
     first = first_release(name, own.version) if own else None
     if own is None or first is None or not versions.below(version or first, first):
         return ""
     python = ".".join(own.version.split(".")[:2])
-    return f" {name} {first} is the first with wheels for Python {python} on Linux and Windows."
+    return f"; {name} {first} is the first with wheels for Python {python} on Linux and Windows"
 
 
 def project(facts: Facts, module: str) -> Program | None:

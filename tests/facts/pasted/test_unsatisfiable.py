@@ -52,4 +52,4 @@ def test_what_goes_together_or_is_not_told_is_none(text: str) -> None:
 def test_the_range_is_the_remedy() -> None:
     found = root(f"{HEAD}", "  - cudatoolkit 11.0*", "  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0")
     assert found.subject == "pytorch and cudatoolkit"
-    assert "Ask for cudatoolkit >=10.1.243,<10.2.0a0 beside pytorch 1.4.0" in whole(found)
+    assert "Change one of the two: cudatoolkit >=10.1.243,<10.2.0a0 beside pytorch 1.4.0" in whole(found)
