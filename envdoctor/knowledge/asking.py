@@ -39,7 +39,7 @@ class Ask:
 _SAID = Pattern(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception): (?P<text>.{8,1500})$")
 _OTHER_SENTENCE = re.compile("[\uff0c\u3002\uff1b]")
 """Where a person goes on after the program's words, in a language that has its own full stops and commas."""
-_PERSON = Pattern(r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur)\b|(?:[A-Za-z']+ ){3,}\W*$")
+_PERSON = Pattern(r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur)\b|(?<![A-Za-z'])(?:[A-Za-z']{1,40} ){3}\W{0,8}$")
 """Before the name of an exception: somebody tells of it in a sentence of his own."""
 _GOES_ON = Pattern(
     r"[,;.]?\s(?:when|after|while|once|if|as soon as|because) (?:I|we|it|the|you|my|install|run|try|us|execut|launch"

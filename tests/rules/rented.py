@@ -60,7 +60,7 @@ NEWEST = {
     "sympy": "1.15.0",
     "tokenizers": "0.23.3",
     "tqdm": "4.69.0",
-    "transformers": "5.23.0",
+    "transformers": "5.24.0",
     "trl": "1.16.0",
     "typing-extensions": "4.17.0",
 }

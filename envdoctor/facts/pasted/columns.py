@@ -9,7 +9,7 @@ from envdoctor.facts.pasted.formats import collect_env, machine
 from envdoctor.facts.pasted.page import normal
 from envdoctor.values.pattern import Pattern
 
-_PADDED = Pattern(r"\s*(?P<key>[A-Za-z_](?:\S| (?! )){0,38}?)\s{2,60}(?P<value>\S.{0,300})")
+_PADDED = Pattern(r"\s*(?P<key>[A-Za-z_](?:\S| (?! )){0,38}?)\s{2,60}(?P<value>[^\s:=].{0,300})")
 _RULE = Pattern(r"\|?\s{0,9}:?-{1,200}:?\s{0,9}(?:\|\s{0,9}:?-{1,200}:?\s{0,9}){1,8}\|?")
 _HAS = Pattern(r"\W*(?:installed|versions?|actual|current|values?|have|mine|here|my\b.*)\W*", re.IGNORECASE)
 _ASKED = Pattern(r"requir|minim|recommend|expect|tested|support|wanted|need|latest|fix|work", re.IGNORECASE)
@@ -20,7 +20,7 @@ _LEAST, _MOST, _LONG = 2, 9, 600
 
 def joined(lines: Sequence[str]) -> list[str]:
     """The lines with such rows written as pairs."""
-    return list(_padded(list(_ruled(lines))))
+    return list(_padded(list(_ruled(lines))))[: len(lines)]  # without the line that ends the last run
 
 
 def _padded(lines: Sequence[str]) -> Iterator[str]:

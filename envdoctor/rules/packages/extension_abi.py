@@ -252,7 +252,7 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         build = remedies.again(exact, options)
         if name in _SOURCES:
             build = f"python -m pip install --force-reinstall {options} {_SOURCES[name]}"
-        return (text, build) if build else (text, remedies.uninstall(name))
+        return (text, build, remedies.uninstall(name)) if build else (text, remedies.uninstall(name))
     if name == "xformers" and torch and (made := pairs.xformers_for(torch)):
         command = shell.with_requirements(f"{install} --no-deps", f"xformers=={made}")
         return (

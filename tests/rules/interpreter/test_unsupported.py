@@ -111,10 +111,8 @@ def test_the_python_that_is_prescribed_has_what_is_missing(line: str, version: s
 def test_an_old_pkg_resources_is_upgraded_where_it_runs() -> None:
     line = "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'. Did you mean: 'zipimporter'?"
     (finding,) = findings(unsupported, python("3.13.7", messages=(line,)))
-    assert finding.remedy.commands == (
-        "python -m pip install --upgrade 'setuptools<81'",
-        "uv venv --python 3.11 .venv",
-    )
+    assert finding.remedy.commands == ("python -m pip install --upgrade 'setuptools<81'",)
+    assert finding.remedy.instead == ("uv venv --python 3.11 .venv",)
 
 
 @pytest.mark.parametrize("line", ["Requires-Python: >=3.10", "shelf requires Python 3.10 or later and needs a GPU."])

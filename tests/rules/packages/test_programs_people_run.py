@@ -335,7 +335,7 @@ def test_what_it_means_and_what_helps(text: str, severity: str, sentence: str, r
     assert found.severity is not None
     assert found.severity.word == severity
     assert sentence in found.message
-    assert remedy in " ".join((found.remedy.text, *found.remedy.commands))
+    assert remedy in " ".join((found.remedy.text, *found.remedy.commands, *found.remedy.instead))
 
 
 OTHER = [  # resembles one of the above and means something else: words that must not be said of it

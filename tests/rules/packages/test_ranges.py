@@ -86,7 +86,7 @@ def test_a_listed_release_that_knows_it_is_not_the_one_that_ran() -> None:
     text = "trl==0.11.3\nTypeError: DPOTrainer.__init__() got an unexpected keyword argument 'beta'\n"
     found = root_of(text)
     assert "0.11.3 is listed" in found.message
-    assert "Usually another copy ran" in found.message
+    assert "what runs is another copy of it" in found.message
     assert any("import trl" in command for command in found.remedy.commands)
 
 

@@ -22,7 +22,7 @@ def of(rule: object, text: str) -> tuple[Finding, ...]:
 def test_a_release_outside_of_what_is_asked_is_the_actual_one() -> None:
     text = "We use trl version 0.11.1 here\nTypeError: DPOTrainer.__init__() got an unexpected keyword argument "
     (found,) = of(known_symptoms, text + "'processing_class'")
-    assert (found.actual, found.expected) == ("0.11.1", "trl>=0.12.0")
+    assert (found.actual, found.expected) == ("0.11.1", "trl>=0.12.0,<1")
 
 
 @pytest.mark.parametrize("version", ["0.11.1", "0.12.2"])
