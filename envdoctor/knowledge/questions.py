@@ -15,10 +15,11 @@ from envdoctor.knowledge import (
 )
 from envdoctor.knowledge.architectures import code_for
 from envdoctor.knowledge.asking import ask_of, is_package
+from envdoctor.knowledge.cuda_errors import RUN_ERRORS
 from envdoctor.knowledge.cuda_lines import driver_runs, minimum_driver, newest_cuda
 from envdoctor.knowledge.cxx_symbols import has_new_strings
 from envdoctor.knowledge.errors import ERRORS, errors_in
-from envdoctor.knowledge.gpus import capability_of
+from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
 from envdoctor.knowledge.interpreter import first_release, newest_python
@@ -36,13 +37,13 @@ from envdoctor.knowledge.machine import (
     platform_of,
 )
 from envdoctor.knowledge.messages import anywhere, is_log_line
-from envdoctor.knowledge.numbers import Numbers, capability, numbers
-from envdoctor.knowledge.renting import RELIABLE
+from envdoctor.knowledge.numbers import Numbers, capability, numbers, reaches
+from envdoctor.knowledge.renting import RELIABLE, for_capability
 from envdoctor.knowledge.requirements import demanded_specifier, normal
-from envdoctor.knowledge.roles import TRAINING
+from envdoctor.knowledge.roles import PLUMBING, TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
-from envdoctor.knowledge.torch_builds import line_of, release_of
+from envdoctor.knowledge.torch_builds import is_published, line_of, never_built_for, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
 __all__ = [
@@ -51,8 +52,10 @@ __all__ = [
     "DEBUG",
     "ERRORS",
     "NCCL",
+    "PLUMBING",
     "PROFILERS",
     "RELIABLE",
+    "RUN_ERRORS",
     "TRAINING",
     "Numbers",
     "allowed_cpus",
@@ -73,13 +76,16 @@ __all__ = [
     "extensions",
     "first_release",
     "fits",
+    "for_capability",
     "gpu_names",
     "has_new_strings",
     "hidden_by",
+    "identify",
     "in_container",
     "is_board",
     "is_log_line",
     "is_package",
+    "is_published",
     "line_is_guessed",
     "line_of",
     "machine_of",
@@ -88,13 +94,16 @@ __all__ = [
     "minimum_driver",
     "misfit_of",
     "names",
+    "never_built_for",
     "newest_cuda",
     "newest_python",
     "normal",
     "numbers",
     "nvidia_gpu",
+    "on_bus",
     "pairs",
     "platform_of",
+    "reaches",
     "read_misfit",
     "release_of",
     "requirements",

@@ -1,6 +1,5 @@
 from envdoctor.knowledge.generations import driver_knows, driver_range, generation
-from envdoctor.knowledge.gpus import on_bus
-from envdoctor.knowledge.questions import driver_owner
+from envdoctor.knowledge.questions import driver_owner, on_bus
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, finding, known, need, rule
 
 

@@ -1,6 +1,4 @@
-from envdoctor.knowledge.gpus import identify
-from envdoctor.knowledge.questions import capability, capability_of
-from envdoctor.knowledge.renting import for_capability
+from envdoctor.knowledge.questions import capability, capability_of, for_capability, identify
 from envdoctor.locks.nearest import target_named
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, need, rule
 

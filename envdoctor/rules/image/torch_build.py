@@ -1,6 +1,5 @@
 from envdoctor.facts.model import ImageFile
-from envdoctor.knowledge.questions import release_of
-from envdoctor.knowledge.torch_builds import never_built_for
+from envdoctor.knowledge.questions import never_built_for, release_of
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
 from envdoctor.rules.image._reading import all_recipes, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, on_cpu, rule

@@ -1,7 +1,6 @@
 import re
 
-from envdoctor.knowledge.numbers import reaches
-from envdoctor.knowledge.questions import numbers
+from envdoctor.knowledge.questions import numbers, reaches
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
 

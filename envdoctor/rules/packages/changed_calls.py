@@ -145,7 +145,7 @@ def _advice(row: names.Name, use: str, others: str) -> str:
 
 def _is_its_own(row: names.Name) -> bool:
     """Is it known of which library the function or class is, whatever else has one of this name?"""
-    if row.argument and names.library_of(row.name) == row.package:
+    if row.argument and "." in row.name and names.library_of(row.name) == row.package:
         return True  # called on the library's own module ("hydra.main")
     callee = row.name.rpartition(".")[2]
     shared = symptoms.rivals(callee) or symptoms.is_everyday(callee)

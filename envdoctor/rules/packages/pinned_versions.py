@@ -1,7 +1,6 @@
 from collections.abc import Sequence
 
-from envdoctor.knowledge.questions import TRAINING
-from envdoctor.knowledge.roles import PLUMBING
+from envdoctor.knowledge.questions import PLUMBING, TRAINING
 from envdoctor.locks.comparison import Difference, differences
 from envdoctor.rules.finding import Row
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Pin, Target, finding, need, remedies, rule

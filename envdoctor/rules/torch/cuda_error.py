@@ -1,12 +1,10 @@
 import re
 from typing import cast
 
-from envdoctor.knowledge.cuda_errors import RUN_ERRORS
-from envdoctor.knowledge.questions import anywhere, messages
-from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Severity, finding, rule
+from envdoctor.knowledge.questions import RUN_ERRORS, anywhere, messages
+from envdoctor.rules.rule import ERROR, Facts, Findings, Kind, Pattern, Severity, finding, rule
 from envdoctor.rules.torch import _memory_use, _source_library
 from envdoctor.rules.torch._allocator import Refusal
-from envdoctor.values.pattern import Pattern
 
 
 @rule(ERROR, expected="no CUDA error")

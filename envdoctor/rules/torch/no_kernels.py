@@ -6,8 +6,7 @@ from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_build, torch_version
 from envdoctor.knowledge.machine import needs_board_wheels
 from envdoctor.knowledge.messages import anywhere, everything
-from envdoctor.knowledge.numbers import numbers
-from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, fits, machine_of
+from envdoctor.knowledge.questions import capability, circumstances, code_for, extensions, fits, machine_of, numbers
 from envdoctor.knowledge.solver import Machine, best_build, libraries_know
 from envdoctor.knowledge.torch_builds import Build, build_of, release_of
 from envdoctor.rules.finding import Finding, Findings, finding

@@ -1,7 +1,6 @@
 import re
 
-from envdoctor.knowledge.questions import is_board, torch_version
-from envdoctor.knowledge.torch_builds import is_published
+from envdoctor.knowledge.questions import is_board, is_published, torch_version
 from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
 
 

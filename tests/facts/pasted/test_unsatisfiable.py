@@ -42,7 +42,7 @@ def test_the_pair_and_its_range(text: str, wanted: str) -> None:
         f"{HEAD}\n  - cudatoolkit 10.1*\n  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0\n",
         f"{HEAD}\n  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0\n",
         f"{HEAD}\n  - numpy 1.19*\n  - scipy 1.5.0 -> numpy\n",
-        "  - cudatoolkit 11.0*\n  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0\n",
+        "torch 2.9.0 is installed\n  - cudatoolkit 11.0*\n  - pytorch 1.4.0* -> cudatoolkit >=10.1.243,<10.2.0a0\n",
     ],
 )
 def test_what_goes_together_or_is_not_told_is_none(text: str) -> None:
