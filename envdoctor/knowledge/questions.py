@@ -10,7 +10,7 @@ from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import torch_cuda, torch_version
-from envdoctor.knowledge.interpreter import newest_python
+from envdoctor.knowledge.interpreter import headers_package, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
     driver_cuda,
@@ -62,6 +62,7 @@ __all__ = [
     "extensions",
     "fits",
     "gpu_names",
+    "headers_package",
     "hidden_by",
     "in_container",
     "is_board",

@@ -2,8 +2,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
-from envdoctor.rules.packages._callers import is_seen
-from envdoctor.rules.packages._copies import another_copy
+from envdoctor.rules.packages import _callers, _copies
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
@@ -67,7 +66,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 continue
             told.add(name)
             if use == _OTHER_COPY:
-                yield another_copy(
+                yield _copies.another_copy(
                     target, packages, name, present[name], meaning, line, module=name.replace("-", "_"), source=source
                 )
                 continue
@@ -100,8 +99,8 @@ def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str,
     What rows tell of an argument is evidence, too, but for names that any project gives."""
     callee = callee.removesuffix(".__init__")
     others = tuple(name for name in symptoms.rivals(callee) if name != package)
-    seen = is_seen(package, facts, line)
-    shown = tuple(name for name in others if is_seen(name, facts, line))
+    seen = _callers.is_seen(package, facts, line)
+    shown = tuple(name for name in others if _callers.is_seen(name, facts, line))
     if (seen and not shown) or not (others or symptoms.is_everyday(callee)):
         return ()
     known_argument = (found := _ARGUMENT.search(line)) and any(names.of_argument(callee, found["what"]))
