@@ -22,7 +22,7 @@ from envdoctor.knowledge.errors import ERRORS, errors_in
 from envdoctor.knowledge.gpus import capability_of, identify, on_bus
 from envdoctor.knowledge.host import allowed_cpus, mebibytes, whole_cpus
 from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
-from envdoctor.knowledge.interpreter import first_release, newest_python
+from envdoctor.knowledge.interpreter import first_release, headers_package, newest_python
 from envdoctor.knowledge.machine import (
     capabilities,
     driver_cuda,
@@ -79,6 +79,7 @@ __all__ = [
     "for_capability",
     "gpu_names",
     "has_new_strings",
+    "headers_package",
     "hidden_by",
     "identify",
     "in_container",

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.interpreter import headers_package
-from envdoctor.knowledge.questions import messages, platform_of
+from envdoctor.knowledge.questions import headers_package, messages, platform_of
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (

@@ -3,9 +3,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
 from envdoctor.knowledge.errors import ERRORS, KnownError
-from envdoctor.knowledge.interpreter import headers_package, newest_python
 from envdoctor.knowledge.names import distribution_of
-from envdoctor.knowledge.questions import is_log_line, messages, normal, platform_of
+from envdoctor.knowledge.questions import headers_package, is_log_line, messages, newest_python, normal, platform_of
 from envdoctor.knowledge.refuted import without_refuted
 from envdoctor.knowledge.state_dicts import lists_tell
 from envdoctor.rules.causes import ONLY_SLOW

@@ -1,8 +1,7 @@
 from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
-from envdoctor.rules.packages._callers import caller_of, is_seen
-from envdoctor.rules.packages._copies import another_copy
+from envdoctor.rules.packages import _callers, _copies
 from envdoctor.rules.packages._ranges import ended, ranged_line
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
@@ -68,7 +67,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 continue
             told.add(name)
             if use == _OTHER_COPY:
-                yield another_copy(
+                yield _copies.another_copy(
                     target, packages, name, present[name], meaning, line, module=name.replace("-", "_"), source=source
                 )
                 continue
@@ -106,7 +105,7 @@ def _advice(use: str, others: str, name: str, line: str) -> str:
         return f"Install {use}: the text has another error of {name}, which asks for {others}."
     if _IN_ITS_PLACE in use:
         written, _, pin = use.partition(_IN_ITS_PLACE)
-        caller = caller_of(line)
+        caller = _callers.caller_of(line)
         if caller and caller != name and caller not in _WRAPPERS:
             return f"Install {pin}, or a release of {caller} that no longer asks for it."
         return f"In code of your own write {written}; for a program of others install {pin}, or its newer release."
@@ -118,8 +117,8 @@ def _may_be_of(callee: str, package: str, facts: Facts, line: str) -> tuple[str,
     What rows tell of an argument is evidence, too, but for names that any project gives."""
     callee = callee.removesuffix(".__init__")
     others = tuple(name for name in symptoms.rivals(callee) if name != package)
-    seen = is_seen(package, facts, line)
-    shown = tuple(name for name in others if is_seen(name, facts, line))
+    seen = _callers.is_seen(package, facts, line)
+    shown = tuple(name for name in others if _callers.is_seen(name, facts, line))
     if (seen and not shown) or not (others or symptoms.is_everyday(callee)):
         return ()
     known_argument = (found := _ARGUMENT.search(line)) and any(names.of_argument(callee, found["what"]))
