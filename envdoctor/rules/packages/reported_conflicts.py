@@ -2,21 +2,9 @@ import re
 
 from envdoctor.knowledge.questions import normal, pairs, versions
 from envdoctor.knowledge.requirements import Wanted, read
+from envdoctor.rules.finding import NOTE, WARNING, Severity, finding
 from envdoctor.rules.packages._unmet import LINES
-from envdoctor.rules.rule import (
-    ERROR,
-    NOTE,
-    WARNING,
-    Facts,
-    Findings,
-    Pattern,
-    Severity,
-    Target,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Target, known, remedies, rule
 
 _KEPT = Pattern(r"but you have torch (?P<version>\d[\w.+]{1,40})")
 _HAVE = Pattern(r"but you(?:'ll)? have \S{1,80} v?(?P<version>\d[\w.+]{0,40})")
