@@ -61,6 +61,7 @@ _MESSAGE = Pattern(
     r"|but no NVIDIA|bare_metal_version\(|arch_list\[-1\]|[Nn]o rule to make|wheel_stub|placeholder"
     r"|^\W{0,4}(?:[\w.]{1,80}: )?Command '\[|no 'device' argument|Symbol not found|detected 0 |not a recogni[sz]ed"
     r"|panicked at|client_loop: send|closed by remote host|hit config\.recompile_limit|SubprocException"
+    r"|^Killed[a-z]{0,6} \d{1,6} files"  # over a progress bar's "Fetching 9 files"
     r"|\bStopIteration:|\bno data found\b|GGML_ASSERT|attempt to run as root|file not recognized: "
     r"|\bcudaError[A-Z]\w|CUDA_ERROR_[A-Z]|\bCU[A-Z]{2,6}_STATUS_[A-Z]|is not a symbolic link|Ignoring (?:visible )?gpu"
     r"|is not present|does not exist|was not detected|not implemented for ['\"]|jaxlib is not inst|input types 'tensor<"

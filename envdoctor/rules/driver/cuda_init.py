@@ -30,7 +30,8 @@ def cuda_init(facts: Facts) -> Findings:
             said = anywhere(facts, candidate.pattern)
             if said and candidate.number == 101 and said.string in facts.messages and not _AT_START.search(said.string):
                 continue  # a process of the run asked for it: `network/ranks`
-            if said and "[[" not in said.string:  # why an image of NVIDIA's goes on without
+            # Between [[ ]] an image of NVIDIA's says why it goes on without forward compatibility, but for the fabric
+            if said and ("[[" not in said.string or candidate.number == 802):
                 code, quote = candidate, said[0]
                 break
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None

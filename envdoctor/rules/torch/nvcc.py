@@ -37,13 +37,13 @@ def nvcc(facts: Facts) -> Findings:
     Source: https://github.com/pytorch/pytorch/blob/main/torch/utils/cpp_extension.py
     https://github.com/deepspeedai/DeepSpeed/blob/master/op_builder/builder.py
     """
-    said = anywhere(facts, _SAYS, _DEEPSPEED, _UNNUMBERED)
+    said = anywhere(facts, _SAYS, _DEEPSPEED) or anywhere(facts, _UNNUMBERED)  # a frame names the exception before it
     host = known(facts.host)
     numbered = said.groupdict() if said else {}
     toolkit = numbered.get("nvcc") or (host.nvcc if host else None)
     cuda = (numbered.get("torch") or numbered.get("early") or "").rstrip(".") or torch_cuda(facts)
     if said is not None and not (toolkit and cuda):
-        toolkit, cuda = toolkit or "another CUDA", cuda or "another CUDA"
+        toolkit, cuda = toolkit or "another CUDA", cuda or "another one"
     if not toolkit or not cuda:
         raise Skip("there is no toolkit, or torch's CUDA is not known")
     if numbers(toolkit)[:1] == numbers(cuda)[:1] and said is None:
@@ -53,7 +53,7 @@ def nvcc(facts: Facts) -> Findings:
     failed = WARNING if messages.in_report(facts, _FAILED) else NOTE
     yield finding(
         actual=line(toolkit) or toolkit,
-        expected=f"CUDA {major}.x, best {line(cuda) or cuda}",
+        expected=f"CUDA {major}.x, best {line(cuda) or cuda}" if numbers(cuda) else "the CUDA that torch is built for",
         severity=ERROR if said else failed,
         message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),

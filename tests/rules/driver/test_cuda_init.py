@@ -65,3 +65,8 @@ def test_one_finding() -> None:
         driver=driver(cuinit=802), messages=("Error 803: unsupported display driver / cuda driver combination",)
     )
     assert brief(cuda_init, both) == ["error cuda-init-failed CUDA"]
+
+
+def test_the_start_of_an_image_of_nvidias_tells_of_the_fabric() -> None:
+    assert "802" in only(cuda_init, pasted("[[ System not yet initialized (error 802) ]]")).message
+    assert skipped(cuda_init, pasted("[[ Named symbol not found (error 500) ]]"))

@@ -59,3 +59,17 @@ def test_only_a_toolkit_that_is_there_is_named(toolkits: tuple[str, ...], comman
     remedy = only(nvcc, facts).remedy
     assert remedy.commands == commands
     assert commands or "toolkit of CUDA 12.x" in remedy.text
+
+
+def test_numbers_are_read_though_a_frame_names_the_exception_before_them() -> None:
+    said = "Installed CUDA version 12.4 does not match the version torch was compiled with 11.7, unable to compile"
+    found = only(
+        nvcc, pasted("raise CUDAMismatchException(", f"CUDAMismatchException: >- DeepSpeed Op Builder: {said}")
+    )
+    assert (found.actual, found.expected) == ("12.4", "CUDA 11.x, best 11.7")
+
+
+def test_without_numbers_no_number_is_made_up() -> None:
+    found = only(nvcc, pasted("builder.CUDAMismatchException"))
+    assert (found.actual, found.expected) == ("another CUDA", "the CUDA that torch is built for")
+    assert "torch is built for another one" in found.message
