@@ -125,7 +125,7 @@ def blocks(remedies: Iterable[tuple[Sequence[str], Sequence[str]]], *, yours: bo
         _add(commands, ways)
         _add(instead, others)
     acting = tuple(tuple(way.commands) for way in (*ways, *others))
-    yield from _bounded(tuple(looks), acting, looks_first=first in looks, yours=yours, most=most)
+    yield from _first_blocks(tuple(looks), acting, looks_first=first in looks, yours=yours, most=most)
 
 
 def _add(commands: Iterable[str], ways: list[_Way]) -> None:
@@ -135,7 +135,7 @@ def _add(commands: Iterable[str], ways: list[_Way]) -> None:
         ways[-1].takes(acts)
 
 
-def _bounded(
+def _first_blocks(
     looks: tuple[str, ...], ways: tuple[tuple[str, ...], ...], *, looks_first: bool, yours: bool, most: int
 ) -> Iterator[Block]:
     seen = Block(LOOKING, looks[:most])

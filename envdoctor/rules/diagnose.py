@@ -189,7 +189,7 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     A command that is empty or more than one line is left out, whoever made it; for Windows each is written as its
     shell reads it, for the interpreter that a report names. Environments are changed on Linux only.
     """
-    commands, instead = (_aimed(some, facts) for some in (remedy.commands, remedy.instead))
+    commands, instead = (_for_this_text(some, facts) for some in (remedy.commands, remedy.instead))
     if not commands:
         commands, instead = instead, ()
     if platform_of(facts).startswith("win"):
@@ -198,7 +198,7 @@ def _aim_at_environment(remedy: Remedy, facts: Facts) -> Remedy:
     return remedy if same else replace(remedy, commands=commands, instead=instead)
 
 
-def _aimed(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
+def _for_this_text(commands: Sequence[str], facts: Facts) -> tuple[str, ...]:
     commands = tuple(keep_torch(command, facts) for command in filter(shell.harmless, commands))
     platform = platform_of(facts)
     if not platform.startswith("linux"):

@@ -37,7 +37,7 @@ _ADVICE = {
 def without_tried(finding: Finding, facts: Facts) -> Finding:
     """The finding without those of its commands and sentences that the text tells to have been tried, in vain."""
     tried = facts.remarks.get(TRIED, "")
-    vain, helps = _named(facts, IN_VAIN), _named(facts, HELPS)
+    vain, helps = _measures(facts, IN_VAIN), _measures(facts, HELPS)
     offered = (*finding.remedy.commands, *finding.remedy.instead)
     done = [command for command in offered if _is_done(command, tried, vain, helps, finding)]
     shown = [command for command in offered if command not in done and _is_shown(command, facts)]
@@ -59,7 +59,7 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
     return replace(finding, remedy=replace(finding.remedy, text=text, commands=left, instead=others))
 
 
-def _named(facts: Facts, key: str) -> frozenset[str]:
+def _measures(facts: Facts, key: str) -> frozenset[str]:
     return frozenset(part.partition(" with ")[2] for part in facts.remarks.get(key, "").split("; "))
 
 

@@ -18,12 +18,14 @@ _OF_PACKAGES = frozenset(("python", "torch", "pytorch"))
 _LEAST, _MOST, _LONG = 2, 9, 600
 
 
-def joined(lines: Sequence[str]) -> list[str]:
+def as_pairs(lines: Sequence[str]) -> list[str]:
     """The lines with such rows written as pairs."""
-    return list(_padded(list(_ruled(lines))))[: len(lines)]  # without the line that ends the last run
+    return list(_rows_of_columns(list(_rows_of_markdown(lines))))[
+        : len(lines)
+    ]  # without the line that ends the last run
 
 
-def _padded(lines: Sequence[str]) -> Iterator[str]:
+def _rows_of_columns(lines: Sequence[str]) -> Iterator[str]:
     """Runs of rows whose keys stand in a column, where two at least are a machine's and no list's of packages."""
     run: list[tuple[str, re.Match[str]]] = []
     for line in (*lines, ""):
@@ -44,7 +46,7 @@ def _is_of_a_machine(key: str) -> bool:
     return plain in machine.FIELDS or plain in collect_env.FIELDS or re.fullmatch(r"gpu \d[\d,]*", plain) is not None
 
 
-def _ruled(lines: Sequence[str]) -> Iterator[str]:
+def _rows_of_markdown(lines: Sequence[str]) -> Iterator[str]:
     """Markdown's tables: the column that tells what is there, and none that tells what is asked for."""
     place: int | None = None
     for number, line in enumerate(lines):

@@ -172,7 +172,7 @@ def read(page: Page, draft: Draft) -> None:
     """What helps and what was tried in vain, each by its name or as ``NAME=value``."""
     helps: dict[str, None] = {}
     vain: dict[str, None] = {}
-    for name, works in _told(beginning(page).split("\n")):
+    for name, works in _measures_with_outcome(beginning(page).split("\n")):
         (helps if works else vain)[name] = None
     if sure := [name for name in helps if name not in vain]:
         draft.remark(HELPS, "; ".join(f"works with {name}" for name in sure))
@@ -185,7 +185,7 @@ def outcome_lines(draft: Draft) -> str:
     return "\n".join(filter(None, (draft.remarks.get(HELPS, ""), draft.remarks.get(IN_VAIN, "")))).replace("; ", "\n")
 
 
-def _told(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _measures_with_outcome(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Each measure with its outcome, wherever that stands: beside it, in the next sentence, above or below a list."""
     untold: list[str] = []  # of measures whose outcome may come later
     last: list[str] = []  # those of the sentence before

@@ -26,7 +26,7 @@ def rows_of(line: str, facts: Facts) -> Iterator[names.Name]:
     """What the tables tell of an error line, by hand or by the libraries' sources."""
     if (found := _ARGUMENT.search(line)) is not None:
         if found["callee"] in _NO_CLASS:
-            yield from unnamed(found["what"], facts)
+            yield from rows_of_unnamed(found["what"], facts)
             return
         by_hand = tuple(names.of_argument(found["callee"], found["what"]))
         yield from by_hand or names.of_call(found["callee"], found["what"])
@@ -36,14 +36,14 @@ def rows_of(line: str, facts: Facts) -> Iterator[names.Name]:
         yield from names.of_name(found["module"], found["what"])
 
 
-def unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
+def rows_of_unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
     """Rows of an argument, where the error names no class and the text a library of which one class alone has it."""
     for key, package in facts.remarks.items():
         if key.startswith("library named ") and (owner := names.one_class_with(package, argument)):
             yield from (row for row in names.of_call(owner, argument) if row.package == package)
 
 
-def ranged(facts: Facts, row: names.Name) -> tuple[str, str]:
+def range_of_all(facts: Facts, row: names.Name) -> tuple[str, str]:
     """The requirement that serves this row and all other errors of its package, and what those ask for; ("", "") where
     no other error of the text tells of the package, or they leave nothing."""
     own = (row.name, row.argument)
@@ -67,7 +67,7 @@ def ranged(facts: Facts, row: names.Name) -> tuple[str, str]:
 def ranged_line(facts: Facts, line: str, package: str) -> tuple[str, str]:
     """The same of the first row that tells of a line and this package."""
     row = next((row for row in rows_of(line, facts) if row.package == package), None)
-    return ranged(facts, row) if row else ("", "")
+    return range_of_all(facts, row) if row else ("", "")
 
 
 def from_release(facts: Facts, package: str, release: str) -> str:
@@ -76,7 +76,7 @@ def from_release(facts: Facts, package: str, release: str) -> str:
     return f"{package}>={release}" + (f",{end}" if end else "")
 
 
-def ended(facts: Facts, requirement: str) -> str:
+def with_an_end(facts: Facts, requirement: str) -> str:
     """A requirement that only has a lower bound, with its end."""
     found = re.fullmatch(r"([\w.-]+?)>=([\d.]+)", requirement)
     return from_release(facts, found[1], found[2]) if found else requirement

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from envdoctor.knowledge.questions import errors_in, names, symptoms
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
-from envdoctor.rules.packages._ranges import from_release, ranged, unnamed
+from envdoctor.rules.packages._ranges import from_release, range_of_all, rows_of_unnamed
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _MEMBER = Pattern(
@@ -51,7 +51,7 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         if not row.fits(version) or (not seen and told_of):
             continue
         told.add((row.name, row.argument))
-        whole, others = ranged(facts, row)
+        whole, others = range_of_all(facts, row)
         if whole:
             told.add((row.package, ""))  # one range serves all
         what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
@@ -98,7 +98,7 @@ def _rows(line: str, facts: Facts) -> Iterator[names.Name]:
         return
     called = _ARGUMENT.search(line)
     if called is not None and called["callee"] == "__init__":
-        yield from unnamed(called["what"], facts)
+        yield from rows_of_unnamed(called["what"], facts)
         return
     if called is None or called["callee"] in _COMMON or any(names.of_argument(called["callee"], called["what"])):
         return  # of the last, known-symptoms knows more

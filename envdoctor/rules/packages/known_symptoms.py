@@ -2,7 +2,7 @@ from collections.abc import Iterator, Mapping
 
 from envdoctor.knowledge.questions import names, symptoms, versions
 from envdoctor.rules.packages import _callers, _copies
-from envdoctor.rules.packages._ranges import ended, ranged_line
+from envdoctor.rules.packages._ranges import ranged_line, with_an_end
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _ARGUMENT = Pattern(
@@ -72,7 +72,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 )
                 continue
             whole, others = ranged_line(facts, line, name)
-            use = whole or ended(facts, use)
+            use = whole or with_an_end(facts, use)
             called = _ARGUMENT.search(line)
             owners = _may_be_of(called["callee"], name, facts, line) if called else ()
             if called and owners and not source:

@@ -28,7 +28,7 @@ def unknown_architecture(facts: Facts) -> Findings:
     cuda = torch_cuda(facts)
     other = bool(cuda) and numbers(cuda)[:1] != numbers(toolkit)[:1]
     knows = f"which knows compute_{said['number']} from {first} on" if too_old else f"which {last} was the last to know"
-    whose = f" Torch's own CUDA is {_named(facts, cuda)}." if cuda else ""
+    whose = f" Torch's own CUDA is {_cuda_of_torch(facts, cuda)}." if cuda else ""
     yield finding(
         actual=f"CUDA {toolkit}",
         expected=f"CUDA {first} or newer" if too_old else f"CUDA {last} or older",
@@ -39,7 +39,7 @@ def unknown_architecture(facts: Facts) -> Findings:
     )
 
 
-def _named(facts: Facts, cuda: str | None) -> str:
+def _cuda_of_torch(facts: Facts, cuda: str | None) -> str:
     return f"{cuda}, if the wheel is PyPI's" if line_is_guessed(facts) else f"{cuda}"
 
 

@@ -30,7 +30,7 @@ def read_conflict(page: Page) -> str:
     lines = [text for _, text in page.left()]
     if not any(map(_HEAD.search, lines)):
         return ""
-    asked = dict(_asked(lines))
+    asked = dict(_requests(lines))
     for text in lines:
         found = _NEEDS.fullmatch(text.rstrip(" ,;"))
         if found is None:
@@ -45,7 +45,7 @@ def read_conflict(page: Page) -> str:
     return ""
 
 
-def _asked(lines: list[str]) -> Iterator[tuple[str, str]]:
+def _requests(lines: list[str]) -> Iterator[tuple[str, str]]:
     for text in lines:
         for command in _COMMAND.finditer(text):
             yield from ((pin["name"], pin["release"].rstrip(".")) for pin in _PIN.finditer(command["what"]))
