@@ -20,9 +20,8 @@ _LEAST, _MOST, _LONG = 2, 9, 600
 
 def as_pairs(lines: Sequence[str]) -> list[str]:
     """The lines with such rows written as pairs."""
-    return list(_rows_of_columns(list(_rows_of_markdown(lines))))[
-        : len(lines)
-    ]  # without the line that ends the last run
+    rows = list(_rows_of_columns(list(_rows_of_markdown(lines))))
+    return rows[: len(lines)]  # without the line that ends the last run
 
 
 def _rows_of_columns(lines: Sequence[str]) -> Iterator[str]:

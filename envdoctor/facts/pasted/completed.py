@@ -29,11 +29,6 @@ _EATEN = Pattern(r"(?<=\w)\.(?:\*\*)?(?P<name>init|new)(?:\*\*)?(?=\(\) (?:got|m
 _BEFORE = Pattern(r"(?P<name>[A-Za-z_][\w.]{0,120})\s*$")
 _ARROW = Pattern(r"-{2,4}> ?\d{1,5} ")
 """The line of code at which a notebook says that it stopped."""
-_PASSED_ON = Pattern(
-    r"\s*(?:return |\w{1,30} = )?(?:self\.)?_{0,2}"
-    r"(?:f|fn|func|fun|function|method|wrapped|callable|inner|orig\w{0,12}|old_init)"
-    r"\((?:self, ?)?\*args, ?\*\*\w{1,12}\)"
-)
 _MARK = Pattern(r"^\s*(?:-{2,4}> ?)?\d{1,5} ")
 _HANDED_ON = Pattern(r"\([\w., ]{0,60}\*\w{1,40}, ?\*\*\w{1,40}\)\s*$")
 """A wrapper's line: it hands on whatever it is given, and says nothing of whom it calls."""
@@ -63,8 +58,7 @@ class Beside:
         near = self._pointed_at if number - self._pointed < _NEAR else self._before
         if _HANDED_ON.search(near) and number - self._called[0] < _NEAR:
             near = self._called[1]
-        if _PASSED_ON.fullmatch(text) is None:  # a wrapper's own line: what it wraps was called in the line before
-            self._before = text
+        self._before = text
         if _CALL_LINE.search(text) and not _HANDED_ON.search(text):
             self._called = (number, text)
         return complete_message(text, self._code, near)
