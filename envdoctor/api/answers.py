@@ -109,6 +109,7 @@ class Finding:
     fixable: bool  # by `envdoctor fix`
     source: str
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
+    likely: bool = False  # the cause is no more than the usual one: the remedy helps where that is the cause
 
 
 @frozen

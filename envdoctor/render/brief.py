@@ -70,10 +70,11 @@ def _block(
         return
     texts = list(dict.fromkeys(found["remedy"]["text"] for found in group))
     alone = {found["remedy"]["text"] for found in group if not found["remedy"]["commands"]}
+    unsure = {found["remedy"]["text"] for found in group if found.get("likely")}
     for text in [text for text in texts if len(texts) == 1 or text in alone][:SHOWN]:  # else a command does it
-        yield line(f"→ {printable(text)}", indent=4)
+        yield line(f"→ {f'{steps.USUAL} ' if text in unsure else ''}{printable(text)}", indent=4)
     remedies = [(found["remedy"]["commands"], found["remedy"].get("instead") or ()) for found in group]
-    yours = any(found.get("who") == "you" for found in group)
-    for block in steps.blocks(remedies, yours=yours, most=SHOWN):
+    yours, likely = any(found.get("who") == "you" for found in group), any(found.get("likely") for found in group)
+    for block in steps.blocks(remedies, steps.heading(yours=yours, likely=likely), most=SHOWN):
         yield line(block.heading, indent=4)
         yield from (command(f"  {printable(one)}", indent=4) for one in block.commands)

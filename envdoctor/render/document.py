@@ -80,6 +80,7 @@ def finding(found: Finding) -> dict[str, Any]:
             "commands": list(found.remedy.commands),
             "instead": list(found.remedy.instead),
         },
+        "likely": found.likely,
         "symptom_of": found.symptom_of,
         "fixable": bool(found.repair),
         "rows": [{"subject": row.subject, "actual": row.actual, "expected": row.expected} for row in found.rows],

@@ -55,8 +55,10 @@ def markdown(checkup: Checkup) -> str:
             cells = (found.subject, found.actual, found.expected, found.message, found.who)
             lines.append(f"| {mark} | " + " | ".join(_cell(cell) for cell in cells) + " |")
         lines.append("")
-    ways = [(f.remedy.commands, f.remedy.instead) for f in findings if f.symptom_of is None]
-    for number, block in enumerate(steps.blocks(ways, yours=True, most=sum(len(one) + len(two) for one, two in ways))):
+    causes = [f for f in findings if f.symptom_of is None]
+    ways = [(f.remedy.commands, f.remedy.instead) for f in causes]
+    first, most = steps.heading(yours=True, likely=any(f.likely for f in causes)), sum(len(a) + len(b) for a, b in ways)
+    for number, block in enumerate(steps.blocks(ways, first, most=most)):
         shown = [printable(command) for command in block.commands]
         fence = "`" * max(3, _longest_run(shown) + 1)
         heading = [block.heading, ""] if number or block.heading != steps.FIXING else []

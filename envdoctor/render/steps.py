@@ -13,6 +13,15 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 LOOKING, FIXING, FOR_OTHERS, OR = "To see what it is:", "You can fix this by running:", "By running:", "or:"
+USUAL, TRYING = "What usually helps:", "Where that is the cause, you can fix this by running:"
+"""Of a cause that is no more than the usual one: before its sentence, and over its commands."""
+
+
+def heading(*, yours: bool, likely: bool) -> str:
+    """What stands over the commands that change something: ``yours`` to run, for a cause that is but ``likely``."""
+    if not yours:
+        return FOR_OTHERS
+    return TRYING if likely else FIXING
 
 
 @frozen
@@ -109,8 +118,8 @@ class _Way:
         return True
 
 
-def blocks(remedies: Iterable[tuple[Sequence[str], Sequence[str]]], *, yours: bool, most: int) -> Iterator[Block]:
-    """The commands of several remedies, each with those that do it instead; at most so many commands.
+def blocks(remedies: Iterable[tuple[Sequence[str], Sequence[str]]], heading: str, *, most: int) -> Iterator[Block]:
+    """The commands of several remedies under a heading, each with those that do it instead; at most so many commands.
 
     One after the other they are one sequence, as long as none undoes what an earlier remedy did: two such remedies are
     for two causes, of which one is there.
@@ -125,7 +134,7 @@ def blocks(remedies: Iterable[tuple[Sequence[str], Sequence[str]]], *, yours: bo
         _add(commands, ways)
         _add(instead, others)
     acting = tuple(tuple(way.commands) for way in (*ways, *others))
-    yield from _first_blocks(tuple(looks), acting, looks_first=first in looks, yours=yours, most=most)
+    yield from _first_blocks(tuple(looks), acting, looks_first=first in looks, heading=heading, most=most)
 
 
 def _add(commands: Iterable[str], ways: list[_Way]) -> None:
@@ -136,10 +145,10 @@ def _add(commands: Iterable[str], ways: list[_Way]) -> None:
 
 
 def _first_blocks(
-    looks: tuple[str, ...], ways: tuple[tuple[str, ...], ...], *, looks_first: bool, yours: bool, most: int
+    looks: tuple[str, ...], ways: tuple[tuple[str, ...], ...], *, looks_first: bool, heading: str, most: int
 ) -> Iterator[Block]:
     seen = Block(LOOKING, looks[:most])
-    left, heading = most - len(seen.commands), FIXING if yours else FOR_OTHERS
+    left = most - len(seen.commands)
     if looks and looks_first:
         yield seen
     for way in dict.fromkeys(ways):

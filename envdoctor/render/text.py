@@ -12,7 +12,7 @@ from envdoctor.render import steps
 from envdoctor.render.page import Line, command, line
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
-from envdoctor.rules.finding import Finding, Severity
+from envdoctor.rules.finding import USUALLY, Finding, Severity
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
 WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
@@ -102,7 +102,7 @@ def _block(group: list[Finding], title: str, *, verbose: bool, reported: bool) -
         if found.rows:
             yield from _rows(found, verbose=verbose)
         elif speaks:
-            certain, usually, likely = found.message.partition(" Usually ")
+            certain, usually, likely = found.message.partition(USUALLY)
             yield line(printable(certain), indent=6)
             if usually:
                 yield line(f"Usually {printable(likely)}", indent=6)
@@ -145,13 +145,17 @@ def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
     if len(texts) > few:
         alone = {found.remedy.text for found in group if not found.remedy.commands}
         texts = [text for text in texts if text in alone]
-    yield from (line(printable(text), indent=4) for text in texts[:SHOWN])
+    unsure = {found.remedy.text for found in group if found.likely}
+    said = (f"{steps.USUAL} {text}" if text in unsure else text for text in texts[:SHOWN])
+    yield from (line(printable(text), indent=4) for text in said)
     for who in dict.fromkeys(found.who for found in group):
         if WHO[who]:
             yield line(f"({WHO[who]})", "dim", 4)
     ways = ((found.remedy.commands, found.remedy.instead) for found in group)
-    yours = any(found.who == "you" for found in group)
-    for block in steps.blocks(ways, yours=yours, most=SHOWN):
+    heading = steps.heading(
+        yours=any(found.who == "you" for found in group), likely=any(found.likely for found in group)
+    )
+    for block in steps.blocks(ways, heading, most=SHOWN):
         yield line(block.heading, "dim", 4)
         yield from (command(f"  {printable(one)}", "bold cyan", 4) for one in block.commands)
 

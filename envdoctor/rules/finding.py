@@ -26,6 +26,9 @@ class Severity(enum.IntEnum):
 
 NOTE, WARNING, ERROR = Severity.NOTE, Severity.WARNING, Severity.ERROR
 
+USUALLY = " Usually "
+"""In a message: what goes before is proved, what comes after is the cause in most cases."""
+
 FAIL_ON: Mapping[str, Severity | None] = {**{severity.word: severity for severity in Severity}, "never": None}
 """``--fail-on`` -> the severity from which on a check fails."""
 
@@ -104,6 +107,11 @@ class Finding:
     def identity(self) -> str:
         return f"{self.rule} {self.subject}"
 
+    @property
+    def likely(self) -> bool:
+        """Is the cause no more than the usual one? What helps then helps where that is the cause."""
+        return not self.certain or USUALLY in self.message
+
 
 Findings: TypeAlias = Iterator[Finding]
 
@@ -156,7 +164,7 @@ def finding(
 def _sentence(certain: str, usually: str) -> str:
     if not usually:
         return certain
-    return f"{certain}{'' if certain.endswith(('.', '!', '?')) else '.'} Usually {usually}."
+    return f"{certain}{'' if certain.endswith(('.', '!', '?')) else '.'}{USUALLY}{usually}."
 
 
 @frozen

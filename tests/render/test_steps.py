@@ -12,8 +12,22 @@ from envdoctor.knowledge.programs import PROGRAMS
 from envdoctor.knowledge.slowness import COMPLAINTS, SITUATIONS
 from envdoctor.render.looking import only_look
 from envdoctor.render.page import laid_out
-from envdoctor.render.steps import FIXING, LOOKING, OR, Block, Effect, blocks, effect, undoes
+from envdoctor.render.steps import (
+    FIXING,
+    FOR_OTHERS,
+    LOOKING,
+    OR,
+    TRYING,
+    USUAL,
+    Block,
+    Effect,
+    blocks,
+    effect,
+    heading,
+    undoes,
+)
 from envdoctor.render.text import text
+from tests.render.checkups import checkup
 from tests.render.test_sentences import judged
 
 INSTALL = "python -m pip install foo"
@@ -21,7 +35,7 @@ REMOVE = "python -m pip uninstall -y foo"
 
 
 def shown(*remedies: tuple[Sequence[str], Sequence[str]]) -> list[Block]:
-    return list(blocks(remedies, yours=True, most=12))
+    return list(blocks(remedies, FIXING, most=12))
 
 
 def test_commands_of_one_remedy_are_a_sequence() -> None:
@@ -68,7 +82,7 @@ def test_looks_stand_apart_where_others_change_something() -> None:
 
 def test_no_more_commands_than_asked_for() -> None:
     many = tuple(f"python -m pip install p{number}" for number in range(20))
-    assert [len(block.commands) for block in blocks([(many, ())], yours=True, most=12)] == [12]
+    assert [len(block.commands) for block in blocks([(many, ())], FIXING, most=12)] == [12]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +120,7 @@ def test_no_remedy_of_the_tables_undoes_what_it_did() -> None:
 
 def test_a_look_is_never_called_a_fix() -> None:
     for commands in sequences():
-        for block in blocks([(commands, ())], yours=True, most=99):
+        for block in blocks([(commands, ())], FIXING, most=99):
             assert {only_look([command]) for command in block.commands} <= {block.heading == LOOKING}
 
 
@@ -122,3 +136,30 @@ def test_no_line_break_gets_into_a_command_and_no_alternative_into_a_sequence(wi
     build = next(row for row in rows if row.startswith("python -m pip install --force-reinstall"))
     assert build.endswith(("flash-attn'", "flash-attn"))
     assert rows[rows.index(build) + 1 :][:2] == ["or:", "python -m pip uninstall -y flash-attn"]
+
+
+LIKELY = "RuntimeError: CUDA error: peer mapping resources exhausted"
+
+
+def test_what_helps_against_a_usual_cause_is_said_as_no_more_than_that() -> None:
+    found = judged(LIKELY)
+    assert all(one.likely for one in found.diagnosis.findings)
+    shown = laid_out(text(found))
+    assert USUAL in shown
+    assert FIXING not in shown
+    assert "An error whose words alone say what is wrong" not in shown
+
+
+def test_what_helps_against_a_proved_cause_is_said_plainly() -> None:
+    assert not any(found.likely for found in checkup().diagnosis.findings)
+    shown = laid_out(text(checkup()))
+    assert FIXING in shown
+    assert USUAL not in shown
+
+
+@pytest.mark.parametrize(
+    ("yours", "likely", "expected"),
+    [(True, False, FIXING), (True, True, TRYING), (False, True, FOR_OTHERS), (False, False, FOR_OTHERS)],
+)
+def test_headings(yours: bool, likely: bool, expected: str) -> None:
+    assert heading(yours=yours, likely=likely) == expected

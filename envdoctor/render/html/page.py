@@ -129,9 +129,11 @@ def _card(found: Mapping[str, Any], *, is_root: bool) -> str:
         lines.append(f'<p class="soft">follows from {_t(found["symptom_of"])}</p>')
     else:
         remedy = found["remedy"]
-        lines.append(f"<p>{_t(remedy['text'])} <span class='soft'>({_t(WHO[found['who']])})</span></p>")
+        usual = f"{steps.USUAL} " if found.get("likely") else ""  # no document of an earlier version says so
+        lines.append(f"<p>{_t(usual + remedy['text'])} <span class='soft'>({_t(WHO[found['who']])})</span></p>")
         ways = [(remedy["commands"], remedy.get("instead") or ())]  # the latter not of a document of an earlier version
-        told = steps.blocks(ways, yours=found["who"] == "you", most=len(remedy["commands"]) + len(ways[0][1]))
+        heading = steps.heading(yours=found["who"] == "you", likely=bool(found.get("likely")))
+        told = steps.blocks(ways, heading, most=len(remedy["commands"]) + len(ways[0][1]))
         for number, block in enumerate(told):
             if number or block.heading != steps.FIXING:
                 lines.append(f'<p class="soft">{_t(block.heading)}</p>')

@@ -141,6 +141,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(
         subject=filled(row.subject),
+        title=_USUAL if usually or row.weak else "",
         actual=version or said[:300],
         expected="",
         kind=cast(Kind, row.kind),
@@ -159,5 +160,6 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     )
 
 
+_USUAL = "An error whose usual causes are known"
 _EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair")
 """The last by what speaks of triton."""
