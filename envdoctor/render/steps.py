@@ -14,13 +14,14 @@ from envdoctor.values.pattern import Pattern
 
 LOOKING, FIXING, FOR_OTHERS, OR = "To see what it is:", "You can fix this by running:", "By running:", "or:"
 USUAL, TRYING = "What usually helps:", "Where that is the cause, you can fix this by running:"
+TRYING_FOR_OTHERS = "Where that is the cause, by running:"
 """Of a cause that is no more than the usual one: before its sentence, and over its commands."""
 
 
 def heading(*, yours: bool, likely: bool) -> str:
     """What stands over the commands that change something: ``yours`` to run, for a cause that is but ``likely``."""
     if not yours:
-        return FOR_OTHERS
+        return TRYING_FOR_OTHERS if likely else FOR_OTHERS
     return TRYING if likely else FIXING
 
 

@@ -18,6 +18,7 @@ from envdoctor.render.steps import (
     LOOKING,
     OR,
     TRYING,
+    TRYING_FOR_OTHERS,
     USUAL,
     Block,
     Effect,
@@ -159,7 +160,7 @@ def test_what_helps_against_a_proved_cause_is_said_plainly() -> None:
 
 @pytest.mark.parametrize(
     ("yours", "likely", "expected"),
-    [(True, False, FIXING), (True, True, TRYING), (False, True, FOR_OTHERS), (False, False, FOR_OTHERS)],
+    [(True, False, FIXING), (True, True, TRYING), (False, True, TRYING_FOR_OTHERS), (False, False, FOR_OTHERS)],
 )
 def test_headings(yours: bool, likely: bool, expected: str) -> None:
     assert heading(yours=yours, likely=likely) == expected

@@ -48,15 +48,17 @@ _NOT_FOUND = Pattern(
 )
 _NOT_INSTALLED = Pattern(r"Couldn't install torch|Failed to install torch", re.IGNORECASE)
 _COMMAND = Pattern(r"pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})", re.IGNORECASE)
-_OPEN = (
-    "no wheel of {name} was found that fits this Python and this system; a Python too new or too old for that release "
-    "is the usual reason, one of 32 bits, another system or index are others"
+_OPEN = "no wheel of {name} was found that fits this Python and this system"
+_NONE_FITS = "No wheel fits this Python and this system"
+_REASONS = (
+    "this Python is too new or too old for the release that is asked for, it is one of 32 bits, or the release has no "
+    "wheels for this system or on the index that was asked"
 )
 _RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
 _BELOW = Pattern(r"<(?P<too>=?) ?3\.(?P<minor>[6-9]|\d\d)\b")
 _LEAST = Pattern(r"Requires-Python >=? ?3\.(?P<minor>[6-9]|\d\d)\b")
 """The Pythons that a release leaves out: the newest before the bound, or the first from it on."""
-_WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+_WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio"})  # triton has wheels for one system alone
 _OFFLINE = Pattern(r"connection|network|proxy|SSL|timed out|resolve", re.IGNORECASE)
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
 """Compiled packages of this field have wheels for these Pythons (their release notes, autumn 2026); for newer ones they
@@ -112,8 +114,9 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             words = f"{_of_release(wanted)}: " if certain else f"{_OPEN.format(name=name)}: "
             words += missing.string
             python = _other_than(interpreter, _python_for(name, wanted))
-            sure = certain or _nothing_built(missing)
-            one = _finding(target, interpreter, words, text, proven=bool(sure), python=python)
+            usually = "" if certain else _REASONS
+            sure = bool(certain or _nothing_built(missing))
+            one = _finding(target, interpreter, words, text, proven=sure, python=python, usually=usually)
             yield one if sure else replace(one, severity=WARNING)
             return
     if interpreter.implementation not in ("cpython", ""):
@@ -254,8 +257,9 @@ def _finding(
     proven: bool,
     note: bool = False,
     python: str = "3.12",
+    usually: str = "",
 ) -> Finding:
-    fix = "Make an environment with a supported Python."
+    fix = f"Make an environment with {'another' if usually else 'a supported'} Python."
     if _OLD_SETUPTOOLS.search(text):
         fix = (
             "Upgrade setuptools in the Python that runs this, whose pkg_resources is of before Python 3.12; where it "
@@ -271,7 +275,6 @@ def _finding(
             instead=f"uv venv --python {python} .venv",
             explains=("packages/import-mismatch", "packages/missing"),
         )
-    usually = ""
     if "distutils" in text:
         usually = _NO_DISTUTILS if interpreter.version == "of unknown version" else ""
         fix = (
@@ -279,6 +282,7 @@ def _finding(
             "Python 3.11; before 3.12 install the system's python3-distutils."
         )
     return finding(
+        title=_NONE_FITS if usually == _REASONS else "",
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),

@@ -83,7 +83,9 @@ def test_another_package_that_is_not_found_is_only_likely_the_python_s() -> None
     line = "ERROR: Could not find a version that satisfies the requirement open3d"
     (finding,) = findings(unsupported, python("3.14.1", messages=(line,)))
     assert (finding.severity, finding.certain) == (Severity.WARNING, False)
-    assert "another system or index" in finding.message
+    assert finding.likely
+    assert finding.title == "No wheel fits this Python and this system"
+    assert "no wheels for this system or on the index" in finding.message
     assert silent(unsupported, python("3.11.7", messages=(line,)))
 
 
@@ -121,3 +123,8 @@ def test_what_a_package_asks_for_is_no_error_of_a_python_that_has_it(line: str) 
     assert skipped(unsupported, Facts(messages=(line,)))
     (finding,) = findings(unsupported, python("3.9.2", messages=(line,), packages=installed()))
     assert finding.severity is Severity.ERROR
+
+
+def test_a_package_with_wheels_for_one_system_alone_says_nothing_of_the_python() -> None:
+    line = "ERROR: Could not find a version that satisfies the requirement triton==3.1.0 (from versions: none)"
+    assert skipped(unsupported, python("3.11.9", messages=(line,)))

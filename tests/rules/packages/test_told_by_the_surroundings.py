@@ -263,3 +263,25 @@ def test_nvml_that_the_system_below_refuses() -> None:
 def test_a_schedule_that_goes_on_without_its_optimizer() -> None:
     said = "KeyError: \"param 'initial_lr' is not specified in param_groups[0] when resuming an optimizer\"\n"
     assert "last_epoch=-1" in root(said).remedy.text
+
+
+APPLE = "`macosx_11_0_arm64`, `manylinux_2_28_aarch64`"
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "expected"),
+    [
+        ("You're on macOS (`macosx_14_0_x86_64`)", APPLE, "uv python install cpython-3.12-macos-aarch64"),
+        (
+            "You're on macOS (`macosx_14_0_x86_64`)",
+            "`manylinux_2_28_aarch64`, `win_amd64`",
+            "uv lock --upgrade-package",
+        ),
+        ("You're on macOS (`macosx_14_0_arm64`)", "`macosx_10_9_x86_64`", "uv lock --upgrade-package"),
+    ],
+)
+def test_a_mac_s_processor_is_told_from_its_system(mine: str, others: str, expected: str) -> None:
+    line = f"hint: {mine}, but `onnx` (v1.19.0) only has wheels for the following platforms: {others}"
+    found = root(line)
+    assert any(command.startswith(expected) for command in found.remedy.commands)
+    assert "no wheel for macOS" not in found.message
