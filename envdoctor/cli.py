@@ -15,7 +15,7 @@ import click
 
 from envdoctor import __version__, bundle, configuration
 from envdoctor.errors import Trouble, shorten
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "Every day": ("init", "check", "fix", "undo", "preflight", "run"),

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from envdoctor import process
 from envdoctor.change.installers import find_uv
+from envdoctor.system import process
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("values", "facts", "knowledge", "locks", "rules", "models", "render", "commands", "api", "ranks")

@@ -52,7 +52,7 @@ def test_doctor_never_imports_what_it_examines(path: Path) -> None:
 
 @pytest.mark.parametrize("path", INSIDE, ids=name)
 def test_one_module_starts_programs(path: Path) -> None:
-    if name(path) == "envdoctor/process.py":
+    if name(path) == "envdoctor/system/process.py":
         return
     assert not [module for module in imports(path) if module.split(".")[0] in STARTS_PROGRAMS]
     assert not [call for call, _ in calls(path) if call in ("os.system", "os.popen", "os.fork", "os.posix_spawn")]
@@ -90,7 +90,7 @@ def test_only_commands_print_or_exit(path: Path) -> None:
     if name(path) == "envdoctor/cli.py" or "commands" in path.parts:
         return
     forbidden = {"print", "sys.exit", "exit", "quit", "os._exit", "click.echo"}
-    if name(path) == "envdoctor/process.py":
+    if name(path) == "envdoctor/system/process.py":
         forbidden.remove("os._exit")  # a child that was forked and is no other program yet
     assert not [call for call, _ in calls(path) if call in forbidden]
 
@@ -114,34 +114,32 @@ ALLOWED: dict[str, str] = {
     # What everything stands on.
     "errors": "",
     "values": "errors",
-    "process": "errors values",
-    "temporary": "errors",
+    "system": "errors values",
     "bundle": "errors",
-    "stopping": "",
     "configuration": "errors values",
     # What is there: looked at, and known of it.
-    "facts": "errors values process temporary",
-    "ranks": "errors values process temporary facts",
-    "sources": "errors values process facts",
+    "facts": "errors values system",
+    "ranks": "errors values system facts",
+    "sources": "errors values system facts",
     "knowledge": "errors values facts",
     "facts.pasted": "errors values facts knowledge",
-    "locks": "errors values process temporary bundle configuration facts knowledge",
+    "locks": "errors values system bundle configuration facts knowledge",
     # What is wrong, and what is done about it.
     "rules": "errors values facts knowledge locks",
-    "launch": "errors values process temporary bundle facts locks",
-    "change": "errors values process temporary stopping facts sources knowledge locks rules launch",
-    "locks.writing": "errors values process temporary facts sources knowledge locks change",
+    "launch": "errors values system bundle facts locks",
+    "change": "errors values system facts sources knowledge locks rules launch",
+    "locks.writing": "errors values system facts sources knowledge locks change",
     # How fast it is.
-    "speed": "errors values process temporary bundle facts knowledge locks launch",
+    "speed": "errors values system bundle facts knowledge locks launch",
     # What a model needs.
     "models": "errors values bundle knowledge locks speed",
     # What is shown and asked.
     "render": "errors values facts knowledge locks rules change speed models",
-    "doctor": "errors values process bundle facts facts.pasted knowledge locks rules launch change speed",
-    "assistants": "errors values process temporary facts render",
-    "commands": "errors values process temporary bundle configuration facts facts.pasted sources knowledge locks rules "
+    "doctor": "errors values system bundle facts facts.pasted knowledge locks rules launch change speed",
+    "assistants": "errors values system facts render",
+    "commands": "errors values system bundle configuration facts facts.pasted sources knowledge locks rules "
     "launch change locks.writing speed models render doctor ranks assistants",
-    "cli": "errors process stopping bundle configuration facts commands",
+    "cli": "errors system bundle configuration facts commands",
     # For programs.
     "api": "values facts change rules speed models render doctor",
 }
@@ -232,7 +230,7 @@ def _reached(module: str) -> frozenset[str]:
 
 
 def test_the_stack_of_the_doctor_starts_without_torch() -> None:
-    from envdoctor import process
+    from envdoctor.system import process
 
     code = f"import sys, envdoctor.cli, envdoctor.commands.check; print(sorted(set(sys.modules) & {HEAVY}))"
     outcome = process.run([sys.executable, "-c", code], deadline=30)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = sorted(path for part in ("envdoctor", "trainer") for path in (ROOT / part).rglob("*.py"))
@@ -101,7 +101,7 @@ def test_only_what_runs_on_linux_alone_uses_names_that_macos_lacks() -> None:
     assert sorted(errors("3.14", "darwin")) == [
         'envdoctor/change/clone.py: Module has no attribute "copy_file_range"  [attr-defined]',
         'envdoctor/change/clone.py: Module has no attribute "listxattr"  [attr-defined]',
-        'envdoctor/process.py: Module has no attribute "F_SETSIG"  [attr-defined]',
+        'envdoctor/system/process.py: Module has no attribute "F_SETSIG"  [attr-defined]',
         'trainer/measure/turns.py: Module has no attribute "sched_getaffinity"  [attr-defined]',
     ]
 

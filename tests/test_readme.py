@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.change.conftest import make_environment
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -16,8 +16,8 @@ from trainer.data import workloads
 from trainer.errors import TrainerError, in_one_line
 from trainer.measure import order as orders
 from trainer.measure.protocol import Protocol
+from trainer.options.settings import as_file
 from trainer.report import Failure, RunReport
-from trainer.settings import as_file
 from trainer.terminal import chat, closing, command_line
 from trainer.terminal.closing import program, say
 

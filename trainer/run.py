@@ -35,8 +35,8 @@ from trainer.measure.watching import RunTimer, Tally
 from trainer.model import fitting
 from trainer.model.build import Place, build, check, size
 from trainer.options import defaults
+from trainer.options.settings import Settings, as_file
 from trainer.report import RunReport
-from trainer.settings import Settings, as_file
 from trainer.state import Run
 from trainer.validation import best
 from trainer.validation.evaluation import Evaluation, sentence

@@ -15,7 +15,7 @@ from trainer.data.source import Prepared
 from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import Trainee
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 # file stem -> name -> tensor, each of its own shape: "model" and "optimizer" hold whole tensors of their parameters'
 # shapes, "random" the generators' states (bytes,), "gradients" what `Gradients` is.

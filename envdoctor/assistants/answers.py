@@ -7,8 +7,8 @@ from typing import Any
 
 from envdoctor.assistants.bounds import fit_to_size, fitted_text
 from envdoctor.assistants.tools import AssistantTool
-from envdoctor.process import Outcome
 from envdoctor.render import brief, fit
+from envdoctor.system.process import Outcome
 from envdoctor.values.frozen import frozen
 
 CUT = "\n[long lists were cut to fit; `envdoctor check` in a terminal shows all]"

@@ -10,7 +10,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-from envdoctor.process import SAVE_SECONDS, Child, Outcome
+from envdoctor.system.process import SAVE_SECONDS, Child, Outcome
 
 GRACE_SECONDS = SAVE_SECONDS + 5.0  # for a child that was told to end: it ends a training first
 # Not `-m envdoctor`: that would look for the package in the working directory first, where anything may lie.

@@ -15,12 +15,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from envdoctor import __version__, temporary
+from envdoctor import __version__
 from envdoctor.assistants import child
 from envdoctor.assistants.answers import ToolAnswer, answer
 from envdoctor.assistants.bounds import fitted_text, places, require_place
 from envdoctor.assistants.tools import AssistantTool, tools_by_name
 from envdoctor.errors import Trouble
+from envdoctor.system import temporary
 
 AT_ONCE = 4  # children; further calls wait
 

@@ -32,7 +32,7 @@ from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import Applied, Change, Strategy
 from envdoctor.errors import Trouble
 from envdoctor.sources import sources
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 
 Verify = Callable[[Path], str | None]
 Progress = Callable[[str], None]

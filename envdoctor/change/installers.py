@@ -21,8 +21,8 @@ from envdoctor.change.failure import InstallFailure, trouble, understand
 from envdoctor.change.log import Log
 from envdoctor.errors import Trouble
 from envdoctor.locks.stack import Locked
-from envdoctor.process import Outcome, run
 from envdoctor.sources.sources import Sources
+from envdoctor.system.process import Outcome, run
 
 # A stack with CUDA is 4 GB of wheels: two hours are enough at 0.6 MB/s. It is the limit for a stuck installer only;
 # both installers give up by themselves when a server stops sending.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envdoctor.errors import Trouble
-from envdoctor.process import Child
+from envdoctor.system.process import Child
 from envdoctor.values import shell
 
 # The interpreter is started for this in a clone as well, so that a clone whose Python does not run is noticed at once.

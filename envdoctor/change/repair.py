@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from envdoctor import process
 from envdoctor.change.apply import apply, create
 from envdoctor.change.proposal import Proposal
 from envdoctor.change.values import Applied, Change, Strategy
@@ -18,6 +17,7 @@ from envdoctor.facts.environment import Environment, locate
 from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.finding import Severity
+from envdoctor.system import process
 
 IMPORT_SECONDS = 120.0
 

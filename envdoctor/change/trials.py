@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from envdoctor import temporary
 from envdoctor.change.clone import delete_tree
 from envdoctor.change.places import Places
+from envdoctor.system import temporary
 
 _TRIES = 10
 _LEFT_SECONDS = 600.0  # where folders cannot be locked: no trial takes so long

@@ -23,7 +23,7 @@ from envdoctor.change.tree import Tree, abbreviate
 from envdoctor.change.users import refuse_users, refuse_writers
 from envdoctor.change.values import State, Undone
 from envdoctor.errors import Trouble
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 from envdoctor.values import shell
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from envdoctor import doctor, process, temporary
+from envdoctor import doctor
 from envdoctor.commands import _options
 from envdoctor.commands._environment import environment_of
 from envdoctor.commands._output import stderr, write
@@ -18,6 +18,7 @@ from envdoctor.launch.surroundings import surroundings
 from envdoctor.rules.checkup import Case, CheckOptions
 from envdoctor.speed.cost import Price
 from envdoctor.speed.measured_run.advice import MeasuredRun
+from envdoctor.system import process, temporary
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})

@@ -33,7 +33,7 @@ from envdoctor.facts.model import (
     Storage,
     Unavailable,
 )
-from envdoctor.process import Outcome
+from envdoctor.system.process import Outcome
 from envdoctor.values import document
 
 Lines = Sequence[Mapping[str, Any]]

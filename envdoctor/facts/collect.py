@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envdoctor import process, temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts import answers
 from envdoctor.facts.environment import Environment
+from envdoctor.system import process, temporary
 
 if TYPE_CHECKING:
     from envdoctor.facts.model import Facts

@@ -6,7 +6,7 @@ import signal
 
 from envdoctor.facts import scrub
 from envdoctor.facts.model import Unavailable, Why
-from envdoctor.process import Outcome
+from envdoctor.system.process import Outcome
 
 
 def describe_ending(what: str, outcome: Outcome) -> Unavailable:

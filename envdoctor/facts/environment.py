@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from envdoctor import process
 from envdoctor.errors import Trouble
+from envdoctor.system import process
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 

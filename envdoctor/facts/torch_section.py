@@ -10,7 +10,7 @@ from typing import Any
 from envdoctor.facts import scrub, wire
 from envdoctor.facts.endings import describe_ending
 from envdoctor.facts.model import Facts, Flag, Known, Torch, Unavailable
-from envdoctor.process import Outcome
+from envdoctor.system.process import Outcome
 
 Lines = Sequence[Mapping[str, Any]]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from envdoctor import bundle
 from envdoctor.errors import Trouble
-from envdoctor.process import run
+from envdoctor.system.process import run
 
 COMPILE_SECONDS = 30.0
 PTH = "envdoctor-startup.pth"

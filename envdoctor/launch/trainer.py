@@ -13,10 +13,11 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from envdoctor import bundle, process, temporary
+from envdoctor import bundle
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
 from envdoctor.launch.surroundings import surroundings
+from envdoctor.system import process, temporary
 from envdoctor.values.document import read_json
 from envdoctor.values.frozen import frozen
 

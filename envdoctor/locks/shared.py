@@ -19,12 +19,12 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-from envdoctor import process, temporary
 from envdoctor.bundle import lockfiles
 from envdoctor.errors import Trouble
 from envdoctor.locks.fingerprint import fingerprint
 from envdoctor.locks.redirects import Redirects
 from envdoctor.locks.target import load
+from envdoctor.system import process, temporary
 from envdoctor.values.document import SIZE_LIMIT, make_folder
 
 SECONDS = 30.0  # for all files of a target together

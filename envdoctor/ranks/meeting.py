@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from envdoctor import temporary
 from envdoctor.facts.environment import Environment
-from envdoctor.process import Child, Outcome
 from envdoctor.ranks.launch import Launch
+from envdoctor.system import temporary
+from envdoctor.system.process import Child, Outcome
 from envdoctor.values.frozen import frozen
 
 TALK = Path(__file__).resolve().parents[1] / "facts" / "probe" / "ranks.py"

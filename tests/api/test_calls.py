@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import envdoctor
-from envdoctor import Trouble, check, fix, process
+from envdoctor import Trouble, check, fix
 from envdoctor.api import answers
+from envdoctor.system import process
 from tests.commands.test_check import envdoctor as command
 
 ROOT = Path(__file__).resolve().parents[2]

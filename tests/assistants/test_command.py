@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from envdoctor import process
+from envdoctor.system import process
 
 WITHOUT = """
 import importlib.util, sys

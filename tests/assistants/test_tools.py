@@ -12,8 +12,8 @@ from envdoctor.assistants.answers import answer
 from envdoctor.assistants.bounds import LIMIT, fit_to_size, fitted_text, places, require_place
 from envdoctor.assistants.tools import TOOLS, tools_by_name
 from envdoctor.errors import Trouble
-from envdoctor.process import Outcome
 from envdoctor.render.document import document
+from envdoctor.system.process import Outcome
 from tests.render.checkups import checkup
 
 TOOL = {tool.name: tool for tool in TOOLS}

@@ -29,13 +29,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from envdoctor import doctor, process  # noqa: E402
+from envdoctor import doctor  # noqa: E402
 from envdoctor.change.clone import clone  # noqa: E402
 from envdoctor.change.installers import find_uv  # noqa: E402
 from envdoctor.facts.environment import locate  # noqa: E402
-from envdoctor.process import Outcome  # noqa: E402
 from envdoctor.rules.checkup import CheckOptions  # noqa: E402
 from envdoctor.sources import sources  # noqa: E402
+from envdoctor.system import process  # noqa: E402
+from envdoctor.system.process import Outcome  # noqa: E402
 
 # What the design promises: a change within three times uv's own time and six seconds, an undo within a fifth of one.
 GOAL_RATIO, GOAL_FIX, GOAL_UNDO = 3.0, 6.0, 0.2

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from envdoctor import process  # noqa: E402
+from envdoctor.system import process  # noqa: E402
 
 from tests.facts.probe.venvs import Venv  # noqa: E402
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.data.workloads import Workload
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 # What both sides of a comparison have in common. With rows of 512 a step of pretraining fits a window on two cores.
 SHARED: dict[str, dict[str, Any]] = {"sft": {}, "gritlm": {}, "pretrain": {"tokens_per_row": 512}}

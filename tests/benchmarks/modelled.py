@@ -32,7 +32,7 @@ from trainer.data import workloads
 from trainer.data.prepare import prepare
 from trainer.model.blockwise import Blockwise
 from trainer.model.build import build
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 from tests.benchmarks.modelled_cells import SIZES, TASKS, Cell, as_json, from_json, place_of, table
 from tests.benchmarks.work.counting import Counted, Counter, Shape

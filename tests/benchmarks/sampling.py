@@ -16,7 +16,7 @@ import time
 
 from trainer.data.tokenizer import load_tokenizer
 from trainer.data.workloads import find
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers.sampling import Sampler, WantedAnswer, plan
 
 SIDES: dict[str, tuple[bool, bool]] = {  # together, cache

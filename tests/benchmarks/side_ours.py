@@ -24,7 +24,7 @@ from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
 from trainer.model.fitting import settle
 from trainer.options import defaults
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.state import Run
 
 from tests.benchmarks.achievable import achievable

@@ -18,7 +18,7 @@ from trainer.data.dialogue import encode_rows
 from trainer.data.examples import read_rows
 from trainer.data.tokenizer import load_tokenizer
 from trainer.model.build import load_model
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 def main(path: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainer.data import workloads
 from trainer.data.tokenizer import load_tokenizer
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.tasks.answers.sampling import Sampler, plan
 
 from tests.benchmarks.turns import Turns

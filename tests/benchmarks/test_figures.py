@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 from tests.benchmarks import figures, peertables
 from tests.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of

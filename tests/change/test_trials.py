@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import temporary
 from envdoctor.change import strategy
 from envdoctor.change.places import Places, places
 from envdoctor.change.trials import clear_trials, trial_folder
+from envdoctor.system import temporary
 
 
 @pytest.fixture

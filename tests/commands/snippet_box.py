@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envdoctor import process
-from envdoctor.process import Outcome
+from envdoctor.system import process
+from envdoctor.system.process import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 

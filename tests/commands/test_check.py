@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from envdoctor import process
-from envdoctor.process import Outcome
+from envdoctor.system import process
+from envdoctor.system.process import Outcome
 from tests.render.test_formats import CHECK
 
 MINE = Path(sys.prefix)

@@ -16,13 +16,14 @@ import yaml
 from click.testing import CliRunner
 from packaging.requirements import Requirement
 
-from envdoctor import __version__, process
+from envdoctor import __version__
 from envdoctor.cli import envdoctor
 from envdoctor.commands.ci import ACCELERATORS, SNIPPETS
 from envdoctor.errors import Trouble
 from envdoctor.locks import library
 from envdoctor.locks.key import key
 from envdoctor.sources import own_distribution
+from envdoctor.system import process
 from tests.commands import snippet_schemas as schemas
 from tests.commands.snippet_box import ROOT, Box
 

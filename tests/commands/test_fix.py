@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.change.conftest import World, install, make_world, snapshot, write_target
 from tests.change.wheels import make_wheel
 from tests.commands.test_check import envdoctor

@@ -26,8 +26,8 @@ from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
 from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow
+from trainer.options.settings import from_mapping
 from trainer.report import RunReport
-from trainer.settings import from_mapping
 from trainer.tasks import rft
 
 TOKENIZER, SUMS = str(DATA / "tokenizer"), str(DATA / "sums.jsonl")

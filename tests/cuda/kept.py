@@ -96,7 +96,7 @@ def _model(
 ) -> tuple[float, float, float, float]:
     from trainer.model import memory
     from trainer.model.build import build
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     with tempfile.TemporaryDirectory() as folder:

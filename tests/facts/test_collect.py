@@ -14,11 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envdoctor import __version__, process
+from envdoctor import __version__
 from envdoctor.errors import Trouble
 from envdoctor.facts import answers, assembly, collect, torch_section
 from envdoctor.facts.environment import Environment, locate
 from envdoctor.facts.model import Driver, Facts, Host, Interpreter, Launcher, Network, Packages, Torch, Unavailable
+from envdoctor.system import process
 from tests.facts.conftest import TORCH, facts
 from tests.facts.probe.venvs import Venv
 

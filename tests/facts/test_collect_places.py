@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts import collect
 from envdoctor.facts.environment import locate
 from envdoctor.facts.model import Host, Interpreter, Packages, Torch
+from envdoctor.system import temporary
 from tests.facts.conftest import TORCH, facts
 from tests.facts.probe.venvs import Venv
 

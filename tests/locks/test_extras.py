@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.facts.model import Distribution, Packages
 from envdoctor.locks import stack, target
 from envdoctor.locks.choice import choose_stack
@@ -21,6 +20,7 @@ from envdoctor.locks.writing.lock import write_answer
 from envdoctor.locks.writing.new_target import write_target
 from envdoctor.locks.writing.resolver import resolve
 from envdoctor.sources.sources import Sources
+from envdoctor.system import process
 from envdoctor.values.document import read_toml
 from tests.commands.test_check import envdoctor
 from tests.locks.test_choice import TARGETS, machine

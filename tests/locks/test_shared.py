@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from envdoctor import bundle, process
+from envdoctor import bundle
 from envdoctor.errors import Trouble
 from envdoctor.locks import library, own, shared
 from envdoctor.locks.key import of_target
 from envdoctor.locks.library import named_target
+from envdoctor.system import process
 
 TEAM = (
     'schema = 1\ntitle = "The team\'s H100"\nstacks = ["team"]\ngpu = { names = ["NVIDIA H100"], capability = "9.0" }\n'

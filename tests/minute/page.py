@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.minute.frictions import FRICTIONS, Friction
 from tests.minute.place import ROOT, Place, Said
 

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.change.conftest import make_world, write_target
 from tests.trainer.conftest import TINY, chat, write_lines
 

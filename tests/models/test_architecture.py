@@ -109,7 +109,7 @@ def test_weights_are_those_of_the_model_that_transformers_builds(family: str) ->
 def test_adapters_are_counted_as_the_trainer_adds_them(tmp_path: Path) -> None:
     pytest.importorskip("peft")
     from trainer.model.build import build
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     for family in ("llama", "phi3"):

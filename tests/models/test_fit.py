@@ -15,7 +15,7 @@ import pytest
 from envdoctor import Trouble, fit
 from envdoctor.models import headers
 from envdoctor.models.formula import formula
-from envdoctor.process import Outcome
+from envdoctor.system.process import Outcome
 from tests.commands.test_check import envdoctor
 from tests.models.test_architecture import PUBLISHED
 
@@ -352,7 +352,7 @@ def test_for_programs(small: Path) -> None:
 
 
 def test_nothing_heavy_is_imported(small: Path) -> None:
-    from envdoctor import process
+    from envdoctor.system import process
 
     code = (
         f"import sys; from envdoctor import fit; fit({str(small)!r}, target='h100'); "

@@ -92,7 +92,7 @@ def test_other_moments_are_the_trainers(tmp_path: Path, kind: Any, share: float,
     pytest.importorskip("torch")
     from trainer.model.build import build
     from trainer.model.memory import footprint
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
 
     config = {
         "model_type": "llama", "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -114,7 +114,7 @@ def test_the_table_is_what_the_trainer_counts_on_a_model(tmp_path: Path, key: st
     pytest.importorskip("torch")
     from trainer.model.build import build
     from trainer.model.memory import footprint
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     config = {

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from envdoctor import process
 from envdoctor.errors import Trouble
 from envdoctor.ranks.agreement import agreement
 from envdoctor.ranks.launch import find_launch, first_host
 from envdoctor.ranks.meeting import Met, document_of
+from envdoctor.system import process
 
 ROOT = Path(__file__).resolve().parents[2]
 

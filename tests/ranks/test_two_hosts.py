@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 
 ROOT = Path(__file__).resolve().parents[2]
 

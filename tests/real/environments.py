@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from envdoctor import process
 from envdoctor.change.installers import find_uv
 from envdoctor.sources import sources
+from envdoctor.system import process
 from tests.commands.test_check import envdoctor
 
 PYENV = Path.home() / ".pyenv" / "versions"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.commands.test_check import envdoctor
 
 ROOT = Path(__file__).resolve().parents[2]

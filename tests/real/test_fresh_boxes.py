@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import pytest
 
-from envdoctor import process
-from envdoctor.process import Outcome
+from envdoctor.system import process
+from envdoctor.system.process import Outcome
 from tests.change.conftest import World, make_world, write_target
 
 ROOT = Path(__file__).resolve().parents[2]

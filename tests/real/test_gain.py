@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from envdoctor import doctor, process
+from envdoctor import doctor
 from envdoctor.change.proposal import ChangeOptions
 from envdoctor.facts.environment import locate
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.speed.timing import TimingOptions
+from envdoctor.system import process
 from tests.change.conftest import make_world, write_target
 from tests.real.environments import run, uv
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.rules.catalog import load_rules
+from envdoctor.system import process
 from tests.change.wheels import make_wheel
 from tests.real.environments import python, uv
 from tests.real.seeds import ROOT, SEEDS, Seed

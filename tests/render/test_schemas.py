@@ -12,7 +12,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from envdoctor import process
 from envdoctor.facts.pasted import read
 from envdoctor.locks.target import no_target
 from envdoctor.render.formats import FORMATS, render_checkup
@@ -21,6 +20,7 @@ from envdoctor.rules.checkup import Checkup
 from envdoctor.rules.diagnose import diagnose
 from envdoctor.rules.plan import Plan
 from envdoctor.rules.rule import Severity
+from envdoctor.system import process
 from tests.render.checkups import checkup, healthy
 from tests.render.schemas import JUNIT, SARIF
 from tests.test_reports import REPORTS

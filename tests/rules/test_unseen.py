@@ -26,10 +26,10 @@ from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Distribution, Facts, Interpreter, Origin, Packages, Torch, Unavailable, Why
 from envdoctor.facts.pasted import report
 from envdoctor.locks.target import no_target
-from envdoctor.process import Outcome
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.finding import FAIL_ON
 from envdoctor.rules.unseen import missing_sections
+from envdoctor.system.process import Outcome
 from envdoctor.values.document import read_toml
 from tests.change.conftest import World, cache, make_world, offline, snapshot, write_target  # noqa: F401 - fixtures
 from tests.commands.test_check import envdoctor

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.locks.target import Target
 from envdoctor.speed.baselines.recording import record
 from envdoctor.speed.report import Warmup
 from envdoctor.speed.verdict import judge
+from envdoctor.system import process
 from tests.speed.making import cpu_report, windows
 from tests.speed.series import recording
 from tests.speed.series.__main__ import conditions

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.speed.series.recording import read
 from tests.speed.series.table import WORDS, of_runs
 

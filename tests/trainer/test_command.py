@@ -160,7 +160,7 @@ BAD_DATA = {
 @pytest.mark.parametrize("case", BAD_DATA)
 def test_bad_data_is_told_by_file_and_line(tmp_path: Path, tiny: dict, case: str) -> None:
     from trainer.errors import TrainerError
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     texts, kind, said = BAD_DATA[case]
@@ -176,7 +176,7 @@ def test_a_tokenizer_without_a_chat_template_is_told(tmp_path: Path, tiny: dict)
     import shutil
 
     from trainer.errors import TrainerError
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     plain = tmp_path / "plain"
@@ -193,7 +193,7 @@ def test_a_tokenizer_without_a_chat_template_is_told(tmp_path: Path, tiny: dict)
 
 
 def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD)
@@ -207,7 +207,7 @@ def test_over_long_examples_can_be_left_out(tmp_path: Path, tiny: dict) -> None:
 
 def test_over_long_examples_can_be_cut(tmp_path: Path, tiny: dict) -> None:
     """To their beginning, and one whose beginning trains nothing is left out."""
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     data = lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), json.dumps(chat(400, 2)))
@@ -226,7 +226,7 @@ def test_over_long_examples_can_be_cut(tmp_path: Path, tiny: dict) -> None:
 
 def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: dict) -> None:
     from trainer.errors import TrainerError
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     values = {**tiny, **lines_of(tmp_path, GOOD, json.dumps(chat(2, 4000)), GOOD), "over_long": "skip"}
@@ -239,7 +239,7 @@ def test_what_is_tokenised_in_the_loop_cannot_be_left_out(tmp_path: Path, tiny: 
 
 
 def test_tokens_are_written_once_and_again_when_damaged(tiny: dict) -> None:
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     settings = from_mapping(tiny, "test")
@@ -256,7 +256,7 @@ def test_tokens_are_written_once_and_again_when_damaged(tiny: dict) -> None:
 def test_only_the_assistant_is_trained(tiny: dict, tmp_path: Path) -> None:
     from trainer.data.dialogue import encode_rows
     from trainer.data.tokenizer import load_tokenizer
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
 
     settings = from_mapping(tiny, "test")
     tokenizer = load_tokenizer(settings, None)
@@ -278,7 +278,7 @@ def test_only_the_assistant_is_trained(tiny: dict, tmp_path: Path) -> None:
 def test_templates_that_mark_generation_give_the_same_mask(tiny: dict) -> None:
     from trainer.data.dialogue import encode_rows
     from trainer.data.tokenizer import load_tokenizer
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
 
     settings = from_mapping(tiny, "test")
     rows = [("a", chat(2, 5))]
@@ -296,7 +296,7 @@ def test_parquet_gives_the_same_tokens(tmp_path: Path, tiny: dict) -> None:
     import numpy as np
     import pyarrow
 
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     rows = [json.loads(line) for line in Path(tiny["data"][0]).read_text().splitlines()]
@@ -384,7 +384,7 @@ def test_worker_processes_give_the_same_tokens_and_the_same_errors(tiny: dict, t
     import numpy as np
 
     from trainer.errors import TrainerError
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.sft import Sft
 
     alone = Sft().prepare(from_mapping({**tiny, "tokenize_workers": 1}, "test"), None)

@@ -23,7 +23,7 @@ from trainer.measure.history import History
 from trainer.measure.measurement import Stopwatch
 from trainer.model.build import build
 from trainer.model.fitting import settle
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.state import Run
 from trainer.tasks.gritlm import Gritlm
 from trainer.tasks.sft import Sft

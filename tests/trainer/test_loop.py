@@ -18,7 +18,7 @@ from trainer.errors import TrainerError
 from trainer.measure.measurement import PARTS, Measurement
 from trainer.measure.pace import _whole, meter
 from trainer.measure.protocol import Protocol
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9])  # the first step, mid-epoch, an epoch's end, the third epoch

@@ -10,7 +10,7 @@ import pytest
 
 from tests.trainer.conftest import TINY
 from trainer.__main__ import main
-from trainer.settings import from_mapping, read_file
+from trainer.options.settings import from_mapping, read_file
 from trainer.terminal.command_line import RECIPES
 
 SMALL = "--device cpu --threads 1 --precision float32 --log_every 50"

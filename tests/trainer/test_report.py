@@ -3,8 +3,8 @@ from __future__ import annotations
 import json
 
 from trainer.errors import TrainerError
+from trainer.options.settings import Settings
 from trainer.report import Choice, Failure, Model, RunReport, Timing, Window
-from trainer.settings import Settings
 
 ALWAYS = set(
     "first_loss last_loss "

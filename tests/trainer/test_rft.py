@@ -18,9 +18,9 @@ from tests.trainer.running import prepare_run
 from trainer import loop
 from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
+from trainer.options.settings import Settings, from_mapping
 from trainer.report import RunReport
 from trainer.run import execute
-from trainer.settings import Settings, from_mapping
 from trainer.state import Run
 from trainer.tasks import rft
 from trainer.tasks.answers import rejection

@@ -11,7 +11,7 @@ import trainer
 ROOT = Path(trainer.__file__).parent
 # From below; a wing may import what stands before it.
 ORDER = (
-    "errors", "flags", "options", "settings", "report", "data", "compute", "model", "measure", "state", "checkpoints",
+    "errors", "flags", "options", "report", "data", "compute", "model", "measure", "state", "checkpoints",
     "validation", "tasks", "loop", "run", "terminal", "__main__",
 )  # fmt: skip
 

@@ -6,8 +6,8 @@ import dataclasses
 import json
 from pathlib import Path
 
+from trainer.options.settings import Settings
 from trainer.report import RunReport
-from trainer.settings import Settings
 
 
 def write(folder: Path, report: RunReport, settings: Settings, base: str | None, adapter: bool) -> None:

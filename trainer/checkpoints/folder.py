@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, TextIO
 from trainer.data import whole
 from trainer.errors import TrainerError, disk_remedy
 from trainer.options.option import is_decided
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 if TYPE_CHECKING:
     from trainer.compute.parallel import Group  # torch is not needed to look into a folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 _OF_ADAMW = ("beta1", "beta2", "epsilon")
 

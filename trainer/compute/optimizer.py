@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from trainer.compute import factored, moments, sharding
+from trainer.options.settings import Settings
 from trainer.report import Choice
-from trainer.settings import Settings
 
 
 def learning_rate(step: int, total: int, settings: Settings) -> float:

@@ -25,8 +25,8 @@ from trainer.compute import sharding
 from trainer.compute.exchange import Exchange
 from trainer.data.counts import Counts
 from trainer.errors import TrainerError
+from trainer.options.settings import Settings
 from trainer.report import Choice, Processes
-from trainer.settings import Settings
 
 # Other processes wait this long for one that prepares data, samples or writes a model; NCCL's own limit stays as it is.
 PATIENCE = timedelta(days=7)

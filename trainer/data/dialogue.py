@@ -17,7 +17,7 @@ from trainer.data.formats import as_dialogue
 from trainer.data.timelimit import at_most
 from trainer.data.tokens import Encoded
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 Span = tuple[int, int]  # characters, half-open
 TEMPLATE_SECONDS = 20.0  # for one row; rendering takes well under a millisecond

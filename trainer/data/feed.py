@@ -13,8 +13,8 @@ import torch
 
 from trainer.data import loader
 from trainer.data.source import Source
+from trainer.options.settings import Settings
 from trainer.report import Choice
-from trainer.settings import Settings
 
 
 @dataclass(frozen=True)

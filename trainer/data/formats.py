@@ -10,7 +10,7 @@ from typing import Any
 from trainer.data.examples import read_rows
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 CONVERSATION = "conversations"
 # Names that sharegpt files give to whoever speaks.

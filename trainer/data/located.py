@@ -13,7 +13,7 @@ from trainer.data import hub, remote, tokens
 from trainer.data.examples import SUFFIXES, suffix_of
 from trainer.data.workloads import DATA
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 BUNDLED = "bundled:"  # before a name: of a file that comes with the trainer
 Say = Callable[[str], None]

@@ -16,7 +16,7 @@ import torch
 from trainer.data.batches import Batch, groups, idling_last, pack, pad_rows
 from trainer.data.pairtexts import Catalogue
 from trainer.data.source import Share
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 Document = tuple[Any, Any]  # ids, marks: 1 where a token counts
 Drawn = tuple[int, tuple[int, ...]]  # indices of a query, and of its passages, the positive first

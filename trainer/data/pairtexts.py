@@ -18,7 +18,7 @@ from trainer.data.examples import Row, read_rows
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.tokens import Encoded
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 GENERATIVE, FIRST_QUERY, QUERY, POSITIVE, NEGATIVE = range(5)  # FIRST_QUERY: the first pair of a file
 MANY = 512  # rows tokenised in one call

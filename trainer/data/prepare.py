@@ -18,7 +18,7 @@ from trainer.data.shards import SCHEMA, read_index, tokenizer_fingerprint
 from trainer.data.texts import check_end_token, encode_texts
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError, disk_remedy
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 EVERY = 1 << 25  # tokens between lines of progress
 

@@ -14,7 +14,7 @@ from trainer.data.heldout import DRAW
 from trainer.data.shards import Shard
 from trainer.data.source import Share
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 
 class ShardSource:

@@ -11,7 +11,7 @@ from trainer.data.examples import read_rows
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.shards import open_shards
 from trainer.data.texts import encode_chunk, texts
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 TRAINED, READ, OFF = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 

@@ -28,7 +28,7 @@ from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.source import Share
 from trainer.data.tokenizer import pad_id
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 ENDLESS = 1 << 40  # steps of the one epoch that a stream has; max_steps ends the run
 EDGE = 1 << 20  # bytes at both ends of a file that stand for all of it

@@ -7,7 +7,7 @@ from pathlib import Path
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError, in_one_line
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 # Chat templates by name, for tokenizers that have none. chatml: turns between the marks of that name (which should be
 # tokens of the tokenizer); plain: turns as lines that any tokenizer knows.

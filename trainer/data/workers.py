@@ -20,7 +20,7 @@ from trainer.data.examples import Row
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.parent import end_with
 from trainer.data.tokens import Encoded
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 CHUNK = 2048  # rows per task: large against the cost of handing them over
 WORTH = 64 << 20  # bytes of data from which the few seconds that workers take to start are repaid

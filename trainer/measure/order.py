@@ -10,8 +10,8 @@ from typing import Any
 from trainer.data import whole, workloads
 from trainer.errors import TrainerError, disk_remedy
 from trainer.measure.protocol import Protocol
+from trainer.options.settings import Settings, from_mapping, read_file
 from trainer.report import RunReport
-from trainer.settings import Settings, from_mapping, read_file
 
 KNOWN = {"schema", "workload", "task", "preset", "settings", "flags", "run_folder", "report", "measure"}
 

@@ -19,8 +19,8 @@ from trainer.compute.process import peak_rss
 from trainer.data import whole
 from trainer.data.counts import Counts
 from trainer.measure.trackers import Tracker
+from trainer.options.settings import Settings
 from trainer.report import Choice
-from trainer.settings import Settings
 
 BAR = 12  # characters of the bar
 REDRAWN = 0.1  # seconds between two drawings of it

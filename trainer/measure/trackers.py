@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 Log = Callable[[dict[str, Any]], None]
 # name -> (accelerate.utils' check, class in accelerate.tracking, what to install)

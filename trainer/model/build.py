@@ -23,8 +23,8 @@ from trainer.model.losses import Pieces
 from trainer.model.noise import EmbeddingNoise
 from trainer.model.peak import again, between
 from trainer.model.trial import Heads
+from trainer.options.settings import Settings
 from trainer.report import Choice, Model
-from trainer.settings import Settings
 
 # Largest relative difference between a document computed alone and in a packed row that rounding explains, by
 # precision.

@@ -13,8 +13,8 @@ from trainer.model import graphs, memory, selective
 from trainer.model.build import Trainee, compile_layers, layers_of, recompute, size
 from trainer.model.peak import RUNGS, SELECTIVE, ladder
 from trainer.options import defaults
+from trainer.options.settings import Settings
 from trainer.report import Choice
-from trainer.settings import Settings
 
 LOOKED = 8  # steps, for how much is computed at once
 

@@ -17,8 +17,8 @@ import torch
 from trainer.errors import TrainerError
 from trainer.model import adapted
 from trainer.model.build import Trainee, hold_frozen, load_model
+from trainer.options.settings import Settings
 from trainer.report import Choice
-from trainer.settings import Settings
 
 
 def rank_of(settings: Settings, unsaid: int) -> int:

@@ -11,7 +11,7 @@ import torch
 
 from trainer.compute import extras
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 
 def options(settings: Settings, device: torch.device, dtype: torch.dtype) -> dict[str, Any]:

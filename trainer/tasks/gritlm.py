@@ -32,7 +32,7 @@ from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
 from trainer.model.build import Trainee
 from trainer.model.contrastive import embed_rows, gather_rows, info_nce, mean_pooled, processes
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.task import Task
 from trainer.validation.retrieval import HeldOutPairs
 

@@ -28,7 +28,7 @@ from trainer.data.texts import check_end_token, texts
 from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.task import Task
 
 

@@ -26,7 +26,7 @@ from trainer.data.workloads import DATA, Workload
 from trainer.errors import TrainerError
 from trainer.measure.progress import SamplingProgress
 from trainer.model import lora
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers import rejection
 from trainer.tasks.answers.acceptance import HeldOutPrompts
 from trainer.tasks.answers.checkers import Checker, checker

@@ -25,7 +25,7 @@ from trainer.data.tokenizer import load_tokenizer, pad_id
 from trainer.data.workers import encode_in_processes, worker_count
 from trainer.data.workloads import Workload
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.task import Task
 
 

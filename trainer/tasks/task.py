@@ -12,7 +12,7 @@ from trainer.errors import TrainerError
 from trainer.model import lora
 from trainer.model.build import Trainee
 from trainer.model.losses import all_logits_loss, token_loss
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 
 class Task:

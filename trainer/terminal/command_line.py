@@ -18,7 +18,7 @@ from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 from trainer import tasks
 from trainer.data import workloads
 from trainer.options.option import belongs_to
-from trainer.settings import GROUPS, OTHER_WAYS, PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
+from trainer.options.settings import GROUPS, OTHER_WAYS, PRESETS, TASK_PRESETS, Settings, from_mapping, read_file
 from trainer.terminal import closing
 from trainer.terminal.closing import MODULE, program
 

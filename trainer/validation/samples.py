@@ -19,7 +19,7 @@ from trainer.data.dialogue import prompt_text
 from trainer.data.examples import read_rows
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.data.tokenizer import pad_id
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.state import Run
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from packaging.pylock import Pylock, PylockValidationError
 from packaging.requirements import InvalidRequirement, Requirement
 
-from envdoctor import temporary
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter, Packages
@@ -21,8 +20,9 @@ from envdoctor.locks.writing import trim
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import Written, path_of, write_answer, write_stack
 from envdoctor.locks.writing.trim import Resolved
-from envdoctor.process import run
 from envdoctor.sources.sources import Sources
+from envdoctor.system import temporary
+from envdoctor.system.process import run
 from envdoctor.values.document import line_of, read_toml
 
 EXPORT_SECONDS = 120.0

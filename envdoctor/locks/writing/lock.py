@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from envdoctor import temporary
 from envdoctor.errors import Trouble
 from envdoctor.facts.model import Interpreter
 from envdoctor.locks import stack
@@ -25,6 +24,7 @@ from envdoctor.locks.writing.resolver import resolve
 from envdoctor.locks.writing.trim import Resolved
 from envdoctor.locks.writing.write import text
 from envdoctor.sources.sources import Sources
+from envdoctor.system import temporary
 from envdoctor.values.document import make_folder
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import tomli_w
 
-from envdoctor import temporary
 from envdoctor.locks import target as targets
 from envdoctor.locks.target import SCHEMA, Target
 from envdoctor.locks.writing.lock import path_of
+from envdoctor.system import temporary
 from envdoctor.values.document import make_folder
 
 

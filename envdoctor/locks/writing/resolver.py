@@ -13,7 +13,6 @@ import tomli_w
 from packaging.requirements import Requirement
 from packaging.version import InvalidVersion, Version
 
-from envdoctor import temporary
 from envdoctor.change import failure
 from envdoctor.change.installers import find_uv
 from envdoctor.errors import Trouble
@@ -22,8 +21,9 @@ from envdoctor.locks.platforms import environments, place, python_ranges
 from envdoctor.locks.stack import Stack
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.trim import with_addresses
-from envdoctor.process import Outcome, run
 from envdoctor.sources.sources import Sources
+from envdoctor.system import temporary
+from envdoctor.system.process import Outcome, run
 from envdoctor.values.document import read_toml
 
 MEMORY = 6 * 2**30  # bytes of address space; the largest universal resolution of a CUDA stack took 0.9 GB

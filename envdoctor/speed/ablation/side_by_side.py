@@ -16,9 +16,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from pathlib import Path
 
-from envdoctor import temporary
 from envdoctor.launch.trainer import Measure
 from envdoctor.speed.report import Report, Window
+from envdoctor.system import temporary
 
 VARIABLE = "TRAINER_TURNS"  # read by `trainer.measure.turns`
 LOOKS = (4, 6, 8, 12, 16)

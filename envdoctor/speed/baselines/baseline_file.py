@@ -10,9 +10,9 @@ from typing import Any
 
 import tomli_w
 
-from envdoctor import temporary
 from envdoctor.errors import Trouble
 from envdoctor.locks.target import Baseline, Target, load
+from envdoctor.system import temporary
 from envdoctor.values.document import read_text, write_whole
 
 

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from envdoctor import process, temporary
 from envdoctor.facts import answers, collect
 from envdoctor.facts.model import Facts, Gpu, Unavailable
 from envdoctor.facts.wire import WireError, from_json
+from envdoctor.system import process, temporary
 
 EVERY = 4.0  # seconds between readings: five or more in a measured run of 30 s, each 0.3 s of one core
 

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from envdoctor import process
 from envdoctor.facts.environment import locate
 from envdoctor.render.claims import render
+from envdoctor.system import process
 from envdoctor.values.document import read_json, write_whole
 from rich.console import Console
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from envdoctor import process
 from envdoctor.errors import Trouble
 from envdoctor.facts.environment import Environment
+from envdoctor.system import process
 
 SCRIPT = Path(__file__).with_name("experiment_script.py")
 DEADLINE = 300.0  # 15 s of CPU time; the loader's workers start slowly on a busy machine

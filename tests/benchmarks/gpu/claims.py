@@ -136,7 +136,7 @@ class Texts(torch.utils.data.Dataset):  # type: ignore[misc,type-arg,unused-igno
 def _texts(session: Session) -> Texts:
     from trainer.data.tokenizer import load_tokenizer
     from trainer.data.workloads import DATA
-    from trainer.settings import Settings
+    from trainer.options.settings import Settings
 
     tokenizer = load_tokenizer(Settings(tokenizer=str(DATA / "tokenizer")), None)
     lines = (DATA / "chat.jsonl").read_text("utf-8").splitlines()

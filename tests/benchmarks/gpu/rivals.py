@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from trainer import tasks
 from trainer.model import build
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 from tests.benchmarks.gpu import runs, trainer_speed
 from tests.benchmarks.gpu.session import Session, why

@@ -23,7 +23,7 @@ from trainer.measure.history import History
 from trainer.measure.measurement import Measurement, Stopwatch, total
 from trainer.measure.protocol import Protocol
 from trainer.model.build import build
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.state import Run
 
 from tests.benchmarks.gpu import machine

@@ -82,7 +82,7 @@ def one(session: Session, variant: Variant, folder: Path) -> dict[str, Any]:
 def sampled(session: Session, given: dict[str, Any], shape_name: str) -> dict[str, Any]:
     """Rejection fine-tuning is sampling and supervised training: what it adds is answers, many at a time."""
     from trainer.data.tokenizer import load_tokenizer
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
     from trainer.tasks.answers.sampling import Sampler, plan
 
     batch, new = session.pick((2, 4), (256, 128))

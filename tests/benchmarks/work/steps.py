@@ -21,7 +21,7 @@ from trainer.data import workloads
 from trainer.data.counts import Counts
 from trainer.model import attention as attentions
 from trainer.model.build import Trainee, load_model
-from trainer.settings import Settings, from_mapping
+from trainer.options.settings import Settings, from_mapping
 
 from tests.benchmarks.work.counting import Counted, Counter
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(100_000, marks=pytest.mark.faults)])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.facts.probe.venvs import Venv
 
 PROBE = Path(__file__).resolve().parents[3] / "envdoctor" / "facts" / "probe" / "__main__.py"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.facts import collect, scrub
 from envdoctor.facts.environment import Environment
 from envdoctor.facts.model import Driver, Facts, Gpus, Unavailable
 from envdoctor.facts.probe import gpu
+from envdoctor.system import process
 from tests.facts.probe.venvs import Venv
 
 FAKES = Path(__file__).parent / "fakes"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.facts import wire
 from envdoctor.facts.model import Driver, Host, Network, Storage
 from envdoctor.facts.probe.machine import host, launcher, mounts, storage, tools
 from envdoctor.facts.probe.machine.reading import Root
+from envdoctor.system import process
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.roots import lay
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from packaging.markers import default_environment
 
-from envdoctor import process
 from envdoctor.facts import wire
 from envdoctor.facts.model import Interpreter
+from envdoctor.system import process
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envdoctor import process
 from envdoctor.facts import wire
 from envdoctor.facts.model import Distribution, Extension, Packages
 from envdoctor.facts.probe.environment import packages
 from envdoctor.facts.probe.environment.files import contents
+from envdoctor.system import process
 from tests.facts.probe.conftest import Ask
 from tests.facts.probe.venvs import Venv, sha256
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.facts import collect, torch_section
 from envdoctor.facts.model import Flag, Torch, Unavailable
+from envdoctor.system import process
 from tests.facts.probe.venvs import Venv
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,8 +14,8 @@ from envdoctor.locks.platforms import interpreter
 from envdoctor.locks.target import no_target
 from envdoctor.locks.writing.adopt import adopt_environment, adopt_file
 from envdoctor.locks.writing.new_target import write_target
-from envdoctor.process import run
 from envdoctor.sources.sources import Sources
+from envdoctor.system.process import run
 from envdoctor.values.document import read_toml
 from tests.locks.writing.conftest import build_wheel, lock, package, sha256, write_lock
 

@@ -20,9 +20,9 @@ from envdoctor.locks.writing import listing
 from envdoctor.locks.writing.fetch import fetch
 from envdoctor.locks.writing.inputs import Inputs
 from envdoctor.locks.writing.lock import write_stack
-from envdoctor.process import run
 from envdoctor.sources import sources
 from envdoctor.sources.sources import Sources
+from envdoctor.system.process import run
 from envdoctor.values.document import read_toml
 from tests.locks.writing.conftest import (
     HERE,

@@ -203,7 +203,7 @@ def test_losses_of_other_steps_do_not_compare() -> None:
 def test_every_variant_is_one_that_the_trainer_takes() -> None:
     pytest.importorskip("torch")
     from trainer import flags
-    from trainer.settings import from_mapping
+    from trainer.options.settings import from_mapping
 
     table = {flag.name for flag in flags.FLAGS}
     assert len({v.name for v in (DEFAULT, *VARIANTS)}) == len(VARIANTS) + 1
@@ -215,7 +215,7 @@ def test_every_variant_is_one_that_the_trainer_takes() -> None:
 
 
 def test_before_is_the_trainers_own_preset() -> None:
-    from trainer.settings import PRESETS
+    from trainer.options.settings import PRESETS
 
     (before,) = find(("before",))
     assert dict(before.settings) == PRESETS["before"]

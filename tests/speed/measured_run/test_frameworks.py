@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 from tests.speed.measured_run.stopwatch import timed
 
 pytestmark = pytest.mark.install

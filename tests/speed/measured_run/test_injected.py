@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.errors import Trouble
 from envdoctor.speed.measured_run import launch
 from envdoctor.speed.measured_run.record import read
+from envdoctor.system import process
 
 FILES = sorted((launch.INJECTED / "_envdoctor_measured_run").glob("*.py"))
 INSTALLED = [str(path) for path in (Path.home() / ".pyenv" / "versions").glob("*/bin/python")]  # those CI also has

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from envdoctor import process
-from envdoctor.process import Outcome
+from envdoctor.system import process
+from envdoctor.system.process import Outcome
 
 pytestmark = pytest.mark.slow
 SCRIPTS = Path(__file__).parent / "scripts"

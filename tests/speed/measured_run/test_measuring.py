@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
-from envdoctor.process import Outcome
 from envdoctor.speed.measured_run import launch
 from envdoctor.speed.measured_run.advice import diagnose_run, run_json
 from envdoctor.speed.measured_run.record import Record, read
 from envdoctor.speed.report import Device
+from envdoctor.system import process
+from envdoctor.system.process import Outcome
 
 pytestmark = pytest.mark.slow
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
 from envdoctor.speed.distributions import t_quantile
 from envdoctor.speed.measured_run import launch
+from envdoctor.system import process
 
 SCRIPTS = Path(__file__).parent / "scripts"
 LIMIT = 1.01

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from envdoctor import process
 from envdoctor.locks.target import Target
+from envdoctor.system import process
 
 SLOWED = Path(__file__).parent / "slowed"
 HOG_SECONDS = 180.0  # a hog ends by itself, should the series be killed

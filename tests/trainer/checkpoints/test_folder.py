@@ -15,7 +15,7 @@ from tests.trainer.conftest import chat, write_lines
 from trainer.__main__ import main
 from trainer.checkpoints import folder as run_folder
 from trainer.errors import TrainerError, disk_remedy
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 def command(tmp_path: Path, values: dict, **more: object) -> list[str]:

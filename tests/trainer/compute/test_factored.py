@@ -18,7 +18,7 @@ from trainer.compute.optimizer import Stepper, learning_rate
 from trainer.errors import TrainerError
 from trainer.model.memory import footprint
 from trainer.options import defaults
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 FACTORED = {"moments": "adafactor"}
 

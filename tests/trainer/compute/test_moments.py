@@ -15,7 +15,7 @@ from trainer.compute import contradictions, moments
 from trainer.compute.optimizer import Stepper
 from trainer.errors import TrainerError
 from trainer.model.memory import footprint
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 pytest.importorskip("bitsandbytes")
 NARROW = {"moments": "8bit"}

@@ -10,7 +10,7 @@ import torch
 from trainer.compute.optimizer import SEARCHING, Stepper
 from trainer.errors import TrainerError
 from trainer.measure.history import History
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 
 def run(largest: float, steps: int) -> tuple[History, Stepper, torch.nn.Linear]:

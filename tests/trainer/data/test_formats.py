@@ -20,7 +20,7 @@ from trainer.data.located import locate
 from trainer.data.mixture import ConcatenatedSources, Mixture
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 def tokens(row: dict, tiny: dict, **more: object) -> tuple:

@@ -14,7 +14,7 @@ from trainer.data.prepare import prepare
 from trainer.data.shards import open_shards, read_index
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 def words(count: int, shift: int = 0) -> str:

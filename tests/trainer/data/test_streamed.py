@@ -22,7 +22,7 @@ from trainer.checkpoints.resume import restore
 from trainer.data.source import Share
 from trainer.data.streamed import DialogueStream
 from trainer.errors import TrainerError
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 COUNT = 60
 

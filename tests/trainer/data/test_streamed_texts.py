@@ -31,7 +31,7 @@ from trainer.data.streamedtexts import TextStream
 from trainer.data.texts import encode_texts
 from trainer.data.tokenizer import load_tokenizer
 from trainer.errors import TrainerError
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 WIDTH = 24
 

@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from tests.trainer.conftest import TINY
 from trainer.model import attention, build
 from trainer.model.attention import DocumentAttention, varlen_path
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 LENGTHS = (5, 1, 11)
 

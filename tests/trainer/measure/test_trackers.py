@@ -15,7 +15,7 @@ from trainer.compute import flops
 from trainer.errors import TrainerError
 from trainer.measure.progress import Progress
 from trainer.measure.trackers import Tracker
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb"])

@@ -16,7 +16,7 @@ from tests.trainer.conftest import TINY
 from trainer.data.pairs import PairBatch, chunks, pool_documents
 from trainer.model.build import build
 from trainer.model.contrastive import embed_rows, info_nce, mean_pooled
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.tasks.gritlm import Gritlm
 
 DRAW = np.random.default_rng(5)

@@ -15,7 +15,7 @@ from trainer.data.batches import pack, pad_rows
 from trainer.data.workloads import DATA
 from trainer.model.build import build, layers_of
 from trainer.model.perdocument import Extras, by_document
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 SIZES = {name: value for name, value in TINY.items() if name not in ("model_type", "tie_word_embeddings")}
 FAMILIES = {

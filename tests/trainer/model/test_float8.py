@@ -13,7 +13,7 @@ from trainer import loop
 from trainer.compute import contradictions
 from trainer.errors import TrainerError
 from trainer.model import float8
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 needs_it = pytest.mark.skipif(importlib.util.find_spec("torchao") is None, reason="torchao is not installed")
 EIGHT = {"precision": "bfloat16", "float8": "rowwise"}

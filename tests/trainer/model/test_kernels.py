@@ -12,7 +12,7 @@ from tests.trainer.conftest import TINY
 from tests.trainer.running import gradients, prepare_run
 from trainer.model import kernels
 from trainer.model.build import build
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 IDS = torch.arange(24).view(2, 12) * 37 % 2048
 

@@ -19,7 +19,7 @@ from trainer.data.counts import Counts
 from trainer.errors import TrainerError
 from trainer.model import lora
 from trainer.model.build import Place, build, load_model
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.state import Run
 
 LAYERS = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]

@@ -19,7 +19,7 @@ from trainer.errors import TrainerError
 from trainer.model import fitting, memory
 from trainer.model.memory import footprint, plan
 from trainer.model.peak import Footprint, again, ladder
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 NEED = Footprint(
     weights=3e8, moments=6e8, gradients=3e8, casts=0.0, layers=10, inside=4e6, outside=1e5, entry=1e5, stream=1e4,
@@ -184,7 +184,7 @@ from trainer.model import memory
 from trainer.data.batches import pack
 from trainer.model.build import build, recompute
 from trainer.compute.optimizer import Stepper
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.tasks.sft import Sft
 
 values, tokens, rung = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -19,7 +19,7 @@ from trainer.errors import TrainerError
 from trainer.model import fitting, selective
 from trainer.model.memory import footprint, plan
 from trainer.model.peak import again, between, in_words, ladder
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 class Called(TorchDispatchMode):

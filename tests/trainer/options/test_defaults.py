@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.options import defaults
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from trainer import tasks
 from trainer.errors import TrainerError
-from trainer.settings import Settings, from_mapping
+from trainer.options.settings import Settings, from_mapping
 from trainer.tasks.task import Task
 
 

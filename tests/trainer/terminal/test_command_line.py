@@ -11,7 +11,7 @@ import pytest
 from trainer.__main__ import main
 from trainer.errors import TrainerError
 from trainer.options.option import belongs_to
-from trainer.settings import Settings, as_file, from_mapping, read_file
+from trainer.options.settings import Settings, as_file, from_mapping, read_file
 from trainer.terminal import command_line
 
 TASKS = ["sft", "gritlm", "rft", "pretrain", "prepare"]

@@ -15,7 +15,7 @@ from tests.trainer.launching import finish, furthest, start, torchrun, weights
 from tests.trainer.running import prepare_run
 from trainer.__main__ import main
 from trainer.errors import TrainerError
-from trainer.settings import from_mapping
+from trainer.options.settings import from_mapping
 from trainer.validation.evaluation import loss_of
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainer.data.examples import Row
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.state import Run
 from trainer.tasks.answers.checkers import checker
 from trainer.tasks.answers.sampling import text_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers.judging import Judge
 
 NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")

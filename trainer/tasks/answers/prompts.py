@@ -8,7 +8,7 @@ from trainer.data.dialogue import prompt_text
 from trainer.data.examples import Row, read_rows
 from trainer.data.fasttokenizer import Tokenizer
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers.checkers import Checker
 
 

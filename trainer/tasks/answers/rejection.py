@@ -12,7 +12,7 @@ from typing import Any
 from trainer.data import whole
 from trainer.data.examples import Row
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers.checkers import Checker, quote_answer
 from trainer.tasks.answers.sampling import Answer
 

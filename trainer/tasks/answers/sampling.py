@@ -23,7 +23,7 @@ from trainer.errors import TrainerError
 from trainer.model import quantized
 from trainer.model.attention import changing_shapes
 from trainer.model.build import load_model
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 
 # Tokens by which the width of prompts grows with a static cache. With one, transformers compiles the model for a GPU in
 # torch's mode reduce-overhead, and the host launches a graph for each token instead of each kernel: by count some 4 ms

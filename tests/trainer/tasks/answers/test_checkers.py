@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.errors import TrainerError
-from trainer.settings import Settings
+from trainer.options.settings import Settings
 from trainer.tasks.answers.checkers import checker, exact, last_number, numeric
 from trainer.tasks.answers.judging import Judge
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trainer.compute.oom import OutOfMemory
 from trainer.errors import TrainerError
-from trainer.settings import Settings, from_mapping
+from trainer.options.settings import Settings, from_mapping
 from trainer.tasks.answers.samples import Done, samples
 from trainer.tasks.answers.sampling import Answer, Sampler, choose, plan
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trainer.errors import TrainerError
-from trainer.settings import PRESETS, Settings, from_mapping, read_file
+from trainer.options.settings import PRESETS, Settings, from_mapping, read_file
 
 
 def test_defaults_and_presets_are_valid() -> None:

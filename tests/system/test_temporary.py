@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import temporary
 from envdoctor.errors import Trouble
+from envdoctor.system import temporary
 
 OWNER = """
 import sys
-from envdoctor import temporary
+from envdoctor.system import temporary
 path = temporary.new_folder()
 (path / "deep" / "er").mkdir(parents=True)
 (path / "deep" / "er" / "file").write_text("x")
@@ -26,7 +26,7 @@ sys.stdin.read()
 temporary.remove(path)
 """
 MANY = """
-from envdoctor import temporary
+from envdoctor.system import temporary
 for _ in range(150):
     with temporary.folder() as path:
         (path / "file").write_text("x")

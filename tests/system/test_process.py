@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor import process
+from envdoctor.system import process
 
 
 def python(code: str, *, deadline: float = 30.0, **more: object) -> process.Outcome:
@@ -126,7 +126,7 @@ def test_what_a_child_leaves_in_its_group_ends_with_it() -> None:
 
 ORPHANS = """
 import sys
-from envdoctor.process import Child
+from envdoctor.system.process import Child
 program = (
     "import os, sys, time; word = 'child' if os.fork() else 'grandchild';"
     "open(os.path.join(sys.argv[1], word), 'w').write(str(os.getpid())); time.sleep(600)"
@@ -293,10 +293,10 @@ def test_an_interrupt_is_left_to_the_attached_program(tmp_path: Path) -> None:
         "    sys.exit(5)\n"
     )
     ours = (
-        f"{heard}import sys; from envdoctor import process\n"
+        f"{heard}import sys; from envdoctor.system import process\n"
         f"sys.exit(process.run_attached([sys.executable, {str(theirs)!r}], deadline=60))"
     )
-    child = process.Child([sys.executable, "-c", ours], deadline=60, cwd=Path(process.__file__).parent.parent)
+    child = process.Child([sys.executable, "-c", ours], deadline=60, cwd=Path(process.__file__).parents[2])
     assert child._popen is not None
     group = child._popen.pid
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 from tests.facts.probe.venvs import Venv
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SLEEPS = "import os, time; open(os.environ['MARK'], 'w').write(str(os.getpid())); time.sleep(300)"
 HANGS = f"__version__ = '2.9.0'\n{SLEEPS}\n"
 
@@ -76,7 +76,7 @@ def test_nothing_is_left_running(tmp_path: Path, command: str, number: signal.Si
 
 SWALLOWED = """
 import os, signal, sys, time
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 
 class Freed:
     def __del__(self):
@@ -104,7 +104,7 @@ def test_a_stop_that_a_destructor_swallowed_comes_again(number: signal.Signals, 
 
 WRAPPED = """
 import os
-from envdoctor.stopping import stoppable
+from envdoctor.system.stopping import stoppable
 
 class Field:
     def __set_name__(self, owner, name):
