@@ -6,6 +6,7 @@ import re
 
 from envdoctor.facts.model import Facts
 from envdoctor.knowledge import circumstances, versions
+from envdoctor.knowledge.usual_causes import joined, separate
 from envdoctor.values.pattern import Pattern
 
 _REFUTED = (
@@ -19,14 +20,11 @@ _REFUTED = (
     ),
 )
 _OLDER = Pattern(r"\b(?:it|the package) is older than (?P<release>\d[\w.]*\w)$")
-_BETWEEN = re.compile(
-    r", (?:or )?(?!which|who|whose|where|while|without|with|from|as|so|since|not|but|and|of|in|for|then|too)"
-)
 
 
 def without_refuted(usually: str, facts: Facts, version: str | None) -> str:
     """The sentence without them; ``version``: the stated release of what it speaks of. Never less than one cause."""
-    parts = _parts(usually)
+    parts = separate(usually)
     ruled = [pattern for circumstance, pattern in _REFUTED if circumstance.stands(facts)]
     left = [
         part
@@ -34,17 +32,4 @@ def without_refuted(usually: str, facts: Facts, version: str | None) -> str:
         if not any(pattern.search(part) for pattern in ruled)
         and not (version and (older := _OLDER.search(part)) and versions.at_least(version, older["release"]))
     ]
-    if not left or len(left) == len(parts):
-        return usually
-    return left[0] if len(left) == 1 else f"{', '.join(left[:-1])}, or {left[-1]}"
-
-
-def _parts(text: str) -> list[str]:
-    """The causes between commas, not those in brackets."""
-    parts, start, depth = [], 0, 0
-    for place, sign in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(sign, 0)
-        if sign == "," and not depth and (found := _BETWEEN.match(text, place)):
-            parts.append(text[start:place])
-            start = found.end()
-    return [*parts, text[start:]]
+    return usually if not left or len(left) == len(parts) else joined(left)

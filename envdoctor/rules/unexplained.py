@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from envdoctor.facts.model import Facts, Unavailable
@@ -52,7 +53,7 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
         if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
-    line = _quotation(_telling(said)) or _complaint(facts, findings)
+    line = _quotation(_telling(said)) or _complaint(facts, findings) or _failure(facts, findings)
     return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
 
 
@@ -62,6 +63,22 @@ def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
         return ""
     told = (facts.remarks.get(f"complaint of {of}") for of in OTHERS)
     return next(filter(None, told), "")
+
+
+_FAILS = Pattern(
+    r"\b(?:not available|unavailable|fail(?:s|ed|ing|ure)?|can ?not|can['’]t|unable to"
+    r"|(?:do|does|did)(?: not|n['’]t) work|not working|stuck|crash(?:es|ed|ing)?|broken)\b",
+    re.IGNORECASE,
+)
+
+_WARNS = Pattern(r"warn(?:ing)?\b", re.IGNORECASE)
+
+
+def _failure(facts: Facts, findings: Sequence[Finding]) -> str:
+    """What somebody says that does not go, in words that are no program's, where nothing was found at all."""
+    if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+        return ""
+    return next((text for text in facts.messages if _FAILS.search(text) and not _WARNS.search(text)), "")
 
 
 def _telling(said: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 
 from envdoctor.values.pattern import Pattern
 
@@ -42,6 +43,23 @@ def with_requirements(command: str, *requirements: str) -> str:
         return ""
     quoted = (shlex.quote(text) for text in requirements)  # which leaves simple ones bare; ours always stand in quotes
     return " ".join((command, *(text if text.startswith("'") else f"'{text}'" for text in quoted)))
+
+
+_NEW = Pattern(r"uv venv (?!.*--seed)(?:\S+ )*(?P<place>[\w./-]+)")
+_PIP = "python -m pip install "
+
+
+def in_the_new_environment(commands: Sequence[str]) -> tuple[str, ...]:
+    """The commands, with what is installed after a new environment was made installed into that: the one that is
+    active stays so, and the new one has no pip."""
+    made: list[str] = []
+    place = ""
+    for command in commands:
+        if found := _NEW.fullmatch(command):
+            place = found["place"]
+        into = f"uv pip install --python {place} " if place else _PIP
+        made.append(command.replace(_PIP, into, 1) if command.startswith(_PIP) else command)
+    return tuple(made)
 
 
 _POSIX_ONLY = Pattern(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envdoctor.facts.model import SHOWS
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.circumstances import asked_beside
 from envdoctor.knowledge.errors import ERRORS
+from envdoctor.knowledge.topics import shown_topics
 from envdoctor.values.pattern import Pattern
 
 _MOST = 12
@@ -15,8 +17,11 @@ _LONG = 300
 
 
 def read(page: Page, draft: Draft) -> None:
-    """Keep, as remarks, the lines that a row of the errors asks for which may speak of a message; must run last."""
+    """Keep, as remarks, what the text has signs of, and the lines that a row of the errors asks for which may speak of
+    a message; must run last."""
     said = "\n".join(draft.messages)
+    if said and (topics := shown_topics("\n".join(page.lines))):
+        draft.remark(SHOWS, ", ".join(sorted(topics)))
     asked = tuple(_patterns_of_surroundings(said)) if said else ()
     kept = 0
     for number, line in enumerate(page.lines, start=1):

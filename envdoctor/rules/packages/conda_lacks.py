@@ -174,6 +174,12 @@ def _of_another_line(name: str, version: str) -> Remedy:
     return Remedy(text=text)
 
 
+_LACKING = (
+    "a channel that has it was not named, the list was written on another system (one of Linux with CUDA, on a Mac or "
+    "Windows), or the release is too old or too new for the Python that is asked for"
+)
+
+
 def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: str, proven: bool) -> Finding:
     names = [found["name"].lower() for spec in specs if (found := _NAME.match(spec))]
     other = next(((name, known) for name in names if (known := name_in_conda(name))), None)
@@ -203,7 +209,7 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         )
         name = names[0] if names else "conda"
         search = shell.with_names("conda search -c conda-forge", name)
-        return _finding(name, text, said, Remedy(text=help_, commands=(search,)), proven)
+        return _finding(name, text, said, Remedy(text=help_, commands=(search,)), proven, _LACKING)
     channels = list(dict.fromkeys(homes.values()))
     where = ", ".join(f"{name}: {home}" for name, home in list(homes.items())[:6])
     text = (
@@ -218,4 +224,4 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         "not have the release either, loosen its version, or install it with pip."
     )
     run = tuple(f"conda config --append channels {channel}" for channel in channels)
-    return _finding(names[0], text, said, Remedy(text=help_, commands=run), proven)
+    return _finding(names[0], text, said, Remedy(text=help_, commands=run), proven, _LACKING)

@@ -138,6 +138,10 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     meaning = f"Python does not find the module {{name}} for {program.what}" if program else row.meaning
     usually = "" if program else remedies.on_windows(row.usually) if windows else row.usually
     usually = without_refuted(filled(usually), facts, version or (packages.version(row.subject) if packages else None))
+    caller = _callers.caller_of(found.string) if row.alone else None
+    if caller and caller not in _COMMON:
+        usually = f"{_OUT_OF_STEP.format(name=caller)}, {usually}"
+        commands = (*commands, remedies.upgrade(caller))
     remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(
         subject=filled(row.subject),
@@ -160,6 +164,11 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     )
 
 
+_OUT_OF_STEP = "{name}, in whose code it ends, is older or newer than what it meets here"
+_COMMON = frozenset(
+    "torch torchvision transformers accelerate datasets numpy pandas pytorch-lightning lightning".split()
+)
+"""Libraries that fall over whatever they are given wrongly."""
 _USUAL = "An error whose usual causes are known"
 _EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair")
 """The last by what speaks of triton."""

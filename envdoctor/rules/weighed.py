@@ -1,0 +1,49 @@
+"""Of the usual causes of an error, the one that the text speaks for is named first, with what speaks for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envdoctor.facts.model import SHOWS, Facts
+from envdoctor.knowledge.topics import begins_with, ruled_out, told_topics
+from envdoctor.knowledge.usual_causes import joined, separate
+from envdoctor.rules.finding import USUALLY, Finding
+from envdoctor.values.pattern import Pattern
+
+_LEANS = Pattern(
+    r"(?:or|because|both|another of|one of the two|beside it|all of them|most of them|they|them|their|that one|these"
+    r"|those|the other|on \w+$|\()\b|.{0,11}$",
+)
+"""The start of a cause that is no sentence by itself: it speaks of one before it."""
+_IT = Pattern(r"(?:it|its)\b")
+
+
+def with_the_shown_first(finding: Finding, facts: Facts) -> Finding:
+    """The finding with its usual causes in the order of what the text shows, without those that it rules out; as it is
+    where that tells nothing."""
+    proved, found, usually = finding.message.partition(USUALLY)
+    shown = frozenset(facts.remarks.get(SHOWS, "").split(", "))
+    if not found or not shown:
+        return finding
+    end = "." if usually.endswith(".") else ""
+    every = separate(usually.removesuffix("."))
+    causes = _possible(every, shown)
+    topics = [told_topics(cause) & shown for cause in causes]
+    own = [mine - frozenset().union(*(topics[:at] + topics[at + 1 :])) for at, mine in enumerate(topics)]
+    best = max(range(len(causes)), key=lambda at: (len(own[at]), -at))
+    if not best or not own[best] or _leans(causes[best], causes[0]):
+        return replace(finding, message=f"{proved}{USUALLY}{joined(causes)}{end}") if causes != every else finding
+    first = f"{causes[best]} (the text shows {' and '.join(sorted(own[best]))})"
+    rest = [cause for at, cause in enumerate(causes) if at != best]
+    return replace(finding, message=f"{proved}{USUALLY}{joined([first, *rest])}{end}")
+
+
+def _possible(causes: list[str], shown: frozenset[str]) -> list[str]:
+    """Without those of another system than the text shows; never none."""
+    out = ruled_out(shown)
+    left = [cause for cause in causes if not begins_with(cause, out)]
+    return left if left and not _LEANS.match(left[0]) else causes
+
+
+def _leans(cause: str, first: str) -> bool:
+    return _LEANS.match(cause) is not None or (_IT.match(cause) is not None and _IT.match(first) is None)
