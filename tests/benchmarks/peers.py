@@ -166,16 +166,15 @@ def compared(
 SAME = ("versions", "cpu", "cores", "data")  # what rounds of one record must have in common
 
 
-def recorded(output: Path | None, now: Mapping[str, Any]) -> dict[str, Any]:
-    """What an earlier call left in the record, by size; SystemExit when that was measured of something else."""
+def recorded(output: Path | None, now: dict[str, Any]) -> dict[str, Any]:
+    """What an earlier call left in the record, under the command of now; SystemExit when it measured something else."""
     if output is None or not output.exists():
-        return {}
+        return now
     found = json.loads(output.read_text(encoding="utf-8"))
     other = [name for name in SAME if found.get(name) != now[name]]
     if other:
         raise SystemExit("%s: timed with other %s; choose another --output" % (output, ", ".join(other)))
-    sizes: dict[str, Any] = found["sizes"]
-    return sizes
+    return {**now, "commands": found["commands"] + now["commands"], "sizes": found["sizes"]}
 
 
 def circumstances(python: str, given: argparse.Namespace) -> dict[str, Any]:
@@ -184,7 +183,7 @@ def circumstances(python: str, given: argparse.Namespace) -> dict[str, Any]:
     if given.data:
         data = {"file": given.data.name, "sha256": hashlib.sha256(given.data.read_bytes()).hexdigest()}
     return {
-        "schema": 1, "command": shlex.join(["python", "-m", "tests.benchmarks.peers", *sys.argv[1:]]),
+        "schema": 1, "commands": [shlex.join(["python", "-m", "tests.benchmarks.peers", *sys.argv[1:]])],
         **machine.described(), "data": data, "versions": peerenv.versions(python), "sizes": {},
     }  # fmt: skip
 
@@ -277,7 +276,7 @@ def main() -> None:
     python = peerenv.interpreter(given.venv or peerenv.default_folder(), lambda text: print(text, flush=True))
     found = circumstances(python, given)
     if given.add:
-        found["sizes"] = recorded(given.output, found)
+        found = recorded(given.output, found)
     print(", ".join("%s %s" % item for item in found["versions"].items()), flush=True)
     with tempfile.TemporaryDirectory() as name:
         for size in given.sizes:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from trainer.options.settings import from_mapping
 
-from tests.benchmarks import figures, peertables
+from tests.benchmarks import defaults, figures, peertables
 from tests.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of
 from tests.benchmarks.seedtable import SEEDS, Seed
 
@@ -146,3 +146,20 @@ def test_the_readme_says_what_the_write_ups_came_to() -> None:
         same = seed["nothing"]["wall"][1]
         row = f"| {seed['seed']} {seed['title']} | {seed['claim']} | {middle:.1f} ({low:.1f}-{high:.1f}) | {same:.2f} |"
         assert row in readme
+
+
+def test_the_times_of_the_defaults_are_their_four_factors() -> None:
+    ours = {"work": [6.0, 4.0, 1.0], "slices": [{"wall": 1.0, "real": 100, "trained": 50, "squares": 1000}]}
+    theirs = {"wall": 10.0, "real": 100, "trained": 50, "slots": 300, "documents": 8, "squares": 1000, "cells": 12000}
+    size = {"raw": {"ours": ours, defaults.SIDE: {"slices": [theirs]}}, "precision": "bfloat16",
+            "achievable": {"float32": 1000.0, "bfloat16": 4000.0}}  # fmt: skip
+    of = defaults.factors(size)
+    needed, unpadded, padded = 6 * 100 + 4 * 50 + 1000, 10 * 100 + 2 * 1000, 10 * 300 + 2 * 12000
+    assert (of["padding"], of["logits and squares"], of["precision"]) == (padded / unpadded, unpadded / needed, 4.0)
+    assert of["times"] == pytest.approx(10.0)  # the same tokens in a tenth of the time
+    assert of["padding"] * of["logits and squares"] * of["precision"] * of["pace"] == pytest.approx(of["times"])
+    assert (of["our share"], of["asked share"]) == (needed / 4000, 8 * needed / 10 / 4000)
+    assert of["asked share"] == pytest.approx(of["our share"] * defaults.AIM / of["times"])
+    assert "record, 5m | 9.00 |" in defaults.table({"record": {"sizes": {"5m": size}}})
+    del theirs["cells"]  # an older record: eight rows of 300 / 8 slots is the least
+    assert defaults.cells([theirs]) == 300**2 / 8
