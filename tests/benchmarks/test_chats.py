@@ -97,11 +97,11 @@ def test_what_is_longer_than_a_row_is_left_out_on_every_side(tmp_path: Path) -> 
     def row(words: int) -> dict:
         return {"instruction": "How many?", "output": "many " * words}
 
-    rows = [row(words) for words in (20, 30, 40, 3000)]
+    rows = [row(words) for words in (20, 30, 40) * 10 + (3000,)]
     (tmp_path / "alpaca.json").write_text(json.dumps(rows))  # whatever the trainer reads
     facts = prepared(tmp_path / "alpaca.json", tmp_path / "shared")
-    assert (facts["examples"], facts["left_out"]) == (3, 1)
-    assert facts["tokens_per_row"] == pytest.approx(8 * facts["tokens"] / 3, abs=32)
+    assert (facts["examples"], facts["left_out"]) == (30, 1)
+    assert facts["tokens_per_row"] == pytest.approx(8 * facts["tokens"] / 30, abs=32)
     shared = tmp_path / "shared"
     settings = from_mapping({"workload": "chat-5m"}, "test")
     tokenizer = load_tokenizer(settings, find("chat-5m"))
