@@ -24,7 +24,7 @@ from typing import Any, Callable, NamedTuple
 # Folders whose docstrings explain tests, programs and other people's packages rather than the library.
 NOT_READ = {"site-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "pydoc_data", "config"}
 CHATS, SEED = 1000, 0
-LEAST, MOST = 120, 6000  # characters of a long answer: two lines; the longest of 99 docstrings in 100
+LEAST, MOST = 120, 6000  # characters of a long answer: from two lines to some pages
 LINE = 100  # characters of a short answer at most
 Chat = list[dict[str, str]]
 
