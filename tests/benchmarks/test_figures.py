@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from trainer.options.settings import from_mapping
 from tests.benchmarks import defaults, figures, peertables
 from tests.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of
 from tests.benchmarks.seedtable import SEEDS, Seed
+from tests.benchmarks.two_processes import ratios
 
 
 def side(name: str, *slices: tuple, losses: tuple = (), tokens: tuple = ()) -> SimpleNamespace:
@@ -219,3 +221,17 @@ def test_the_page_says_where_a_step_of_float32_goes(name: str) -> None:
         f"{1 - (products['seconds'] + attention['seconds']) / total:.0%}",
     )
     assert f"| {' | '.join(cells)} |".replace("%", " %") in PAGE
+
+
+def test_the_page_says_what_two_processes_and_the_loop_itself_come_to() -> None:
+    page = " ".join(PAGE.split())
+    two = json.loads((RECORDED / "two_processes.json").read_text())
+    _, both, threads = two["real_tokens_per_second"].values()
+    assert len(both) >= 5
+    low, *_, high = two["efficiency"]
+    assert f"{statistics.median(two['efficiency']):.2f} of twice one's pace ({low:.2f} to {high:.2f})" in page
+    beside = ratios(threads, both, 1)
+    assert f"and {statistics.median(beside):.2f} times that of one process with two threads" in page
+    assert f"({beside[0]:.2f} to {beside[-1]:.2f})" in page
+    own = json.loads((RECORDED / "overhead-135m.json").read_text())["workloads"]["chat-135m"]["own"][1]
+    assert f"At 135M it is {100 * own:.2f} %" in page
