@@ -34,7 +34,7 @@ from trainer.measure import progress
 from trainer.measure.watching import Tally
 from trainer.state import Run
 
-from tests.benchmarks import side_ours
+from tests.benchmarks import machine, side_ours
 from tests.benchmarks.figures import spread
 
 ASKED = ("forward and loss", "backward", "optimizer")
@@ -161,6 +161,7 @@ def measured(order: dict[str, Any], blocks: int, steps: int) -> dict[str, Any]:
     - 1.
     """
     run, work = side_ours.assembled(order)
+    freed = side_ours.freed_memory(run)
     clock, found = Clock(), []
     with run.trainee.held:
         for block in range(blocks + 1):
@@ -178,7 +179,7 @@ def measured(order: dict[str, Any], blocks: int, steps: int) -> dict[str, Any]:
                 found.append(pair)
     shares = {part: spread([pair["parts"][part] / pair["product"] for pair in found]) for part in (*ASKED, *OWN)}
     return {
-        "steps": steps, "threads": torch.get_num_threads(), "blocks": found, "shares": shares,
+        "steps": steps, "threads": torch.get_num_threads(), "freed_memory": freed, "blocks": found, "shares": shares,
         "choices": {choice.what: choice.value for choice in [*run.trainee.choices, run.stepper.choice]},
         "own": spread([sum(pair["parts"][part] for part in OWN) / pair["product"] for pair in found]),
         "over bare": spread([pair["product"] / pair["bare"] - 1 for pair in found]),
@@ -204,19 +205,23 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", default=list(SIZES))
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "recorded" / "overhead.json")
     parser.add_argument("--show", type=Path)
+    parser.add_argument("--data", nargs="*", help="files of chats instead of the bundled ones")
     for name, value in (("blocks", 0), ("steps", 0), ("tokens-per-row", 2048), ("threads", 1)):
         parser.add_argument("--" + name, type=int, default=value)
     given = parser.parse_args()
     if given.show:
         print(table(json.loads(given.show.read_text("utf-8"))))
         return
-    record: dict[str, Any] = {"versions": process.versions(), "workloads": {}}
+    record: dict[str, Any] = {
+        "machine": machine.described(), "versions": process.versions(), "tokens_per_row": given.tokens_per_row,
+        "workloads": {},
+    }  # fmt: skip
     for name in given.workloads:
         blocks, steps = SIZES.get(name, SIZES["chat-30m"])
         with tempfile.TemporaryDirectory() as folder:
             settings = {
                 "workload": name, "tokens_per_row": given.tokens_per_row, "output": folder + "/run",
-                "threads": given.threads, "cache": folder + "/cache",
+                "threads": given.threads, "cache": folder + "/cache", "data": given.data or [],
             }  # fmt: skip
             order = {"task": "sft", "settings": settings}
             record["workloads"][name] = measured(order, given.blocks or blocks, given.steps or steps)

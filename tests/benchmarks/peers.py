@@ -1,19 +1,23 @@
 """This trainer against transformers' Trainer, TRL and sentence-transformers, in processes that take turns.
 
-    python -m tests.benchmarks.peers [--sizes 5m 30m 135m] [--quick] [--output peers.json] [--profile]
+    python -m tests.benchmarks.peers [--sizes 5m 30m 135m] [--data FILE] [--quick] [--output peers.json] [--profile]
 
 The first run installs the peers into an environment of their own; all sides, ours too, run in it: the same torch, the
 same transformers, the same threads, initial weights, tokens and optimizer numbers. transformers' Trainer runs as it
 comes; TRL in its fast variants, of which the fastest counts; each step has about as many tokens on every side. Data
-preparation and start-up are outside the timing. Speeds count real tokens, never padding.
+preparation and start-up are outside the timing. Speeds count real tokens, never padding. Chats are the bundled ones, or
+those of any file that the trainer reads (`--data`; `tests.benchmarks.chatsets` makes two).
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
+import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +26,10 @@ from typing import Any
 
 from trainer.compute.hardware import bfloat16_units
 
-from tests.benchmarks import peerenv, peertables
+from tests.benchmarks import machine, peerenv, peertables
 from tests.benchmarks.turns import QUIET, ROOT, Side, Slice, interleave
 
-TOKENS_PER_ROW = 1472  # eight bundled chats, transformers' default batch, have 1,463 tokens on average
+TOKENS_PER_ROW = 1472  # of the bundled chats, as `side_prepare.row_size` finds it; other chats have their own
 OPTIMIZER = {"learning_rate": 5e-4, "lr_scheduler_type": "constant", "weight_decay": 0.0, "adam_beta2": 0.95}
 OURS = {
     "learning_rate": 5e-4, "schedule": "constant", "warmup_steps": 0, "weight_decay": 0.0, "beta2": 0.95,
@@ -36,11 +40,11 @@ OURS = {
 _BEST = {"gradient_checkpointing": False, "bf16": bool(bfloat16_units())}
 _EIGHT = {"per_device_train_batch_size": 8, "max_length": None}
 TRL: dict[str, dict[str, Any]] = {
-    "packed": {**_BEST, "packing": True, "max_length": TOKENS_PER_ROW, "per_device_train_batch_size": 1},
+    "packed": {**_BEST, "packing": True, "per_device_train_batch_size": 1},
     "padding-free": {**_BEST, **_EIGHT, "padding_free": True},
     "padded": {**_BEST, **_EIGHT},
     "by length": {**_BEST, **_EIGHT, "train_sampling_strategy": "group_by_length"},
-    "packed, defaults": {"packing": True, "max_length": TOKENS_PER_ROW, "per_device_train_batch_size": 1},
+    "packed, defaults": {"packing": True, "per_device_train_batch_size": 1},
 }
 
 
@@ -85,6 +89,11 @@ def started(python: str, module: str, arguments: list[str], folder: Path) -> str
     return done.stdout
 
 
+def trl_arguments(name: str, tokens_per_row: int) -> dict[str, Any]:
+    """Of one of TRL's ways; its packed rows are as long as ours."""
+    return {"max_length": tokens_per_row, **TRL[name]}
+
+
 def library_side(
     name: str, python: str, library: str, arguments: Mapping[str, Any], common: Mapping[str, Any], folder: Path
 ) -> Side:
@@ -108,7 +117,8 @@ def our_side(
     """This trainer with its defaults, but for what is asked of it, on the same."""
     shared, own = folder / "shared", folder / name.replace(" ", "-")
     settings = {
-        "model": str(shared / "model"), "data": [str(shared / "chat.jsonl")], "tokens_per_row": TOKENS_PER_ROW,
+        "model": str(shared / "model"), "data": [str(shared / "chat.jsonl")],
+        "tokens_per_row": common["tokens_per_row"],
         "output": str(own / "run"), "cache": str(folder / "cache"), "threads": common["threads"],
         **OURS, **(asked or {}),
     }  # fmt: skip
@@ -117,9 +127,9 @@ def our_side(
     )
 
 
-def same_batches(python: str, folder: Path, threads: int, steps: int = 6) -> dict[str, list[float]]:
+def same_batches(python: str, folder: Path, threads: int, row: int, steps: int = 6) -> dict[str, list[float]]:
     """Losses of the first steps when every side gets the same eight examples per step: the proof of equal maths."""
-    common = {"threads": threads, "warmup_steps": steps, "seconds": 1.0}
+    common = {"threads": threads, "warmup_steps": steps, "seconds": 1.0, "tokens_per_row": row}
     ordered = {"train_sampling_strategy": "sequential"}
     exact = {**ordered, "bf16": False}
     free = {**TRL["padding-free"], **exact}
@@ -135,32 +145,47 @@ def same_batches(python: str, folder: Path, threads: int, steps: int = 6) -> dic
 
 
 def compared(
-    python: str, size: Size, given: argparse.Namespace, folder: Path, earlier: Mapping[str, Any]
+    python: str, size: Size, given: argparse.Namespace, folder: Path, row: int, earlier: Mapping[str, Any]
 ) -> list[Side]:
     """The timed sides of one size, after their turns, with the slices of `earlier` ones before theirs."""
     common = {
         "threads": given.threads, "warmup_steps": size.warmup_steps, "seconds": given.seconds or size.seconds,
+        "tokens_per_row": row,
     }  # fmt: skip
     variants = {"best": size.trl, "all": tuple(TRL)}.get(given.trl, (given.trl,))
     sides = [our_side("ours", python, common, folder, probe=True)]
     if not given.without_hf:
         sides.append(library_side("HF defaults", python, "transformers", {}, common, folder))
-    sides += [library_side("TRL " + name, python, "trl", TRL[name], common, folder) for name in variants]
+    sides += [library_side("TRL " + n, python, "trl", trl_arguments(n, row), common, folder) for n in variants]
     interleave(sides, given.rounds or size.rounds, say_slice)
     for side in sides:
         side.slices[:0] = earlier.get(side.name, {}).get("slices", [])
     return sides
 
 
-def recorded(output: Path | None, versions: Mapping[str, str], name: str) -> dict[str, Any]:
-    """Slices by side that an earlier call left in the record; SystemExit when it timed other versions."""
+SAME = ("versions", "cpu", "cores", "data")  # what rounds of one record must have in common
+
+
+def recorded(output: Path | None, now: dict[str, Any]) -> dict[str, Any]:
+    """What an earlier call left in the record, under the command of now; SystemExit when it measured something else."""
     if output is None or not output.exists():
-        return {}
+        return now
     found = json.loads(output.read_text(encoding="utf-8"))
-    if found["versions"] != versions:
-        raise SystemExit("%s: timed with other versions; choose another --output" % output)
-    raw: dict[str, Any] = found["sizes"].get(name, {}).get("raw", {})
-    return raw
+    other = [name for name in SAME if found.get(name) != now[name]]
+    if other:
+        raise SystemExit("%s: timed with other %s; choose another --output" % (output, ", ".join(other)))
+    return {**now, "commands": found["commands"] + now["commands"], "sizes": found["sizes"]}
+
+
+def circumstances(python: str, given: argparse.Namespace) -> dict[str, Any]:
+    """What a record begins with: the command, the machine, the versions and the chats."""
+    data = None
+    if given.data:
+        data = {"file": given.data.name, "sha256": hashlib.sha256(given.data.read_bytes()).hexdigest()}
+    return {
+        "schema": 1, "commands": [shlex.join(["python", "-m", "tests.benchmarks.peers", *sys.argv[1:]])],
+        **machine.described(), "data": data, "versions": peerenv.versions(python), "sizes": {},
+    }  # fmt: skip
 
 
 def say_slice(number: int, side: Side, piece: Slice) -> None:
@@ -169,13 +194,14 @@ def say_slice(number: int, side: Side, piece: Slice) -> None:
     print("  round %2d  %-20s %8.0f tokens/s  %8.0f per CPU second  %3d steps" % values, flush=True)
 
 
-def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path, row: int) -> dict[str, Any]:
     """What of a step is our loop's own, in a process of one thread."""
     blocks, steps = (2, 1) if given.quick else size.overhead
     target = folder / "overhead.json"
     command = [
         python, "-m", "tests.benchmarks.overhead", "--workloads", size.workload, "--blocks", str(blocks), "--steps",
-        str(steps), "--tokens-per-row", str(TOKENS_PER_ROW), "--output", str(target),
+        str(steps), "--tokens-per-row", str(row), "--output", str(target),
+        *(["--data", str(folder / "shared" / "chat.jsonl")] if given.data else []),
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **QUIET}
     done = subprocess.run(
@@ -187,10 +213,12 @@ def overhead(python: str, size: Size, given: argparse.Namespace, folder: Path) -
     return found
 
 
-def prepare(python: str, size: Size, shared: Path) -> None:
-    """The weights and tokens that all sides of one size share."""
-    order = {"workload": size.workload, "config": size.config, "tokens_per_row": TOKENS_PER_ROW}
+def prepare(python: str, size: Size, shared: Path, data: Path | None = None) -> dict[str, Any]:
+    """The weights and tokens that all sides of one size share, made in `shared`; their facts."""
+    order = {"workload": size.workload, "config": size.config, "data": str(data.resolve()) if data else None}
     child(python, "tests.benchmarks.side_prepare", order, shared)
+    found: dict[str, Any] = json.loads((shared / "facts.json").read_text(encoding="utf-8"))
+    return found
 
 
 def one_size(
@@ -199,17 +227,18 @@ def one_size(
     """Everything about one size, printed and returned."""
     size, shared = SIZES[name], folder / "shared"
     shared.mkdir(parents=True)
-    prepare(python, size, shared)
-    facts = json.loads((shared / "facts.json").read_text(encoding="utf-8"))
+    facts = prepare(python, size, shared, given.data)
+    row = facts["tokens_per_row"]
     print(
-        "\n%s: %d parameters, %d chats of %s tokens" % (name, facts["parameters"], facts["examples"], facts["lengths"])
+        "\n%s: %d parameters, %d chats of %s tokens in rows of %d; %d longer than a row are left out"
+        % (name, facts["parameters"], facts["examples"], facts["lengths"], row, facts["left_out"])
     )
-    sides = compared(python, size, given, folder, earlier)
+    sides = compared(python, size, given, folder, row, earlier)
     found: dict[str, Any] = {"facts": facts, **peertables.sides(sides)}
     if not given.without_overhead:
-        found["overhead"] = overhead(python, size, given, folder)
+        found["overhead"] = overhead(python, size, given, folder, row)
     if not given.without_check and name == given.sizes[0]:  # the arithmetic is the same at every size
-        found["same_batches"] = same_batches(python, folder, given.threads)
+        found["same_batches"] = same_batches(python, folder, given.threads, row)
     print(peertables.size_text(sides, found), flush=True)
     return found
 
@@ -224,6 +253,7 @@ def main() -> None:
     """Measure what was asked for; print tables, goals beside figures, and write the raw JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="*", default=["5m", "30m", "135m"], choices=list(SIZES))
+    parser.add_argument("--data", type=Path, help="chats instead of the bundled ones; pairs are left out then")
     parser.add_argument("--rounds", type=int, default=0, help="turns of each side; 0: enough for each size")
     parser.add_argument("--seconds", type=float, default=0.0, help="least length of a slice; 0: enough for each size")
     parser.add_argument("--threads", type=int, default=0, help="of every side; 0: all cores")
@@ -239,23 +269,25 @@ def main() -> None:
         "--add", action="store_true", help="to the rounds in --output, for a busy machine: few at a time"
     )
     given = parser.parse_args()
+    if given.data and not given.data.is_file():
+        raise SystemExit("%s: no such file" % given.data)
     if given.quick:
         given.rounds, given.seconds = given.rounds or 2, given.seconds or 0.5
     python = peerenv.interpreter(given.venv or peerenv.default_folder(), lambda text: print(text, flush=True))
-    found: dict[str, Any] = {"schema": 1, "versions": peerenv.versions(python), "sizes": {}}
-    if given.add and given.output and given.output.exists():
-        found["sizes"] = json.loads(given.output.read_text(encoding="utf-8"))["sizes"]
+    found = circumstances(python, given)
+    if given.add:
+        found = recorded(given.output, found)
     print(", ".join("%s %s" % item for item in found["versions"].items()), flush=True)
     with tempfile.TemporaryDirectory() as name:
         for size in given.sizes:
-            earlier = recorded(given.output, found["versions"], size) if given.add else {}
+            earlier = found["sizes"].get(size, {}).get("raw", {})
             found["sizes"][size] = one_size(size, python, given, Path(name) / size, earlier)
             keep(given.output, found)
             if given.profile:
                 model, own = str(Path(name) / size / "shared" / "model"), Path(name) / size
                 print(started(python, "tests.benchmarks.profiling", ["--model", model], own), flush=True)
         print(peertables.goals_text(found["sizes"]), flush=True)
-        if not given.without_pairs:
+        if not given.without_pairs and not given.data:
             from tests.benchmarks import pairs
 
             found["pairs"] = pairs.compared(python, given, Path(name))

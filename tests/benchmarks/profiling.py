@@ -22,10 +22,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 from trainer import loop
+from trainer.compute import process
 from trainer.data.counts import Counts
 from trainer.state import Run
 
-from tests.benchmarks import side_ours
+from tests.benchmarks import machine, side_ours
 from tests.benchmarks.achievable import achievable
 
 # Kinds of operators, by what their names begin with; the first that fits.
@@ -105,6 +106,7 @@ def recorded(order: dict[str, Any], steps: int) -> dict[str, Any]:
     step), CPU seconds with and without the profiler, and what products reach here.
     """
     run, work = side_ours.assembled(order)
+    freed = side_ours.freed_memory(run)
     with run.trainee.held:
         _steps(run, 2)
         ceiling = achievable()
@@ -128,6 +130,7 @@ def recorded(order: dict[str, Any], steps: int) -> dict[str, Any]:
         else:
             others[event.key] = seconds
     return {
+        "machine": machine.described(), "versions": process.versions(), "freed_memory": freed,
         "workload": order["settings"]["workload"], "steps": steps, "threads": torch.get_num_threads(),
         "choices": {c.what: c.value for c in run.trainee.choices}, "achievable": ceiling, "wall": wall, "cpu": cpu,
         "useful_flops": work.per_token * tokens[0] / steps + work.per_trained * tokens[1] / steps

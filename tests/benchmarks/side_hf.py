@@ -16,12 +16,13 @@ from tests.benchmarks.side_trainer import Counts, train
 
 
 def count(features: list[dict[str, Any]], batch: Any) -> Counts:
-    """Documents and tokens of a batch; packed rows say how long their documents are."""
+    """Documents, tokens and squares of a batch, of its filled-up rows too; packed rows say how long documents are."""
     lengths = [size for one in features for size in one.get("seq_lengths", [len(one["input_ids"])])]
     return {
         "real": float(sum(lengths)), "slots": float(batch["input_ids"].numel()),
         "trained": float((batch["labels"] != -100).sum()), "documents": float(len(lengths)),
         "squares": float(sum(size * size for size in lengths)),
+        "cells": float(batch["input_ids"].numel() * batch["input_ids"].shape[-1]),
     }  # fmt: skip
 
 

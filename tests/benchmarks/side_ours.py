@@ -71,16 +71,20 @@ def assembled(order: Mapping[str, Any]) -> tuple[Run, flops.ModelWork]:
     return run, flops.work_of(trainee.model)
 
 
+def freed_memory(run: Run) -> str:
+    """What becomes of it from now on: "kept", as `trainer.model.fitting` does where memory is ample, as it is here."""
+    return "kept" if run.settings.freed_memory == "auto" and hostmemory.keep() else "given back"
+
+
 def main(path: str) -> None:
     """Train in turns as the order in the file `path` says."""
     order = json.loads(Path(path).read_text(encoding="utf-8"))
     begun = time.perf_counter()
     run, work = assembled(order)
-    if run.settings.freed_memory == "auto":
-        hostmemory.keep()  # as `trainer.model.fitting` does where memory is ample, as it is here
+    freed = freed_memory(run)
     facts: dict[str, Any] = {
         "versions": process.versions(),
-        "choices": {c.what: c.value for c in [*run.trainee.choices, run.stepper.choice]},
+        "choices": {c.what: c.value for c in [*run.trainee.choices, run.stepper.choice]}, "freed_memory": freed,
         "parameters": sum(p.numel() for p in run.trainee.model.parameters()),
         "work": [work.per_token, work.per_trained, work.per_square], "built_seconds": time.perf_counter() - begun,
         "achievable_before": achievable() if order.get("probe") else None,

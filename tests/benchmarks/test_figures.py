@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from trainer.options.settings import from_mapping
 
-from tests.benchmarks import figures, peertables
+from tests.benchmarks import defaults, figures, peertables
 from tests.benchmarks.seeds import AGAIN, LIVE, groups_of, key, runs_of
 from tests.benchmarks.seedtable import SEEDS, Seed
+from tests.benchmarks.two_processes import ratios
 
 
 def side(name: str, *slices: tuple, losses: tuple = (), tokens: tuple = ()) -> SimpleNamespace:
@@ -116,6 +118,16 @@ def _times(sizes: dict, side: str) -> list[str]:
     return [f"{middle:.1f} ({low:.1f}-{high:.1f})" for low, middle, high in quartiles]
 
 
+def _ranges(sizes: dict) -> str:
+    """Least and most of the medians, of the defaults and of TRL."""
+    found = []
+    for side in ("HF defaults", "TRL packed"):
+        timed = {name: size for name, size in sizes.items() if side in size["ratios"]}
+        middles = sorted(cell.split()[0] for cell in _times(timed, side))
+        found.append(f"{middles[0]}-{middles[-1]}")
+    return " and ".join(found)
+
+
 def _shares(sizes: dict) -> list[str]:
     return [f"{100 * size['share']['ours']:.0f} %" for size in sizes.values()]
 
@@ -133,8 +145,8 @@ def test_the_readme_says_what_was_recorded() -> None:
         ("FLOP/s | 50 %, not of 5M", [_shares(sizes) for sizes in (found, slower)]),
     ):
         assert f"{label} | {' | '.join(map(', '.join, zip(*cells, strict=True)))} |" in plain
-    ranges = [sorted(cell.split()[0] for cell in _times(slower, side)) for side in ("HF defaults", "TRL packed")]
-    assert f"{ranges[0][0]}-{ranges[0][-1]} and {ranges[1][0]}-{ranges[1][-1]} where the CPU's bfloat16" in readme
+    without = _sizes("peers-without-avx512.json")
+    assert f"{_ranges(slower)} where the CPU's bfloat16 is half as fast, {_ranges(without)} without)" in readme
 
 
 def test_the_readme_says_what_the_write_ups_came_to() -> None:
@@ -146,3 +158,80 @@ def test_the_readme_says_what_the_write_ups_came_to() -> None:
         same = seed["nothing"]["wall"][1]
         row = f"| {seed['seed']} {seed['title']} | {seed['claim']} | {middle:.1f} ({low:.1f}-{high:.1f}) | {same:.2f} |"
         assert row in readme
+
+
+def test_the_times_of_the_defaults_are_their_four_factors() -> None:
+    ours = {"work": [6.0, 4.0, 1.0], "slices": [{"wall": 1.0, "real": 100, "trained": 50, "squares": 1000}]}
+    theirs = {"wall": 10.0, "real": 100, "trained": 50, "slots": 300, "documents": 8, "squares": 1000, "cells": 12000}
+    size = {"raw": {"ours": ours, defaults.SIDE: {"slices": [theirs]}}, "precision": "bfloat16",
+            "achievable": {"float32": 1000.0, "bfloat16": 4000.0}}  # fmt: skip
+    of = defaults.factors(size)
+    needed, unpadded, padded = 6 * 100 + 4 * 50 + 1000, 10 * 100 + 2 * 1000, 10 * 300 + 2 * 12000
+    assert (of["padding"], of["logits and squares"], of["precision"]) == (padded / unpadded, unpadded / needed, 4.0)
+    assert of["times"] == pytest.approx(10.0)  # the same tokens in a tenth of the time
+    assert of["padding"] * of["logits and squares"] * of["precision"] * of["pace"] == pytest.approx(of["times"])
+    assert (of["our share"], of["asked share"]) == (needed / 4000, 8 * needed / 10 / 4000)
+    assert of["asked share"] == pytest.approx(of["our share"] * defaults.AIM / of["times"])
+    assert "record, 5m | 9.00 |" in defaults.table({"record": {"sizes": {"5m": size}}})
+    del theirs["cells"]  # an older record: eight rows of 300 / 8 slots is the least
+    assert defaults.cells([theirs]) == 300**2 / 8
+
+
+RECORDED = Path(__file__).parent / "recorded"
+PAGE = Path(__file__).with_name("README.md").read_text()
+OTHERS = {"bundled": "peers-without-avx512.json", "`documentation`": "peers-documentation.json",
+          "`turns`": "peers-turns.json"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("chats", "record"), OTHERS.items(), ids=list(OTHERS.values()))
+def test_the_page_says_what_other_chats_gave_on_a_cpu_of_float32_alone(chats: str, record: str) -> None:
+    found = json.loads((RECORDED / record).read_text())
+    assert not {"avx512f", "avx512_bf16", "amx_bf16"} & set(found["units"])
+    sizes = {name: found["sizes"][name] for name in ("5m", "30m")}
+    assert all(size["precision"] == "float32" for size in sizes.values())
+    lengths = ", ".join(str(size) for size in sizes["5m"]["facts"]["lengths"].values())
+    defaults_take, packed = (", ".join(_times(sizes, side)) for side in ("HF defaults", "TRL packed"))
+    assert f"| {chats}; {lengths} | {defaults_take} | {packed} | {', '.join(_shares(sizes))} |" in PAGE
+    losses = sizes["5m"]["same_batches"]
+    assert peertables.same_distance(losses) < 2e-7  # as the page says
+
+
+def test_the_page_says_what_8_times_the_defaults_would_ask_for() -> None:
+    asked = {record: [f"{100 * defaults.factors(size)['asked share']:.0f}" for size in _sizes(record).values()
+                      if defaults.SIDE in size["raw"]]
+             for record in ("peers.json", "peers-slower-bfloat16.json", OTHERS["bundled"])}  # fmt: skip
+    first, second, third = asked.values()
+    page = " ".join(PAGE.split())
+    assert "{} % at 5M, {} % at 30M and {} % at 135M weights on the first CPU".format(*first) in page
+    assert "{}, {} and {} % on the second".format(*second) in page
+    assert "{} and {} % on the third".format(*third) in page
+
+
+@pytest.mark.parametrize("name", ["5m", "30m", "135m"])
+def test_the_page_says_where_a_step_of_float32_goes(name: str) -> None:
+    record = json.loads((RECORDED / f"profile-{name}-float32.json").read_text())
+    assert record["freed_memory"] == "kept"
+    total = sum(row["seconds"] for row in record["kinds"].values())
+    products, attention = (record["kinds"][kind] for kind in ("products", "attention"))
+    best = record["achievable"]["float32"]
+    cells = (
+        f"{name.upper()} | {record['useful_flops'] / record['wall'] / best:.0%} | {products['seconds'] / total:.0%}",
+        f"{products['flops'] / products['seconds'] / 1e9:.0f} of {best / 1e9:.0f} GFLOP/s",
+        f"{attention['seconds'] / total:.0%}",
+        f"{1 - (products['seconds'] + attention['seconds']) / total:.0%}",
+    )
+    assert f"| {' | '.join(cells)} |".replace("%", " %") in PAGE
+
+
+def test_the_page_says_what_two_processes_and_the_loop_itself_come_to() -> None:
+    page = " ".join(PAGE.split())
+    two = json.loads((RECORDED / "two_processes.json").read_text())
+    _, both, threads = two["real_tokens_per_second"].values()
+    assert len(both) >= 5
+    low, *_, high = two["efficiency"]
+    assert f"{statistics.median(two['efficiency']):.2f} of twice one's pace ({low:.2f} to {high:.2f})" in page
+    beside = ratios(threads, both, 1)
+    assert f"and {statistics.median(beside):.2f} times that of one process with two threads" in page
+    assert f"({beside[0]:.2f} to {beside[-1]:.2f})" in page
+    own = json.loads((RECORDED / "overhead-135m.json").read_text())["workloads"]["chat-135m"]["own"][1]
+    assert f"At 135M it is {100 * own:.2f} %" in page
