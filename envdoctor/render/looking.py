@@ -26,7 +26,7 @@ _LOOKS = Pattern(
     r"nvidia-smi(?! .{0,80}(?:--gpu-reset|-r\b|-pm|-pl|-mig|-dci|-dgi|-cgi|-cci|-c \d|-ac|-lgc)))(?=\s|$)|"
     r"(?:export |set )?(?:NCCL_DEBUG(?:_SUBSYS)?|CUDA_LAUNCH_BLOCKING|HIP_LAUNCH_BLOCKING|AMD_LOG_LEVEL|TORCH_LOGS|"
     r"TORCH_DISTRIBUTED_DEBUG|TORCH_SHOW_CPP_STACKTRACES|TORCH_CPP_LOG_LEVEL)=\S+(?= |$)|"  # which make it say more
-    r"env$|env \||set \||set [A-Z_]+$|dir |(?:powershell )?(?:-c \")?Get-(?:CimInstance|WinEvent|PSDrive|Content)|"
+    r"env$|env \||set \||dir |(?:powershell )?(?:-c \")?Get-(?:CimInstance|WinEvent|PSDrive|Content)|"
     r"ssh -o BatchMode=yes \S+ hostname$|python3? -X faulthandler \S+\.py$|"
     r"(?:find|sysctl) (?!.{0,200}(?:-delete|-exec|-w |=))|ulimit -[a-z]$|"
     r"\S*python(?:3|\.exe)? (?:-X faulthandler )?-c ['\"](?:import|from)"

@@ -14,7 +14,12 @@ def test_errors_are_messages_and_the_rest_with_a_key_is_a_remark() -> None:
     )
     facts = read(text)
     assert facts.messages == ("ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105Error",)
-    assert facts.remarks == {"training_file": "examples/sft.yaml", "module flash_attn": "imported", "tools": "a script"}
+    assert facts.remarks == {
+        "training_file": "examples/sft.yaml",
+        "module flash_attn": "imported",
+        "tools": "a script",
+        "what the text shows": "Linux",
+    }
 
 
 def test_a_message_that_goes_on_in_the_next_line() -> None:
