@@ -37,6 +37,7 @@ TOPICS = (
         r"/Users/\w|\bmacOS[ :]1\d|\bmacosx_|\bdarwin\b|\.dylib\b|\bMacBook|\bosx-(?:64|arm64)\b",
     ),
     _topic("Linux", r"(?!)", r"/home/\w|/usr/(?:lib|local/lib)/python|\bmanylinux|\.so\b"),
+    _topic("sudo", r"(?!)", r"\bsudo (?!su\b)[a-z]|\broot@[\w.-]{1,60}[:#]"),
     _topic("WSL", r"\bWSL", r"\bWSL ?2?\b|microsoft-standard"),
     _topic(
         "a container",

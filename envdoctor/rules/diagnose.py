@@ -20,7 +20,7 @@ from envdoctor.rules.torch_kept import keep_torch
 from envdoctor.rules.tried import without_tried
 from envdoctor.rules.unexplained import Unexplained, find_unexplained
 from envdoctor.rules.unseen import Unseen, missing_sections
-from envdoctor.rules.weighed import with_the_shown_first
+from envdoctor.rules.weighed import of_their_own_machine, with_the_shown_first
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -93,7 +93,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
     if facts.origin.kind == "pasted":
         linked = _by_certainty(linked)
         linked = tuple(without_other_tools(without_tried(finding, facts), facts) for finding in linked)
-        linked = tuple(with_the_shown_first(finding, facts) for finding in linked)
+        linked = tuple(of_their_own_machine(with_the_shown_first(finding, facts), facts) for finding in linked)
     why = find_unexplained(facts, linked)
     retold = retold_lines(facts)
     if retold:

@@ -49,7 +49,7 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
         text = _without_sentences(text, done)
         text = f"{text} By the text this was done already, so it alone does not help: {', '.join(done)}."
     if measures:
-        text = f"{text} By the text this did not help, so the rest comes first: {', '.join(measures)}."
+        text = f"{text} By the text {' and '.join(measures)} did not help: what else is named here comes first."
     if shown:
         text = f"{text} The text has the log of {', '.join(map(_setting, shown))} already: read its last lines."
     left = tuple(command for command in finding.remedy.commands if command not in (*done, *shown))

@@ -1,4 +1,5 @@
-"""Of the usual causes of an error, the one that the text speaks for is named first, with what speaks for it."""
+"""What a text shows beside an error: of the usual causes the one that it speaks for is named first, with what speaks for
+it, and whose machine it is."""
 
 from __future__ import annotations
 
@@ -36,6 +37,13 @@ def with_the_shown_first(finding: Finding, facts: Facts) -> Finding:
     first = f"{causes[best]} (the text shows {' and '.join(sorted(own[best]))})"
     rest = [cause for at, cause in enumerate(causes) if at != best]
     return replace(finding, message=f"{proved}{USUALLY}{joined([first, *rest])}{end}")
+
+
+def of_their_own_machine(finding: Finding, facts: Facts) -> Finding:
+    """The finding as one that the person can mend, where the text shows that they may change the machine."""
+    shown = facts.remarks.get(SHOWS, "").split(", ")
+    theirs = finding.who == "host" and "sudo" in shown and "a container" not in shown
+    return replace(finding, who="you") if theirs else finding
 
 
 def _possible(causes: list[str], shown: frozenset[str]) -> list[str]:

@@ -29,7 +29,7 @@ def test_measures_in_words_are_named() -> None:
     found = root(
         "Loss is nan, stopping training", "", "I tried a smaller learning rate and gradient clipping, no luck."
     )
-    assert "did not help, so the rest comes first: a smaller learning rate, gradient clipping" in found.remedy.text
+    assert "a smaller learning rate and gradient clipping did not help" in found.remedy.text
 
 
 def test_numbers_that_are_sound_in_float32_overflow_in_fp16() -> None:

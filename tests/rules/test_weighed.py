@@ -12,7 +12,7 @@ from envdoctor.knowledge.topics import TOPICS, begins_with, ruled_out, shown_top
 from envdoctor.knowledge.usual_causes import joined, separate
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.finding import Finding, Remedy
-from envdoctor.rules.weighed import with_the_shown_first
+from envdoctor.rules.weighed import of_their_own_machine, with_the_shown_first
 
 
 def weighed(usually: str, shows: str) -> str:
@@ -104,7 +104,7 @@ def test_causes_are_taken_apart_and_joined_again_as_they_were() -> None:
 def test_each_topic_is_told_of_by_some_cause() -> None:
     causes = [cause for row in ERRORS for cause in separate(row.usually)]
     told = frozenset().union(*map(told_topics, causes))
-    assert {topic.name for topic in TOPICS} - told == {"Linux"}
+    assert {topic.name for topic in TOPICS} - told == {"Linux", "sudo"}
 
 
 def test_a_text_s_own_signs_reach_what_is_said() -> None:
@@ -117,3 +117,26 @@ def test_a_text_s_own_signs_reach_what_is_said() -> None:
     _, _, usually = found.message.partition(" Usually ")
     assert usually.startswith("an old toolkit stands first in PATH")
     assert "(the text shows /usr/bin/nvcc)" in usually
+
+
+@pytest.mark.parametrize(
+    ("shows", "who"), [("", "host"), ("sudo", "you"), ("Linux, sudo", "you"), ("a container, sudo", "host")]
+)
+def test_who_may_change_the_machine_mends_it(shows: str, who: str) -> None:
+    found = Finding(actual="", message="No driver answers.", remedy=Remedy(text=""), who="host")
+    assert of_their_own_machine(found, Facts(remarks={SHOWS: shows})).who == who
+
+
+def test_a_prompt_of_root_s_shows_that_the_machine_is_one_s_own() -> None:
+    assert "sudo" in shown_topics("$ sudo apt install nvidia-driver-580")
+    assert "sudo" not in shown_topics("do I need sudo?")
+
+
+def test_a_flag_of_a_command_is_no_measurement() -> None:
+    text = (
+        "docker run --ipc=host --gpus all trainer\n"
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\n"
+    )
+    found = doctor.judge(read(text), CheckOptions(target="none")).diagnosis.findings[0]
+    assert "should be plenty" in found.message
+    assert "the setting did not reach this container" in found.message

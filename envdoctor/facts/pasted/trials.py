@@ -60,7 +60,7 @@ _MEASURES = (
         "a smaller learning rate",
         rf"\b{_CHANGED} (?:the |my )?(?:\w{{1,10}} )?(?:learning[ -]rates?|lr"
         rf"|hyper-?parameters?)\b"
-        r"|--b?lr\b|\blearning rate (?:to|of)\b",
+        rf"|\b(?:{_CHANGED}|with|set|tried) (?:a |the )?--b?lr\b|\blearning rate to\b",
     ),
     _row(
         "gradient clipping",

@@ -162,10 +162,14 @@ def _cut_short(said: str) -> Finding:
         actual=said,
         expected="no bus error",
         severity=WARNING,
-        message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; there is "
-        "plenty of that here, so that most often a file that the worker had mapped was cut short or could not be "
-        f"read: {said}",
-        fix="Look at the disk or network drive that holds the data (dmesg), copy the data to a local disk, and watch "
-        "df -h /dev/shm while it runs.",
-        run=("dmesg -T | tail", "df -h /dev/shm"),
+        message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; by the text "
+        f"there should be plenty of that: {said}",
+        usually="the setting did not reach this container (df -h /dev/shm in it shows what it has), or a file that the "
+        "worker had mapped was cut short or could not be read",
+        fix="Watch df -h /dev/shm in the container while it runs: where it has 64 MiB, make the container anew with "
+        "the setting; where it has room, look at the disk or network drive that holds the data (dmesg), and copy the "
+        "data to a local disk.",
+        who="you",
+        run=("df -h /dev/shm", "dmesg -T | tail"),
+        explains=("packages/known-errors /dev/shm",),
     )

@@ -140,7 +140,7 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
     usually = without_refuted(filled(usually), facts, version or (packages.version(row.subject) if packages else None))
     caller = _callers.caller_of(found.string) if row.alone else None
     if caller and caller not in _COMMON:
-        usually = f"{_OUT_OF_STEP.format(name=caller)}, {usually}"
+        usually = ", ".join(filter(None, (_OUT_OF_STEP.format(name=caller), usually)))
         commands = (*commands, remedies.upgrade(caller))
     remedy = row.windows_remedy if windows and row.windows_remedy and not program else said_by.remedy
     return finding(

@@ -66,6 +66,8 @@ def test_what_was_tried_in_vain(text: str, name: str) -> None:
         "Should I set num_workers=0 to fix it?",
         "As far as I know NCCL_P2P_DISABLE=1 works by shared memory.",
         "We train with fp16 on one GPU.",
+        "python fit.py --lr 0.001 --gpu 1\nhere the loss is nan",
+        "A learning rate of 0.01 is what the paper has. The loss is nan.",
         "DDP: only 1 gpu works of four.",
         "I want to run it on the CPU.",
     ],
