@@ -1,5 +1,5 @@
-"""What a text shows beside an error: of the usual causes the one that it speaks for is named first, with what speaks for
-it, and whose machine it is."""
+"""What a text shows beside an error: of the usual causes the one that it speaks for is named first, with what speaks
+for it, and whose machine it is."""
 
 from __future__ import annotations
 
