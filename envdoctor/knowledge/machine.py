@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from envdoctor.facts.model import Facts, Gpu
+from envdoctor.facts.model import SHOWS, Facts, Gpu
 from envdoctor.facts.need import known
 from envdoctor.knowledge import gpus as table
 from envdoctor.knowledge.cuda_lines import from_code
@@ -82,6 +82,15 @@ CONTAINERS = frozenset({"docker", "podman", "kubernetes", "lxc"})
 def in_container(facts: Facts) -> bool:
     host = known(facts.host)
     return host is not None and host.container in CONTAINERS
+
+
+def in_wsl(facts: Facts) -> bool:
+    """By the kernel that a probe saw, or by what a text shows, where that shows no container beside it."""
+    host = known(facts.host)
+    if host is not None and host.container:
+        return host.container.startswith("wsl")
+    shown = facts.remarks.get(SHOWS, "").split(", ")
+    return "WSL" in shown and "a container" not in shown
 
 
 def bus_is_ours(facts: Facts) -> bool:

@@ -1,4 +1,4 @@
-from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, torch_cuda
+from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, in_wsl, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
@@ -55,7 +55,7 @@ def devices(facts: Facts, target: Target) -> Findings:
     if driver is None and said is None:
         raise Skip("the device files were not looked at")
     host = known(facts.host)
-    wsl = host is not None and (host.container or "").startswith("wsl")
+    wsl = in_wsl(facts)
     linux = host is None or (host.system or "Linux") == "Linux"
     absent = linux and driver is not None and bool(driver.kernel_module) and not driver.devices
     absent = absent and facts.origin.kind != "pasted"

@@ -1,6 +1,14 @@
 from re import IGNORECASE
 
-from envdoctor.knowledge.questions import anywhere, circumstances, in_container, messages, nvidia_gpu, torch_cuda
+from envdoctor.knowledge.questions import (
+    anywhere,
+    circumstances,
+    in_container,
+    in_wsl,
+    messages,
+    nvidia_gpu,
+    torch_cuda,
+)
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
@@ -53,7 +61,7 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     unloaded = driver is not None and driver.kernel_module == "" and bool(on_bus)
     if unloaded and in_container(facts) and not torch_cuda(facts):
         unloaded = False  # a container for the CPU, on a host with a GPU
-    wsl = host is not None and (host.container or "").startswith("wsl")
+    wsl = in_wsl(facts)
     if library is not None and not unloaded:
         bound = anywhere(facts, _BOUND) is not None or (host is not None and host.container == "apptainer")
         yield _library_missing(facts, library, wsl=wsl, bound=bound)

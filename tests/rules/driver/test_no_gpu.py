@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor import doctor
 from envdoctor.facts.model import Driver, Facts, Host
+from envdoctor.facts.pasted import read
+from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.driver.no_gpu import no_gpu
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, pasted
 from tests.rules.judging import silent, skipped
@@ -42,3 +45,12 @@ def test_not_found() -> None:
     )
     assert skipped(no_gpu, pasted())
     assert skipped(no_gpu, machine(driver=UNLOADED), CPU_TARGET)
+
+
+@pytest.mark.parametrize(("before", "wsl"), [("I am in WSL2 on Windows 11.\n", True), ("Ubuntu 24.04 it is.\n", False)])
+def test_a_text_of_wsl_is_never_sent_to_a_driver_for_linux(before: str, wsl: bool) -> None:
+    text = f"{before}ImportError: libcuda.so.1: cannot open shared object file: No such file or directory\n"
+    found = doctor.judge(read(text), CheckOptions(target="none")).diagnosis.findings[0]
+    told = f"{found.message} {found.remedy.text} {' '.join(found.remedy.commands)}"
+    assert ("/usr/lib/wsl/lib" in told) is wsl
+    assert ("modprobe" in told) is not wsl
