@@ -17,11 +17,10 @@ SCHEMA = 1
 
 Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-reported"]
 
-AS_TOLD = "as told: "
-"""Goes before a person's own line that was taken for what a program says: no error may rest on it alone."""
+AS_TOLD = "as told: "  # before a person's own line that was taken for a program's: no error may rest on it alone
 IN_OTHER_WORDS = "in other words: "  # before a line that says in its own way what a program's words before it say
-SHOWS = "what the text shows"  # remark: names of the topics (`knowledge.topics`) that it has signs of
 TRIED, HELPS, IN_VAIN = "tried", "what helps", "what does not help"  # remarks of what a person did, and how it went
+SHOWS = "what the text shows"  # names of `knowledge.topics`
 
 
 @frozen

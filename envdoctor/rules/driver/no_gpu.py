@@ -1,14 +1,7 @@
 from re import IGNORECASE
 
-from envdoctor.knowledge.questions import (
-    anywhere,
-    circumstances,
-    in_container,
-    in_wsl,
-    messages,
-    nvidia_gpu,
-    torch_cuda,
-)
+from envdoctor.knowledge.machine import in_wsl
+from envdoctor.knowledge.questions import anywhere, circumstances, in_container, messages, nvidia_gpu, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
