@@ -101,7 +101,9 @@ def saved(shape: str, folder: Path) -> str:
     place, values = folder / f"{shape}-saved", dict(SHAPES[shape])
     if not place.exists():
         torch.manual_seed(0)
-        AutoModelForCausalLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values)).save_pretrained(place)
+        AutoModelForCausalLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values)).save_pretrained(
+            place
+        )
     return str(place)
 
 

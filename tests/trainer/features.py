@@ -220,9 +220,7 @@ def trained(feature: Feature, value: Any, values: dict[str, Any], folder: Path) 
         for stands in feature.stands:
             held.enter_context(stands())
         calls = held.enter_context(counted(feature))
-        code = main(
-            [feature.task, "--config", str(folder / "settings.json"), "--report", str(folder / "report.json")]
-        )
+        code = main([feature.task, "--config", str(folder / "settings.json"), "--report", str(folder / "report.json")])
     torch.set_num_threads(threads)
     if os.environ.get("RANK", "0") != "0":  # the first process speaks for all
         return {"code": code}

@@ -94,7 +94,7 @@ def varlen() -> Iterator[None]:
     module._varlen_attn.register_kernel("cpu")(forward)
     module._varlen_attn_backward.register_kernel("cpu")(backward)
     torch._dynamo.reset()
-    with mock.patch.object(torch.cuda, "get_device_capability", lambda *_: (9, 0)):
+    with mock.patch.object(torch.cuda, "get_device_capability", return_value=(9, 0)):
         yield
     torch._dynamo.reset()
 
@@ -114,7 +114,7 @@ def with_flash_4() -> Iterator[None]:
 
     known = dict(attention._registry._FLASH_ATTENTION_IMPLS)
     attention.register_flash_attention_impl("FA4", register_fn=taken)
-    with mock.patch.object(flash, "is_installed", lambda module: True):
+    with mock.patch.object(flash, "is_installed", return_value=True):
         yield
     attention.restore_flash_attention_impl(_raise_warn=False)
     attention._registry._FLASH_ATTENTION_IMPLS.update(known)

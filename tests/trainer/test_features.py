@@ -32,7 +32,7 @@ NO_PART = {
     "compute.contradictions": "refuses", "compute.extras": "imports", "compute.factored": "another optimizer",
     "compute.flops": "counts", "compute.hardware": "looks", "compute.oom": "goes on where memory runs out",
     "compute.process": "this process", "compute.randomness": "states", "checkpoints.card": "a text",
-    "checkpoints.folder": "the run's folder", "checkpoints.parts": "files of shards", "checkpoints.publish": "the model",
+    "checkpoints.folder": "the run's folder", "checkpoints.parts": "shards", "checkpoints.publish": "the model",
     "checkpoints.resume": "what is saved", "checkpoints.save": "files", "checkpoints.upload": "copies elsewhere",
     "checkpoints.uploading": "copies elsewhere",
 }  # fmt: skip
