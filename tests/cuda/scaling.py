@@ -130,15 +130,12 @@ def table(record: dict[str, Any]) -> str:
                      f"{one.efficiency:.1%}", f"{pace:,.0f}"]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
     found = {layers_ahead(each["step"]) for each in record["runs"].get("1b, shards", {}).values()}
-    lines += (
-        [
-            "",
-            "Shards: gathers of the backward pass are launched " + " or ".join(map(str, sorted(found))) + " layer "
-            "ahead, by the trace; that those of the forward pass run beside the layer before is assumed.",
-        ]
-        if found
-        else []
-    )
+    if found:
+        ahead = " or ".join(map(str, sorted(found)))
+        told = (
+            f"Shards: gathers of the backward pass are launched {ahead} layer ahead, by the trace; that those of the "
+        )
+        lines += ["", told + "forward pass run beside the layer before is assumed."]
     return "\n".join(lines)
 
 

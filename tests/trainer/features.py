@@ -1,4 +1,4 @@
-"""The trainer's speed features: the setting that switches each off, what runs only with it, and how near its losses are.
+"""The trainer's speed features: the setting that switches each off, what runs only with it, how near its losses are.
 
     [torchrun --nproc-per-node 2] -m tests.trainer.features FEATURE SETTINGS.json FOLDER
 
@@ -54,11 +54,10 @@ class Feature:
     """A row of the table.
 
     runs: (owner or its module, name) of a function that is called with the feature and never without; only: of such
-    calls. made_of:
-    modules of the trainer that are there for it. near: the largest difference of a loss, as a share of it; of a gradient's norm
-    it may be ten times that. stands: what
-    stands in for a GPU or its kernels. saved: of a model on disk. how: in this process ("here"), one of its own ("alone"), two of them ("two"), or
-    one of the kept environment whose Triton interprets ("interpreted"). slow: it compiles, or starts processes.
+    calls. made_of: modules of the trainer that are there for it. near: the largest difference of a loss, as a share of
+    it; of a gradient's norm it may be ten times that. stands: what stands in for a GPU or its kernels. saved: of a
+    model on disk. how: in this process ("here"), one of its own ("alone"), two of them ("two"), or one of the kept
+    environment whose Triton interprets ("interpreted"). slow: it compiles, or starts processes.
     """
 
     setting: str
