@@ -93,8 +93,7 @@ def execute(
         trainee = build(settings, workload, place)
         with trainee.held:
             task.adapt(trainee, settings)
-            # Narrow exchange is worth its rounding on links between GPUs; gloo on hosts has no sums for it.
-            group.wrap(trainee.model, trainee.dtype if trainee.device.type == "cuda" else torch.float32)
+            group.wrap(trainee.model, trainee.dtype if trainee.device.type in parallel.DEVICES else torch.float32)
             trainee.through = group.compute
             if sharded:
                 check(trainee)

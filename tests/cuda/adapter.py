@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +103,7 @@ class Trial:
             (parallel.Group, "gathered", lambda group, item: [item] * group.world),
             (rft, "Sampler", RightAnswers),
         ]
-        with instead(replaced), comparing():
+        with instead(replaced), comparing(), tables_with_numbers():
             yield
 
     def _in_phase(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,12 +194,12 @@ class Trial:
                 self.checkpoint[tensor.device.type] += tensor.numel() * tensor.element_size()
 
 
-def _with_content(compares: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """The trainer's own answer, which comes from numbers of its own and takes sizes alone from what it is asked of."""
+def _with_content(answers: Callable[..., Any]) -> Callable[..., Any]:
+    """The own answer, which comes from numbers of its own and takes sizes alone from what it is asked of."""
 
-    def answered(asked: Any) -> bool:
+    def answered(*asked: Any, **named: Any) -> Any:
         with _disable_current_modes():
-            return compares(asked)
+            return answers(*asked, **named)
 
     return answered
 
@@ -220,6 +221,15 @@ def comparing() -> Any:
     """A context in which what the trainer finds out by numbers is found out by numbers."""
     asked = ((kernels, "is_norm"), (kernels, "_is_rotary"), (liger, "is_gated"))
     return instead([(owner, name, _with_content(getattr(owner, name))) for owner, name in asked])
+
+
+def tables_with_numbers() -> Any:
+    """A context in which bitsandbytes, where it is, makes its table of 256 values of values."""
+    if not find_spec("bitsandbytes"):
+        return nullcontext()
+    from bitsandbytes import functional
+
+    return instead([(functional, "create_dynamic_map", _with_content(functional.create_dynamic_map))])
 
 
 def _forgetful(hooks: Any) -> Any:

@@ -24,7 +24,8 @@ PACKAGES = (
     "torch==2.13.0", "transformers==5.23.0", "accelerate==1.15.0", "datasets==5.2.0", "peft==0.21.2",
     "safetensors==0.8.0",
 )  # fmt: skip
-LIGER = "liger-kernel==0.8.5"  # in a folder of its own: most runs do without it
+# In folders of their own: most runs do without them.
+LIGER, BITSANDBYTES, TORCHAO = "liger-kernel==0.8.5", "bitsandbytes==0.50.2", "torchao==0.18.0"
 STAMP = "made-from.json"
 STUBS = Path(__file__).parent / "stubs"
 MINUTES = 40  # for 3 GB over a slow line

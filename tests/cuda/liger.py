@@ -31,7 +31,7 @@ def numbers(families: list[str]) -> dict[str, Any]:
 
     from tests.cuda.adapter import liger
 
-    _floats()
+    floats()
     found = {}
     for family in families:
         torch.manual_seed(0)
@@ -57,7 +57,7 @@ def planted() -> dict[str, Any]:
 
     from tests.cuda.adapter import liger
 
-    _floats()
+    floats()
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model("llama", **CONFIG))
     turned = ops.LigerRopeFunction.apply
     ops.LigerSiLUMulFunction = SimpleNamespace(apply=lambda gate, up: gate * up)
@@ -67,7 +67,7 @@ def planted() -> dict[str, Any]:
     return {"value": choice.value, "reason": choice.reason, "own": own}
 
 
-def _floats() -> None:
+def floats() -> None:
     """The interpreter hands on a launch's fractions as Python has them; a launch makes them float32."""
     import numpy as np
     import triton.language as tl

@@ -61,18 +61,43 @@ def on_links(name: str, size: int, world: int) -> float:
     return STARTS[nodes > 1] + within + between
 
 
+def gathers_of(step: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Large gathers of the forward pass, and of the backward pass, which has no need of the root's: the outermost
+    weights stay whole between the two.
+    """
+    found = [sent for sent in step["sent"] if "gather" in sent["name"] and sent["size"] >= SMALL]
+    return found[: (len(found) + 1) // 2], found[(len(found) + 1) // 2 :]
+
+
+def layers_ahead(step: dict[str, Any]) -> int:
+    """By the order of launches in the trace: how many layers before it is needed each gather of the backward pass
+    stands. A layer's backward pass ends with its gradients being scattered; without looking ahead, as many gathers as
+    scatterings are then done.
+    """
+    backward, (known, gathered, ahead) = gathers_of(step)[1], (0, 0, [])
+    for sent in step["sent"]:
+        if sent["size"] < SMALL:
+            continue
+        gathered += any(sent is one for one in backward)
+        if "reduce_scatter" in sent["name"]:
+            known += 1
+            if gathered < len(backward):  # the last ones have nothing more to gather
+                ahead.append(gathered - known)
+    return min(ahead, default=0)
+
+
 def played(step: dict[str, Any], world: int, chip: str = "H100") -> Played:
     """The step on that many devices.
 
-    Shards are gathered while what came before computes: forward from when the last ones were there (FSDP2 holds two
-    layers), backward from where their gathering stands, a layer ahead. Gradients have to be there before the update;
-    small collectives are waited for.
+    Shards are gathered while what came before computes. Forward from when the last ones were there: the launch stands
+    where the layer begins, and that FSDP2 lets it overtake the layer before, with two layers held, is assumed, since
+    streams are not in the trace. Backward from where the launch stands, which the trace says (`layers_ahead`); without
+    a layer ahead each is waited for. Gradients have to be there before the update; small collectives are waited for.
     """
-    rates = CHIPS[chip]
+    rates, looks_ahead = CHIPS[chip], layers_ahead(step) > 0
     total = seconds(step, rates, compiled=False)[0]
     large = [sent for sent in step["sent"] if sent["size"] >= SMALL]
-    gathers = [sent for sent in large if "gather" in sent["name"]]
-    forward, late, free, links, before, needed = gathers[: len(gathers) // 2], 0.0, 0.0, 0.0, 0.0, 0.0
+    forward, late, free, links, before, needed = gathers_of(step)[0], 0.0, 0.0, 0.0, 0.0, 0.0
     for sent in large:
         at = seconds(sent, rates, compiled=False)[0]
         length = on_links(sent["name"], sent["size"], world)
@@ -81,7 +106,7 @@ def played(step: dict[str, Any], world: int, chip: str = "H100") -> Played:
         if "gather" in sent["name"] and not ahead:
             late += max(0.0, needed - (at + late))  # the layer that begins here was gathered by the last one
         free = max(free, (before if ahead else at) + late) + length
-        if ahead:
+        if ahead or ("gather" in sent["name"] and not looks_ahead):
             late += max(0.0, free - (at + late))
         elif "gather" in sent["name"]:
             needed = free
@@ -104,6 +129,13 @@ def table(record: dict[str, Any]) -> str:
             cells = [name, world, f"{1e3 * one.computing:.0f} ms", f"{1e3 * one.links:.1f} ms", f"{beside:.0%}",
                      f"{one.efficiency:.1%}", f"{pace:,.0f}"]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
+    found = {layers_ahead(each["step"]) for each in record["runs"].get("1b, shards", {}).values()}
+    if found:
+        ahead = " or ".join(map(str, sorted(found)))
+        told = (
+            f"Shards: gathers of the backward pass are launched {ahead} layer ahead, by the trace; that those of the "
+        )
+        lines += ["", told + "forward pass run beside the layer before is assumed."]
     return "\n".join(lines)
 
 

@@ -52,6 +52,7 @@ def _llama(
 SHAPES = {
     "mite": _llama(32, 1, 2, 1, 64, 2048),
     "slice": _llama(576, 2, 9, 3, 1536, 2048),  # two layers of the next
+    "wide": _llama(2048, 2, 32, 8, 8192, 2048),  # two layers of 1b
     "135m": _llama(576, 30, 9, 3, 1536, 49152),  # SmolLM-135M
     "1b": _llama(2048, 16, 32, 8, 8192, 128256),  # Llama-3.2-1B
     "8b": _llama(4096, 32, 32, 8, 14336, 128256, tied=False),  # Llama-3.1-8B
@@ -114,6 +115,11 @@ def others() -> list[SetUp]:
         SetUp("sft", {"precision": "bfloat16", **ATTENTIONS["documents"], "recompute": "1+1"}),
         SetUp("gritlm", {**plain, "recompute": "selective", "gradcache_chunk": 256}),
         *(SetUp("sft", {}, chip=chip) for chip in CHIPS),
+        SetUp("sft", {**plain, "neftune_noise_alpha": 5.0}),
+        SetUp("sft", {**plain, "lora_rank": 8, "dora": True}),
+        SetUp("sft", {**plain, "lora_rank": 8, "lora_fused": False}),
+        SetUp("sft", {**plain, "kernels": "off"}),
+        SetUp("sft", {**plain, "residual": "float32"}),
     ]
 
 
@@ -129,7 +135,11 @@ def several() -> list[SetUp]:
         SetUp(task, {**plain, **values, "parallel": parallel}, world=8)
         for task, values in kinds for parallel in ("ddp", "fsdp2")
     ]  # fmt: skip
-    return [*first, *(SetUp("sft", {**plain, "parallel": parallel}, world=8, rank=3) for parallel in ("ddp", "fsdp2"))]
+    return [
+        *first, *(SetUp("sft", {**plain, "parallel": parallel}, world=8, rank=3) for parallel in ("ddp", "fsdp2")),
+        SetUp("sft", {**plain, "parallel": "ddp", "overlap": False}, world=8),
+        *(SetUp("sft", {**plain, "parallel": one, "exchange": "float32"}, world=8) for one in ("ddp", "fsdp2")),
+    ]  # fmt: skip
 
 
 def sizes() -> list[SetUp]:

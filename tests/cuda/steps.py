@@ -88,7 +88,23 @@ def settings_of(set_up: SetUp, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
     if set_up.task != "pretrain":
         values["over_long"] = "skip"
+    if "quantize" in set_up.values:
+        del values["model_config"]
+        values["model"] = saved(set_up.shape, folder)
     return {**values, **data_of(set_up.task, rows, folder), **set_up.values}
+
+
+def saved(shape: str, folder: Path) -> str:
+    """A model of that shape on disk, with content."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    place, values = folder / f"{shape}-saved", dict(SHAPES[shape])
+    if not place.exists():
+        torch.manual_seed(0)
+        AutoModelForCausalLM.from_config(AutoConfig.for_model(values.pop("model_type"), **values)).save_pretrained(
+            place
+        )
+    return str(place)
 
 
 def data_of(task: str, rows: int, folder: Path) -> dict[str, Any]:

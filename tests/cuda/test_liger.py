@@ -15,6 +15,9 @@ from tests.cuda.child import ROOT, Child
 from tests.cuda.chips import CHIPS
 from tests.cuda.environment import Environment
 from tests.cuda.setups import SetUp
+from tests.trainer.compute.test_parallel import values_in
+from tests.trainer.features import FEATURES
+from tests.trainer.test_features import answer_of, held, values_of
 
 pytestmark = pytest.mark.cuda
 BOTH = "SwiGLU in 2 places, rotary positions"
@@ -56,6 +59,14 @@ def test_losses_and_gradients_are_the_models_own(told: Any) -> None:
     assert all(one["off"] < 1e-5 for one in found.values()), found
     assert all(one["restored"] and one["random_state_kept"] for one in found.values())
     assert found["gemma"]["reason"] == "SwiGLU: LookupError: no layer is gated; tried and exact"
+
+
+def test_a_run_without_them_has_the_same_losses(cuda: Environment, liger: Path, tmp_path: Path) -> None:
+    """The row of `tests/trainer/features.py` that needs Triton: the trainer's own steps, both ways, interpreted."""
+    name = "Liger's kernels"
+    variables = {**cuda.variables(ROOT, liger), "TRITON_INTERPRET": "1"}
+    values = values_of(FEATURES[name], values_in(tmp_path), tmp_path)
+    held(name, answer_of(name, values, tmp_path / "runs", str(cuda.python), variables))
 
 
 def test_kernels_that_compute_something_else_are_not_believed(told: Any) -> None:

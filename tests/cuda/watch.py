@@ -33,6 +33,7 @@ TAKEN = ("gather", "index", "embedding", "index_select")
 CHOSEN = (*TAKEN, "scatter_", "index_put_")
 SMALL = 4 << 20  # bytes: what moves less takes as long as any kernel takes
 THIN = 150  # operations for each byte: a product of fewer takes as long as its bytes do, on every chip of `counted`
+WRAPPED = ("Float8TrainingTensor",)  # torchao's: eight bits and their scales
 WAITING = "step"  # the phase in which nothing may wait
 
 
@@ -164,6 +165,8 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if any(type(tensor).__name__ in WRAPPED for tensor in given):
+            return NotImplemented  # they call operators on what they hold, which come here
         if name == "_local_scalar_dense" and given[0].device.type == "cuda":
             self.waited("reading a number")
             return True if given[0].dtype == torch.bool else 0  # what a program hopes for

@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 from trainer.checkpoints import parts
 from trainer.checkpoints.parts import Part
-from trainer.checkpoints.staging import Staging
+from trainer.checkpoints.staging import Staging, plain_copies
 from trainer.data import whole
 from trainer.data.whole import sha256
 from trainer.errors import TrainerError, disk_remedy
@@ -127,14 +127,14 @@ def folder_name(step: int, micro: int) -> str:
 
 
 class Saver:
-    """Writes checkpoints in a thread, at most one at a time, from copies taken while training stands still.
+    """Writes checkpoints in a thread, at most one at a time, from copies that are made beside the training.
 
-    `blocking`: `save` waits for the disk, as plain loops do.
+    `blocking`: `save` copies and writes by itself, as plain loops do: no thread, no stream, no page-locked memory.
     """
 
     def __init__(self, parent: Path, keep: int, blocking: bool = False, announce: Announce | None = None) -> None:
         self.parent, self.keep, self.blocking, self.announce = parent, keep, blocking, announce
-        self._staging = Staging()
+        self._staging = None if blocking else Staging()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
@@ -144,23 +144,27 @@ class Saver:
         `tensors`: of any shapes, on any device. part: of a checkpoint that all processes write.
         """
         self.wait()
-        copies = self._staging.copies(tensors)
+        copies = plain_copies(tensors) if self._staging is None else self._staging.copies(tensors)
         then = self.announce(state) if self.announce else None
         given = (name, copies, state, then, part)
+        if self.blocking:
+            self._write(*given)
+            self.wait()
+            return
         self._thread = threading.Thread(target=self._write, args=given, name="checkpoint")
         self._thread.start()
-        if self.blocking:
-            self.wait()
 
     def before_change(self) -> None:
         """The device is about to change what was to be saved: first it is copied."""
-        self._staging.before_change()
+        if self._staging is not None:
+            self._staging.before_change()
 
     def _write(
         self, name: str, tensors: Tensors, state: dict[str, Any], then: Callable[[Path], None] | None, part: Part | None
     ) -> None:
         try:
-            self._staging.wait()
+            if self._staging is not None:
+                self._staging.wait()
             if part is not None and part.rank:
                 self.parent.mkdir(parents=True, exist_ok=True)
                 _put(part, self.parent, name, tensors)

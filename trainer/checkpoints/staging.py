@@ -14,6 +14,14 @@ import torch
 from trainer.state import Tensors
 
 
+def plain_copies(tensors: Tensors) -> Tensors:
+    """On the host, of the same shapes, in ordinary memory; whoever calls waits."""
+    return {
+        stem: {name: tensor.detach().to("cpu", copy=True) for name, tensor in group.items()}
+        for stem, group in tensors.items()
+    }
+
+
 class Staging:
     """Copies of one checkpoint at a time."""
 

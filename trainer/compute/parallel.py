@@ -5,7 +5,7 @@ ALL processes), so that the mean over the processes is the mean over tokens, not
 host needs from the others (that divisor, the counts, whether somebody was told to stop) is one small message per step
 over gloo, which never waits for a GPU.
 
-With whole models ("ddp") gradients are exchanged once a step, while its last backward pass runs
+With whole models ("ddp") gradients are exchanged once a step, while its last backward pass runs, or after it
 (`trainer.compute.exchange`). Under FSDP2 each micro-batch's gradients are scattered as they are formed: keeping whole
 ones for a single exchange per step would cost the memory that FSDP2 saves.
 """
@@ -30,6 +30,8 @@ from trainer.report import Choice, Processes
 
 # Other processes wait this long for one that prepares data, samples or writes a model; NCCL's own limit stays as it is.
 PATIENCE = timedelta(days=7)
+# Where what travels is as narrow as the products: it is worth its rounding on links between GPUs.
+DEVICES = ("cuda",)
 
 
 @dataclass
@@ -44,6 +46,7 @@ class Group:
     control: Any = None  # gloo group for messages between hosts
     wrapped: Any = None
     exchange_in: str = "auto"  # the number format in which gradients and gathered weights travel
+    overlap: bool = True  # gradients travel while the last backward pass runs
     gradients: Exchange | None = None
 
     @property
@@ -78,7 +81,7 @@ class Group:
     @contextmanager
     def passing(self, last: bool) -> Iterator[None]:
         """Context of a micro-batch's backward pass; `last`: of its step, and it reaches each weight once."""
-        if self.gradients is None or not last:
+        if self.gradients is None or not last or not self.overlap:
             yield
             return
         self.gradients.arm()
@@ -227,6 +230,7 @@ def start(settings: Settings) -> Group:
         rank=accelerator.process_index, world=accelerator.num_processes,
         local_world=int(os.environ.get("LOCAL_WORLD_SIZE") or world), kind=kind, accelerator=accelerator,
         control=torch.distributed.new_group(backend="gloo", timeout=PATIENCE), exchange_in=settings.exchange,
+        overlap=settings.overlap,
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from trainer.model.perdocument import PLAIN, Extras, by_document, repeat
 from trainer.model.trial import Heads, held_against_float32, trial
 
 NAME = "trainer_documents"
+DEVICES = ("cuda",)  # of all paths but the last
 # Of a configuration: a layer that has one of these is more than the plain product.
 SPECIAL = ("sliding_window", "attn_logit_softcapping", "attention_dropout", "attn_pdrop")
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
@@ -239,17 +240,18 @@ def _find_flex() -> Path:
 
 def choose(
     wanted: str, device: torch.device, dtype: torch.dtype, heads: Heads | None = None, tokens: int = 24,
-    kernel: str = "auto",
+    kernel: str = "auto", own: str = "auto",
 ) -> tuple[DocumentAttention, str]:  # fmt: skip
     """The attention for packed rows of so many tokens and the reason for it; TrainerError when the one asked for cannot
-    run here. `kernel`: which FlashAttention stands behind torch's varlen_attn (`trainer.model.flash`).
+    run here. `kernel`: which FlashAttention stands behind torch's varlen_attn (`trainer.model.flash`); `own`: off
+    leaves a CPU's bfloat16 to torch's kernel.
     """
     found: dict[str, Callable[[], Path]] = {"varlen": _find_varlen, "flash-attn": _find_flash, "flex": _find_flex}
     why: list[str] = []
     for name in found if wanted == "auto" else [wanted]:
         reason: str | None = None
         if name != "documents":
-            if device.type != "cuda":
+            if device.type not in DEVICES:
                 reason = f"{name} needs CUDA"
             elif name != "flex" and (dtype == torch.float32 or torch.cuda.get_device_capability(device) < (8, 0)):
                 reason = f"{name} needs bfloat16 or float16 and a GPU of capability 8.0"
@@ -268,7 +270,7 @@ def choose(
         if reason and wanted != "auto":
             raise TrainerError("attention-not-available", f"attention={wanted}: {reason}", "Use attention=auto.")
         why += [reason] if reason else []
-    if device.type == "cpu" and dtype == torch.bfloat16:
+    if device.type == "cpu" and dtype == torch.bfloat16 and own == "auto":
         reason = "plain matrix products per document: faster in bfloat16 than torch's kernel for CPUs"
         return DocumentAttention("documents", _blocks), "; ".join([*why, reason])
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])

@@ -113,7 +113,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
     else:
         heads = Heads.of(_config(settings, workload))
         attention, why = attentions.choose(
-            settings.attention, device, dtype, heads, settings.tokens_per_row, settings.flash
+            settings.attention, device, dtype, heads, settings.tokens_per_row, settings.flash, settings.kernels
         )
         implementation, context, way = attentions.install(attention)
         held.enter_context(context)
@@ -132,10 +132,12 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
             choices.append(float8.install(model, device, dtype))
         if settings.recompute not in ("auto", "none"):
             recompute(model, settings.recompute, settings.recompute_rng, attention.name if attention else None)
-        if device.type == "cpu" and dtype in (torch.float32, torch.bfloat16):
+        if device.type in narrow.DEVICES and dtype == torch.bfloat16 and settings.residual == "auto":
+            choices.append(held.enter_context(narrow.narrow_states(model, dtype, settings.kernels == "auto")))
+        elif device.type == "cpu" and dtype in (torch.float32, torch.bfloat16) and settings.kernels == "auto":
             choices.append(held.enter_context(kernels.install_kernels(model)))
-        if device.type == "cuda" and dtype == torch.bfloat16 and settings.residual == "auto":
-            choices.append(held.enter_context(narrow.narrow_states(model, dtype)))
+        if settings.kernels == "off":
+            choices.append(Choice("kernels", "the model's own", "asked for"))
         if settings.liger == "auto":
             choices.append(_liger(held, model, device, dtype))
         trainee = Trainee(model, device, dtype, attention, choices, held, implementation=implementation)
@@ -151,7 +153,7 @@ def build(settings: Settings, workload: Workload | None, place: Place = Place())
 
 
 def _liger(held: ExitStack, model: Any, device: torch.device, dtype: torch.dtype) -> Choice:
-    if device.type != "cuda":
+    if device.type not in liger.DEVICES:
         return Choice("liger", "off", "its kernels are for GPUs")
     return held.enter_context(liger.install(model, device, dtype))
 

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+DEVICES = ("cuda",)
 LEAST = 64  # borders: rows of fewer documents are one graph
 
 
@@ -37,7 +38,7 @@ def begin(borders: torch.Tensor, slots: int) -> torch.Tensor:
 def why_not(trainee: Any, settings: Any, group: Any, limit: int, batches: Sequence[Any]) -> str | None:
     """Why these layers cannot be captured; None where they can."""
     reasons = {
-        "graphs are of a GPU": trainee.device.type != "cuda",
+        "graphs are of a GPU": trainee.device.type not in DEVICES,
         "layers are not compiled": settings.compile != "on",
         "attention is not in the layers' graphs": trainee.attention is None or not trainee.attention.traced,
         "rows are not of one width": not settings.packing,

@@ -31,6 +31,7 @@ from trainer.report import Choice
 Function = Callable[..., Any]
 PARTS = ("gate_proj", "up_proj", "down_proj")
 ROWS = 24  # tokens of a trial
+DEVICES = ("cuda",)  # elsewhere Triton's interpreter alone computes them
 
 
 @contextmanager

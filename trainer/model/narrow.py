@@ -13,7 +13,7 @@ called without. What the last norm hands on leaves the model, and stays float32.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -22,18 +22,20 @@ import torch.nn.functional as F
 from trainer.model import kernels
 from trainer.report import Choice
 
+DEVICES = ("cuda",)  # a CPU's own kernels compute in float32 (`trainer.model.kernels`)
+
 
 @contextmanager
-def narrow_states(model: Any, dtype: torch.dtype) -> Iterator[Choice]:
-    """The model's states are of `dtype` behind its embedding, until the end."""
+def narrow_states(model: Any, dtype: torch.dtype, fused: bool = True) -> Iterator[Choice]:
+    """The model's states are of `dtype` behind its embedding, until the end. fused: norms and positions are ours."""
     embedding = model.get_input_embeddings()
     hook = embedding.register_forward_hook(lambda *given: given[-1].to(dtype))
-    norms = [module for module in model.modules() if kernels.is_norm(module)]
+    norms = [module for module in model.modules() if fused and kernels.is_norm(module)]
     within = kernels.within_layers(model)
     for module in norms:
         kernels.replace_forward(module, _narrow if module in within else _rms_norm)
     try:
-        with kernels.rotary_kernels(model) as turned:
+        with kernels.rotary_kernels(model) if fused else nullcontext(False) as turned:
             how = f"{len(norms)} norms are one kernel each" if norms else "norms are the model's own"
             how += ", positions are turned in three kernels" if turned else ""
             yield Choice("residual", str(dtype).replace("torch.", ""), f"as its products; weights stay float32; {how}")

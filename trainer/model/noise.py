@@ -46,6 +46,9 @@ class EmbeddingNoise:
         drawn = torch.empty(noise.slots, width, device=device).uniform_(-1.0, 1.0, generator=generator)
         spans = batch.lengths if "position_ids" in batch.inputs else [batch.slots // len(batch.lengths)]
         sizes = self._alpha / np.sqrt(np.array(batch.lengths, np.float32) * np.float32(width))
-        each = torch.from_numpy(np.repeat(sizes, spans).astype(np.float32)).to(device, non_blocking=True)
+        each = torch.from_numpy(np.repeat(sizes, spans).astype(np.float32))
+        if device.type == "cuda":
+            each = each.pin_memory()  # from other memory the host would wait for the copy
+        each = each.to(device, non_blocking=True)
         mine = drawn[noise.offset : noise.offset + batch.slots].mul_(each[:, None])
         return output + mine.view_as(output).to(output.dtype)

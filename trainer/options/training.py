@@ -136,6 +136,10 @@ class ComputeOptions:
         "auto", "number format of the states between the products: auto is theirs on a GPU in bfloat16",
         ("auto", "float32"), rare=True,
     )  # fmt: skip
+    kernels: str = option(
+        "auto", "norms, positions and, on a CPU in bfloat16, attention in few passes over memory, where that computes "
+        "what the model's own do; off: the model's own", ("auto", "off"), rare=True, result=False,
+    )  # fmt: skip
     float8: str = option(
         "off", "products of wide layers in 8 bits, each row scaled by itself; needs torchao and an H100 or newer",
         ("off", "rowwise"), rare=True,
@@ -151,6 +155,10 @@ class ComputeOptions:
     exchange: str = option(
         "auto", "number format in which several processes exchange gradients, or gather shards: auto is that of the "
         "products", ("auto", "float32"), rare=True,
+    )  # fmt: skip
+    overlap: bool = option(
+        True, "whole models exchange gradients while a step's last backward pass still runs; off: when it is over",
+        rare=True, result=False,
     )  # fmt: skip
     parallel: str = option(
         "auto", "several processes: auto takes what accelerate launch says, else ddp", ("auto", "ddp", "fsdp2"),

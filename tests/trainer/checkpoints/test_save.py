@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,32 @@ def test_nothing_in_a_checkpoint_is_a_pickle(tmp_path: Path) -> None:
         "model.safetensors",
         "state.json",
     }
+
+
+@pytest.mark.parametrize(("blocking", "writer"), [(False, "checkpoint"), (True, threading.current_thread().name)])
+def test_who_writes_is_who_was_asked_to(
+    blocking: bool, writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint that is waited for is copied and written by the training thread itself, and is there at once."""
+    seen, write = [], save.write
+
+    def noted(*given, **named) -> Path:
+        seen.append(threading.current_thread().name)
+        return write(*given, **named)
+
+    monkeypatch.setattr(save, "write", noted)
+    saver = save.Saver(tmp_path, 2, blocking)
+    weight = torch.ones(4)
+    saver.save("step-00000001", {"model": {"w": weight}}, {"step": 1})
+    if blocking:
+        assert (tmp_path / "step-00000001" / "MANIFEST.json").is_file()
+    weight.zero_()
+    saver.wait()
+    assert seen == [writer]
+    assert torch.equal(save.read(tmp_path / "step-00000001")[1]["model"]["w"], torch.ones(4))
+
+
+def test_a_blocking_write_that_fails_is_raised_by_save_itself(tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("a file where the folder should be")
+    with pytest.raises((TrainerError, OSError)):
+        save.Saver(tmp_path / "c", 2, blocking=True).save("step-00000001", {"model": {"w": torch.ones(1)}}, {})

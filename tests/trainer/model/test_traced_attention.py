@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,48 +9,13 @@ import pytest
 import torch
 
 from tests.trainer.running import gradients, prepare_run
+from tests.trainer.standins import backward, forward
 from trainer.model import graphs
 from trainer.model.attention import DocumentAttention, for_compiled_layers, varlen_path
 from trainer.model.build import compile_layers, layers_of
 
 varlen = pytest.importorskip("torch.nn.attention.varlen")
 pytestmark = pytest.mark.slow
-
-
-def weights(q: Any, k: Any, causal: bool, scale: float) -> torch.Tensor:
-    """softmax(scale x q k') of one document, (heads, tokens, tokens)."""
-    scores = torch.einsum("qhd,khd->hqk", q, k) * scale
-    if causal:
-        scores = scores.masked_fill(torch.ones(scores.shape[1:], dtype=torch.bool).triu(1), float("-inf"))
-    return torch.softmax(scores, -1)
-
-
-def documents(borders: Any, *rows: Any) -> Iterator[Any]:
-    for start, end in itertools.pairwise(borders.tolist()):
-        yield tuple(tensor[start:end] for tensor in rows)
-
-
-def forward(q, k, v, cu_q, cu_k, max_q, max_k, is_causal=False, scale=None, window_size=None, *rest, **named):
-    groups = q.shape[1] // k.shape[1]
-    found = [
-        torch.einsum("hqk,khd->qhd", weights(a, b, window_size[1] == 0, scale), c)
-        for a, b, c in documents(cu_q, q, k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1))
-    ]
-    return torch.cat(found).contiguous(), torch.zeros(q.shape[1], q.shape[0]), torch.zeros(2, dtype=torch.uint64)
-
-
-def backward(grad, q, k, v, out, lse, cu_q, cu_k, max_q, max_k, is_causal, rng, scale=None, window_size=None, *rest):
-    """By hand: within an operator there is no autograd."""
-    groups, found = q.shape[1] // k.shape[1], []
-    for a, b, c, g in documents(cu_q, q, k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1), grad):
-        p = weights(a, b, window_size[1] == 0, scale)
-        inner = torch.einsum("qhd,khd->hqk", g, c)
-        inner = p * (inner - (inner * p).sum(-1, keepdim=True)) * scale
-        of_key, of_value = torch.einsum("hqk,qhd->khd", inner, a), torch.einsum("hqk,qhd->khd", p, g)
-        shared = (len(a), k.shape[1], groups, k.shape[2])
-        of_query = torch.einsum("hqk,khd->qhd", inner, b)
-        found.append((of_query, of_key.reshape(shared).sum(2), of_value.reshape(shared).sum(2)))
-    return tuple(torch.cat(pieces).contiguous() for pieces in zip(*found, strict=True))
 
 
 @pytest.fixture
