@@ -25,7 +25,7 @@ from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow
+from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow, selective
 from trainer.options.settings import from_mapping
 from trainer.report import RunReport
 from trainer.tasks import rft
@@ -179,7 +179,8 @@ class Trial:
             for layer in layers:
                 layer.gradient_checkpointing = False
             shards, copies = group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp")
-            return memory.footprint(trainee, shards, copies, products=True)
+            attention = trainee.attention.name if trainee.attention is not None else None
+            return memory.footprint(trainee, shards, copies, products=selective.is_open(attention))
         finally:
             torch.autograd.graph.saved_tensors_hooks = hooks  # type: ignore[misc]
             for layer, value in zip(layers, before, strict=True):

@@ -28,6 +28,9 @@ from trainer.model.trial import Heads, held_against_float32, trial
 NAME = "trainer_documents"
 # Of a configuration: a layer that has one of these is more than the plain product.
 SPECIAL = ("sliding_window", "attn_logit_softcapping", "attention_dropout", "attn_pdrop")
+# Why FlexAttention is not taken by itself below capability 8.0 and in float32: compiled for such chips
+# (`tests/cuda/goldens/flex.json`) each thread of its forward kernel keeps more in local memory than in registers.
+SPILLS = "its kernel has too few registers in float32 and below capability 8.0, and was never measured"
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
 
 
@@ -251,8 +254,10 @@ def choose(
         if name != "documents":
             if device.type != "cuda":
                 reason = f"{name} needs CUDA"
-            elif name != "flex" and (dtype == torch.float32 or torch.cuda.get_device_capability(device) < (8, 0)):
+            elif name != "flex" and not _is_narrow(device, dtype):
                 reason = f"{name} needs bfloat16 or float16 and a GPU of capability 8.0"
+            elif wanted == "auto" and not _is_narrow(device, dtype):
+                reason = f"{name}: {SPILLS}"
             else:
                 try:
                     attention = DocumentAttention(name, found[name]())
@@ -272,6 +277,11 @@ def choose(
         reason = "plain matrix products per document: faster in bfloat16 than torch's kernel for CPUs"
         return DocumentAttention("documents", _blocks), "; ".join([*why, reason])
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
+
+
+def _is_narrow(device: torch.device, dtype: torch.dtype) -> bool:
+    """Does the GPU multiply such numbers on tensor cores that attention kernels know?"""
+    return dtype != torch.float32 and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def _newer(
