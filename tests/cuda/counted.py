@@ -3,11 +3,13 @@
     python -m tests.cuda.counted [--output tests/cuda/recorded/counted.json]
     python -m tests.cuda.counted --show tests/cuda/recorded/counted.json
 
-"before" is the same trainer with the settings that switch its savings off. "graphs" is modelled alone, and no graph was
-captured: of each compiled layer the host launches one graph for each pass instead of its kernels (the setting `graphs`);
-what a GPU saves between the kernels of a graph, and what copying their inputs takes, is left out. Kernels, bytes and operations are counted on
+"before" is the same trainer with the settings that switch its savings off. Kernels, bytes and operations are counted on
 tensors without content; times are a roofline of them (`seconds`), and no GPU was touched. "compiled" replaces the
 layers' share of the eager step by what Inductor makes of a layer.
+
+The second table is modelled from that, and no graph was captured: of each compiled layer the host launches one CUDA
+graph for each pass instead of its kernels (the setting `graphs`). What a GPU saves between the kernels of a graph, and
+what copying their inputs takes, is left out.
 """
 
 from __future__ import annotations
@@ -128,8 +130,8 @@ def captured(name: str, step: dict[str, Any], one: dict[str, Any]) -> dict[str, 
 
 
 def graphs(record: dict[str, Any]) -> str:
-    """Markdown: by step and chip, milliseconds of the GPU and of the host with and without graphs, and what they take off
-    a step, which is as long as the longer of the two.
+    """Markdown: by step and chip, milliseconds of the GPU and of the host with and without graphs, and what they take
+    off a step, which is as long as the longer of the two.
     """
     head = ["step, compiled; modelled", "launches", "as graphs", "chip", "GPU", "host", "host, graphs", "off the step"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]

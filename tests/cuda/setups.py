@@ -114,6 +114,11 @@ def others() -> list[SetUp]:
         SetUp("sft", {"precision": "bfloat16", **ATTENTIONS["documents"], "recompute": "1+1"}),
         SetUp("gritlm", {**plain, "recompute": "selective", "gradcache_chunk": 256}),
         *(SetUp("sft", {}, chip=chip) for chip in CHIPS),
+        SetUp("sft", {"precision": "bfloat16", "attention": "flash-attn"}),
+        SetUp("sft", {"precision": "float16", "attention": "flex"}, chip="T4"),
+        SetUp("sft", {"precision": "float32", "attention": "flex"}),
+        SetUp("sft", {"compile": "on"}, chip="T4"),
+        *(SetUp("sft", {**plain, "compile": "on", **more}) for more in ({}, {"lora_rank": 8}, {"graphs": "on"})),
     ]
 
 

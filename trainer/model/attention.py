@@ -5,8 +5,9 @@ builds no mask at all. transformers before 4.53 has no such pair; there the mode
 call it makes to `scaled_dot_product_attention` is answered by the same function for the length of the run.
 
 Paths, first that works: torch varlen_attn, the flash-attn package, FlexAttention, per-document SDPA. The first three
-are written against torch 2.10 to 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU; the CPU
-takes the last, and plain matrix products instead of it in bfloat16 (`trainer.model.blockwise`).
+are written against torch 2.10 to 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU. Where the
+first two cannot be, in float32 and below capability 8.0, FlexAttention compiles but is taken only when asked for
+(`SPILLS`). The CPU takes the last, and plain matrix products instead of it in bfloat16 (`trainer.model.blockwise`).
 """
 
 from __future__ import annotations
