@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -50,6 +51,7 @@ def installed(attention: Any) -> Iterator[None]:
         yield
         return
     package: Any = ModuleType("flash_attn")
+    package.__spec__ = ModuleSpec("flash_attn", None)  # transformers looks for it, as for any package
     package.flash_attn_varlen_func = flash_attn_varlen_func
     before = sys.modules.get("flash_attn")
     sys.modules["flash_attn"] = package

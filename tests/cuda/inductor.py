@@ -6,7 +6,8 @@ noted. Their texts are kept, so that they can be compiled for the chip (`tests.c
 What torch would capture as a CUDA graph is run as it is and counted as one; inputs that a graph would copy are not.
 
 Three things are done on the host that Inductor does on the device: it learns its patterns there, folds constants there,
-and takes its buffers from the device's allocator in C++. No driver is asked: nothing is loaded and nothing tuned.
+and takes its buffers from the device's allocator in C++. No driver is asked: nothing is loaded and nothing timed, so
+that products of odd sizes are never padded here.
 """
 
 from __future__ import annotations
@@ -149,8 +150,10 @@ def compiling(device: Device, watch: Watch) -> Iterator[dict[str, str]]:
     ]
     prepared(device)
     with ExitStack() as held:
-        # What was compiled before would be taken from a cache, and no text would come by.
-        held.enter_context(torch._inductor.config.patch(fx_graph_cache=False, compile_threads=1))
+        # What was compiled before would be taken from a cache, and no text would come by. Whether products of odd sizes
+        # are padded Inductor finds out by timing both.
+        off = {"fx_graph_cache": False, "shape_padding": False}
+        held.enter_context(torch._inductor.config.patch(compile_threads=1, **off))
         held.enter_context(torch._functorch.config.patch(enable_autograd_cache=False))
         held.callback(torch._dynamo.reset)
         torch._dynamo.reset()

@@ -282,7 +282,8 @@ def choose(
 
 def _is_narrow(device: torch.device, dtype: torch.dtype) -> bool:
     """Does the GPU multiply such numbers on tensor cores that attention kernels know?"""
-    return dtype != torch.float32 and torch.cuda.get_device_capability(device) >= (8, 0)
+    major, _ = torch.cuda.get_device_capability(device)
+    return bool(dtype != torch.float32 and major >= 8)
 
 
 def _newer(
