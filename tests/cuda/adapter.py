@@ -310,8 +310,8 @@ class RightAnswers:
 
 
 def sample(values: dict[str, Any], lengths: list[int]) -> None:
-    """Answers to prompts of so many tokens, by the trainer's own sampler, which has as many random numbers as tokens are
-    asked for: no token has content, so none ends an answer, and the next one finds no number left.
+    """Answers to prompts of so many tokens, by the trainer's own sampler, which has as many random numbers as tokens
+    are asked for: no token has content, so none ends an answer, and the next one finds no number left.
     """
     settings = from_mapping(values, "set-up", "default", "rft")
     sampler = Sampler(settings, None, load_tokenizer(settings, None))
