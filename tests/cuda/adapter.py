@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,12 +24,14 @@ from trainer.checkpoints import save
 from trainer.compute import flops, parallel
 from trainer.data.counts import Counts
 from trainer.data.prepare import prepare
+from trainer.data.tokenizer import load_tokenizer
 from trainer.data.workloads import DATA
 from trainer.measure import progress
-from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow
+from trainer.model import adapted, attention, build, fitting, kernels, liger, losses, memory, narrow, selective
 from trainer.options.settings import from_mapping
 from trainer.report import RunReport
 from trainer.tasks import rft
+from trainer.tasks.answers.sampling import Sampler, WantedAnswer
 
 TOKENIZER, SUMS = str(DATA / "tokenizer"), str(DATA / "sums.jsonl")
 CHUNK_BYTES = losses.CHUNK_BYTES
@@ -88,6 +90,11 @@ class Trial:
     def choices(self) -> dict[str, str]:
         """What the trainer decided by itself."""
         return {choice.what: choice.value for choice in self.report.choices} if self.report else {}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """And why."""
+        return {choice.what: choice.reason for choice in self.report.choices} if self.report else {}
 
     @contextmanager
     def _replaced(self) -> Iterator[None]:
@@ -180,7 +187,8 @@ class Trial:
             for layer in layers:
                 layer.gradient_checkpointing = False
             shards, copies = group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp")
-            return memory.footprint(trainee, shards, copies, products=True)
+            attention = trainee.attention.name if trainee.attention is not None else None
+            return memory.footprint(trainee, shards, copies, products=selective.is_open(attention))
         finally:
             torch.autograd.graph.saved_tensors_hooks = hooks  # type: ignore[misc]
             for layer, value in zip(layers, before, strict=True):
@@ -309,3 +317,13 @@ class RightAnswers:
     def answers(self, batch: Any) -> list[Any]:
         """As Sampler.answers."""
         return [rft.Answer(wanted.prompt, wanted.sample, self.right[wanted.prompt], 4, True) for wanted in batch]
+
+
+def sample(values: dict[str, Any], lengths: list[int]) -> None:
+    """Answers to prompts of so many tokens, by the trainer's own sampler, which has as many random numbers as tokens
+    are asked for: no token has content, so none ends an answer, and the next one finds no number left.
+    """
+    settings = from_mapping(values, "set-up", "default", "rft")
+    sampler = Sampler(settings, None, load_tokenizer(settings, None))
+    with suppress(IndexError):
+        sampler.answers([WantedAnswer(number, 0, (5,) * length) for number, length in enumerate(lengths)])

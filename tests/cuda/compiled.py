@@ -24,7 +24,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from tests.cuda.chips import CHIPS
 from tests.cuda.device import Device, PretendMode
-from tests.cuda.generated import prepared
+from tests.cuda.inductor import prepared
 from tests.cuda.setups import SHAPES
 from tests.cuda.watch import THIN, Watch
 

@@ -6,6 +6,10 @@
 "before" is the same trainer with the settings that switch its savings off. Kernels, bytes and operations are counted on
 tensors without content; times are a roofline of them (`seconds`), and no GPU was touched. "compiled" replaces the
 layers' share of the eager step by what Inductor makes of a layer.
+
+The second table is modelled from that, and no graph was captured: of each compiled layer the host launches one CUDA
+graph for each pass instead of its kernels (the setting `graphs`). What a GPU saves between the kernels of a graph, and
+what copying their inputs takes, is left out.
 """
 
 from __future__ import annotations
@@ -43,6 +47,7 @@ CHIPS = {
 ATTENTION = 0.6  # of the rate of products
 LEAST = 2.2e-6  # seconds of the smallest kernel
 LAUNCH = 5.5e-6  # seconds of the host for each launch, eager; a compiled graph's launcher needs about half
+PASSES = 2  # of a layer in a step
 BASE: dict[str, Any] = {"precision": "bfloat16", "recompute": "auto", "max_steps": 3}
 OFF: dict[str, Any] = {"residual": "float32", "loss_chunk": 256, "lora_fused": False}
 SETUPS = {
@@ -55,10 +60,12 @@ SETUPS = {
 
 def seconds(step: dict[str, Any], rates: Rates, compiled: bool) -> tuple[float, float]:
     """(of the GPU, of the host's launches) for one step."""
+    host = step["kernels"] * LAUNCH * (0.5 if compiled else 1.0)
+    host = step["launches"] * LAUNCH if "launches" in step else host
     products = (step["flops"] - step["attention"]) / (rates.products * 1e12)
     attention = step["attention"] / (ATTENTION * rates.products * 1e12)
     other = step["other_bytes"] / (rates.memory * 1e12) + step["small"] * LEAST
-    return products + attention + other, step["kernels"] * LAUNCH * (0.5 if compiled else 1.0)
+    return products + attention + other, host
 
 
 def counted(
@@ -116,6 +123,28 @@ def compiled(name: str, found: dict[str, Any], one: dict[str, Any]) -> dict[str,
     return step
 
 
+def captured(name: str, step: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+    """The compiled step with its layers as CUDA graphs: `launches` of the host, beside its kernels. Modelled."""
+    count = SHAPES[SETUPS[name].shape]["num_hidden_layers"]
+    return {**step, "launches": step["kernels"] - count * (one["compiled"]["kernels"] - PASSES)}
+
+
+def graphs(record: dict[str, Any]) -> str:
+    """Markdown: by step and chip, milliseconds of the GPU and of the host with and without graphs, and what they take
+    off a step, which is as long as the longer of the two.
+    """
+    head = ["step, compiled; modelled", "launches", "as graphs", "chip", "GPU", "host", "host, graphs", "off the step"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for name, step in record["compiled"].items():
+        by_graph = captured(name, step, record["layers"][name])
+        for chip, rates in CHIPS.items():
+            (device, host), (_, less) = (seconds(one, rates, True) for one in (step, by_graph))
+            times = [device, host, less, max(device, host) - max(device, less)]
+            cells = [name, f"{step['kernels']:,}", f"{by_graph['launches']:,}", chip]
+            lines.append("| " + " | ".join([*cells, *(f"{1e3 * time:.1f} ms" for time in times)]) + " |")
+    return "\n".join(lines)
+
+
 def table(record: dict[str, Any]) -> str:
     """Markdown, from the raw numbers alone."""
     head = ["step", "way", "kernels", "GB moved beside products", "peak GB", *CHIPS]
@@ -144,10 +173,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(SETUPS), default=list(SETUPS))
     given = parser.parse_args()
     if given.show:
-        print(table(json.loads(given.show.read_text("utf-8"))))
+        record = json.loads(given.show.read_text("utf-8"))
+        print(table(record), graphs(record), sep="\n\n")
         return
     environment = environments.ensure(environments.default_folder(), sys.executable)
-    record: dict[str, Any] = {"packages": list(environments.PACKAGES)}
+    record = {"packages": list(environments.PACKAGES)}
     record["before"] = counted(environment, given.only, OFF)
     record["after"] = counted(environment, given.only, {})
     library = environments.library(environment, environments.LIGER)
@@ -157,7 +187,7 @@ def main() -> None:
     record["compiled"] = {name: compiled(name, found, each[name]) for name, found in record["after"].items()}
     given.output.parent.mkdir(exist_ok=True)
     given.output.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    print(table(record))
+    print(table(record), graphs(record), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -113,9 +113,10 @@ class Device:
         return SimpleNamespace(
             name=self.chip.name, major=major, minor=minor, multi_processor_count=self.chip.multiprocessors,
             total_memory=self.chip.memory, warp_size=32, gcnArchName="", L2_cache_size=50 << 20,
-            regs_per_multiprocessor=65536, max_threads_per_multi_processor=2048, max_threads_per_block=1024,
-            shared_memory_per_block=48 << 10, shared_memory_per_block_optin=99 << 10,
-            shared_memory_per_multiprocessor=100 << 10, uuid="GPU-0", pci_bus_id=0,
+            regs_per_multiprocessor=65536, max_threads_per_multi_processor=self.chip.threads,
+            max_threads_per_block=1024,
+            shared_memory_per_block=48 << 10, shared_memory_per_block_optin=self.chip.shared,
+            shared_memory_per_multiprocessor=self.chip.shared + (1 << 10), uuid="GPU-0", pci_bus_id=0,
         )  # fmt: skip
 
     def _answer(self) -> None:

@@ -120,6 +120,11 @@ def others() -> list[SetUp]:
         SetUp("sft", {**plain, "lora_rank": 8, "lora_fused": False}),
         SetUp("sft", {**plain, "kernels": "off"}),
         SetUp("sft", {**plain, "residual": "float32"}),
+        SetUp("sft", {"precision": "bfloat16", "attention": "flash-attn"}),
+        SetUp("sft", {"precision": "float16", "attention": "flex"}, chip="T4"),
+        SetUp("sft", {"precision": "float32", "attention": "flex"}),
+        SetUp("sft", {"compile": "on"}, chip="T4"),
+        *(SetUp("sft", {**plain, "compile": "on", **more}) for more in ({}, {"lora_rank": 8}, {"graphs": "on"})),
     ]
 
 

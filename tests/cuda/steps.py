@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,21 @@ import torch
 from tests.cuda.chips import CHIPS
 from tests.cuda.device import Device, PretendMode
 from tests.cuda.setups import SHAPES, SetUp
-from tests.cuda.watch import Watch
+from tests.cuda.watch import Through, Watch
 
 STEPS, EVERY = 4, 3  # the first, third and last end in a log
 CHATS = 600
 
 
-def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
-    """What the run did, or why it could not."""
-    from tests.cuda import adapter
+def answered(set_up: SetUp, device: Device, folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """What the run did, or why it could not; and the kernels that Inductor wrote, by name."""
+    from tests.cuda import adapter, flashattn, inductor
     from tests.cuda.processes import of_several
 
     begun = time.perf_counter()
-    watch = Watch()
+    is_compiled = set_up.values.get("compile") == "on" or set_up.values.get("attention") == "flex"
+    watch = Through() if is_compiled else Watch()
+    texts: dict[str, str] = {}
     watch.tolerant = set_up.tolerant
     device.waits = watch.waited
     device.appear(CHIPS[set_up.chip])
@@ -41,19 +43,25 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     adapter.chunk_bytes(set_up.loss_chunk or adapter.CHUNK_BYTES)
     values = settings_of(set_up, folder)
     try:
-        with of_several(set_up.rank, set_up.world), noted_launches(set_up, watch), PretendMode(), watch:
+        with (
+            of_several(set_up.rank, set_up.world), noted_launches(set_up, watch),
+            flashattn.installed(set_up.values.get("attention")),
+            inductor.compiling(device, watch) if is_compiled else nullcontext(texts) as texts, PretendMode(), watch,
+        ):  # fmt: skip
             trial.execute(set_up.task, values)
     except Exception as error:  # noqa: BLE001 - the parent decides what it means
         answer["error"] = {"type": type(error).__name__, "text": str(error)[:2000], "at": traceback.format_exc()}
     finally:
         adapter.chunk_bytes(adapter.CHUNK_BYTES)
-    return {
+    found = {
         **answer, **watch.report(), "need": trial.need._asdict() if trial.need else None, "shapes": trial.shapes,
         "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
         "held": trial.held,
         "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
+        "reasons": trial.reasons,
         "seconds": time.perf_counter() - begun,
     }  # fmt: skip
+    return found, texts
 
 
 @contextmanager
@@ -164,7 +172,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     device = Device(lambda what: None)
     for line in sys.stdin:
-        answer = answered(SetUp(**json.loads(line)), device, folder)
+        answer, _ = answered(SetUp(**json.loads(line)), device, folder)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

@@ -70,6 +70,27 @@ def test_what_each_chip_gets_by_default(chip: str, precision: str, attention: st
     assert (choices["precision"], choices["attention"], choices["optimizer"]) == (precision, attention, "AdamW fused")
 
 
+def test_compiled_layers_as_graphs_are_launched_once_for_each_pass(run: Any) -> None:
+    """Two layers, forward and backward; what a graph holds the host does not launch."""
+    values = {"precision": "bfloat16", "attention": "varlen", "compile": "on"}
+    off, on = (run(SetUp("sft", {**values, "graphs": graphs})) for graphs in ("off", "on"))
+    for answer in (off, on):
+        assert answer["error"] is None, answer["error"]["at"]
+    plain, captured = (answer["steps"][-1] for answer in (off, on))
+    assert (plain["graphs"], captured["graphs"]) == (0, 4)
+    assert captured["kernels"] - captured["in_graphs"] + 4 < plain["kernels"] / 2
+
+
+def test_a_compiled_step_is_fewer_kernels_and_the_same_products(run: Any) -> None:
+    """Which are those of cuBLAS and of attention in both."""
+    values = {"precision": "bfloat16", "attention": "varlen"}
+    eager, compiled = (run(SetUp("sft", {**values, **more}))["steps"] for more in ({}, {"compile": "on"}))
+    for kind in ("mm", "_varlen_attn", "_varlen_attn_backward"):
+        assert eager[-1]["by_kind"][kind] == compiled[-1]["by_kind"][kind]
+    assert compiled[-1]["kernels"] < eager[-1]["kernels"]
+    assert any(name.startswith("triton_") for name in compiled[-1]["by_kind"])
+
+
 def test_the_dispatcher_of_torch_chooses_by_the_pretended_chip(run: Any) -> None:
     """torch's own C++ code reads the pretended capability: flash attention from 8.0 on, below it the efficient one."""
     values = {"attention": "documents", "precision": "float16"}

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +64,8 @@ class Step:
     other_bytes: of kernels that are no products and no attention, and of thin products (an adapter's); small: how many
     of those move less than SMALL bytes, which are left out of other_bytes; attention: of the flops.
 
+    graphs: that were launched; in_graphs: of the kernels, those within one, which the host does not launch one by one.
+
     copies: between host and device; collectives: bytes by operation. sent: each collective, in their order. peak, live:
     bytes, at most and after it; events, storages: alive after it.
     """
@@ -73,6 +77,8 @@ class Step:
     other_bytes: float = 0.0
     small: int = 0
     attention: float = 0.0
+    graphs: int = 0
+    in_graphs: int = 0
     copies: int = 0
     peak: int = 0
     live: int = 0
@@ -106,6 +112,8 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         self.live = self.peak = 0
         self.tolerant = False
         self.packed_attention: Any = None  # (backward) -> FLOPs: torch takes packed rows for dense ones
+        self.hopes = True  # what a flag of the device says when it is read: what a program hopes for
+        self.compiling = 0  # a compiler's own tensors are none of the step's
         self._known: dict[int, int] = {}
 
     def __enter__(self) -> Watch:
@@ -152,6 +160,14 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         if self.phase == WAITING and not self.tolerant:
             raise HostSync(f"{what} in step {found.step}, in {place}, {line}")
 
+    @contextmanager
+    def graph(self) -> Iterator[None]:
+        """A CUDA graph is launched, whose kernels are those that are counted meanwhile."""
+        before = self.now.kernels
+        yield
+        self.now.graphs += 1
+        self.now.in_graphs += self.now.kernels - before
+
     def launched(self, name: str, tensors: list[Any], count: int = 1) -> None:
         """A kernel that no operator of torch launches; every tensor is read or written once."""
         self.now.operators += 1
@@ -163,13 +179,15 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.compiling:
+            return func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
         given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         if any(type(tensor).__name__ in WRAPPED for tensor in given):
             return NotImplemented  # they call operators on what they hold, which come here
         if name == "_local_scalar_dense" and given[0].device.type == "cuda":
             self.waited("reading a number")
-            return True if given[0].dtype == torch.bool else 0  # what a program hopes for
+            return self.hopes if given[0].dtype == torch.bool else 0
         out = func(*args, **kwargs)
         made = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
         if any(is_traceable_wrapper_subclass(tensor) for tensor in (*given, *made)):
@@ -247,6 +265,14 @@ class Watch(TorchDispatchMode):  # type: ignore[misc]
         small = size < SMALL * count
         self.now.small += count if small else 0
         self.now.other_bytes += 0 if small else size
+
+
+class Through(Watch):
+    """One that torch.compile takes for part of torch: beneath a program's own modes it compiles nothing."""
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        return True
 
 
 def _bytes(tensor: Any) -> int:

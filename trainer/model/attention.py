@@ -5,8 +5,9 @@ builds no mask at all. transformers before 4.53 has no such pair; there the mode
 call it makes to `scaled_dot_product_attention` is answered by the same function for the length of the run.
 
 Paths, first that works: torch varlen_attn, the flash-attn package, FlexAttention, per-document SDPA. The first three
-are written against torch 2.10 to 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU; the CPU
-takes the last, and plain matrix products instead of it in bfloat16 (`trainer.model.blockwise`).
+are written against torch 2.10 to 2.13's and flash-attn's sources for CUDA and have not yet been run on a GPU. Where the
+first two cannot be, in float32 and below capability 8.0, FlexAttention compiles but is taken only when asked for
+(`SPILLS`). The CPU takes the last, and plain matrix products instead of it in bfloat16 (`trainer.model.blockwise`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ NAME = "trainer_documents"
 DEVICES = ("cuda",)  # of all paths but the last
 # Of a configuration: a layer that has one of these is more than the plain product.
 SPECIAL = ("sliding_window", "attn_logit_softcapping", "attention_dropout", "attn_pdrop")
+# Why FlexAttention is not taken by itself below capability 8.0 and in float32: compiled for such chips
+# (`tests/cuda/goldens/flex.json`) each thread of its forward kernel keeps more in local memory than in registers.
+SPILLS = "its kernel has too few registers in float32 and below capability 8.0, and was never measured"
 Path = Callable[["DocumentAttention", Any, Any, Any, float], torch.Tensor]
 
 
@@ -253,8 +257,10 @@ def choose(
         if name != "documents":
             if device.type not in DEVICES:
                 reason = f"{name} needs CUDA"
-            elif name != "flex" and (dtype == torch.float32 or torch.cuda.get_device_capability(device) < (8, 0)):
+            elif name != "flex" and not _is_narrow(device, dtype):
                 reason = f"{name} needs bfloat16 or float16 and a GPU of capability 8.0"
+            elif wanted == "auto" and not _is_narrow(device, dtype):
+                reason = f"{name}: {SPILLS}"
             else:
                 try:
                     attention = DocumentAttention(name, found[name]())
@@ -274,6 +280,12 @@ def choose(
         reason = "plain matrix products per document: faster in bfloat16 than torch's kernel for CPUs"
         return DocumentAttention("documents", _blocks), "; ".join([*why, reason])
     return DocumentAttention("documents", _documents), "; ".join([*why, "one SDPA per document is exact everywhere"])
+
+
+def _is_narrow(device: torch.device, dtype: torch.dtype) -> bool:
+    """Does the GPU multiply such numbers on tensor cores that attention kernels know?"""
+    major, _ = torch.cuda.get_device_capability(device)
+    return bool(dtype != torch.float32 and major >= 8)
 
 
 def _newer(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,7 +178,9 @@ def _kept_by(trainee: Trainee, tokens: int) -> tuple[int, int, int, int]:
             held.callback(layer.register_forward_pre_hook(enter).remove)
             held.callback(layer.register_forward_hook(lambda *_: where.pop() and None).remove)
         hooks = torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor)
-        with hooks, selective.noting(give), trainee.computing():
+        attention = trainee.attention.name if trainee.attention is not None else None
+        noted = selective.noting(give) if selective.is_open(attention) else nullcontext()
+        with hooks, noted, trainee.computing():
             trainee.through(trainee.hidden, batch)
     randomness.restore_torch(trainee.device, before)
     products = sum(storage.nbytes() for storage in given.values())

@@ -24,7 +24,14 @@ try:  # torch 2.4 and later
 except ImportError:
     create_selective_checkpoint_contexts = None  # type: ignore[assignment,unused-ignore]
 
-ATTENTIONS = ("varlen", "flash", "documents")  # whose operators are called as they are; FlexAttention is compiled
+# Of packed rows, by `trainer.model.attention`, those whose operators are called as they are; FlexAttention is compiled,
+# and neither torch's contexts nor `noting` can look into it: torch compiles nothing beneath a mode of theirs.
+ATTENTIONS = ("varlen", "flash-attn", "documents")
+
+
+def is_open(attention: str | None) -> bool:
+    """Can a mode see the operators of that attention? None: the model's own."""
+    return attention in (None, *ATTENTIONS)
 
 
 def why_not(model: Any, layers: Any, attention: str | None) -> str | None:
@@ -33,7 +40,7 @@ def why_not(model: Any, layers: Any, attention: str | None) -> str | None:
         return "this torch has no selective checkpointing"
     if any(hasattr(layer, "_compiled_call_impl") and layer._compiled_call_impl is not None for layer in layers):
         return "compiled layers do it by themselves"
-    if attention not in (None, *ATTENTIONS):
+    if not is_open(attention):
         return f"attention={attention} is compiled"
     if not all(hasattr(layer, "gradient_checkpointing") for layer in layers):
         return "this model's layers are not checkpointed one by one"

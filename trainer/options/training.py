@@ -92,7 +92,8 @@ class ComputeOptions:
     )
     attention: str = option(
         "auto",
-        "auto: the first of varlen, flash-attn, flex, documents that works; model: transformers' own, padded rows only",
+        "auto: the first of varlen, flash-attn, flex, documents that works (flex in 16 bits from capability 8.0 on); "
+        "model: transformers' own, padded rows only",
         ("auto", "varlen", "flash-attn", "flex", "documents", "model"), rare=True, result=False,
     )  # fmt: skip
     flash: str = option(

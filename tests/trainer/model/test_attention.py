@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from trainer.errors import TrainerError
 from trainer.model import attention
 from trainer.model.attention import DocumentAttention, changing_shapes
 from trainer.model.trial import Heads, trial
@@ -82,6 +83,36 @@ def test_a_kernel_is_tried_with_the_models_own_heads(config: dict, heads: Heads)
 
     trial(DocumentAttention("tried", path), torch.device("cpu"), torch.float32, heads, 30)
     assert seen == [((heads.query, 30, heads.width), (heads.shared, 30, heads.width), (20, 10))]
+
+
+@pytest.mark.parametrize(
+    ("capability", "dtype", "tried"),
+    [
+        ((7, 5), torch.float16, []), ((9, 0), torch.float32, []),
+        ((8, 0), torch.bfloat16, ["varlen", "flash-attn", "flex"]),
+    ],
+)  # fmt: skip
+def test_flex_is_not_chosen_by_itself_where_its_kernel_spills(
+    capability: tuple, dtype: torch.dtype, tried: list, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tests/cuda/test_generated_kernels.py` has its kernels there; asked for, it is tried."""
+    seen = []
+
+    def missing(name: str):
+        def find():
+            seen.append(name)
+            raise ImportError(name)
+
+        return find
+
+    for name, function in (("varlen", "_find_varlen"), ("flash-attn", "_find_flash"), ("flex", "_find_flex")):
+        monkeypatch.setattr(attention, function, missing(name))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    chosen, reason = attention.choose("auto", torch.device("cuda"), dtype)
+    assert (chosen.name, seen) == ("documents", tried)
+    assert (f"flex: {attention.SPILLS}" in reason) == (not tried)
+    with pytest.raises(TrainerError, match="attention=flex: flex: ImportError"):
+        attention.choose("flex", torch.device("cuda"), dtype)
 
 
 def test_cudnn_is_left_out_where_shapes_change_and_is_back_after() -> None:

@@ -102,7 +102,7 @@ def test_attention_that_drops_out_is_not_kept(tiny: dict) -> None:
 def test_compiled_layers_do_it_by_themselves(tiny: dict) -> None:
     model = prepare_run(tiny).trainee.model
     layers = model.get_decoder().layers
-    assert selective.why_not(model, layers, "documents") is None
+    assert [selective.why_not(model, layers, name) for name in ("documents", "varlen", "flash-attn")] == [None] * 3
     assert selective.why_not(model, layers, "flex") == "attention=flex is compiled"
     layers[0].compile()
     assert selective.why_not(model, layers, "documents") == "compiled layers do it by themselves"
