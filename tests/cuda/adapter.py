@@ -73,7 +73,7 @@ class Trial:
         self.shapes: list[Any] = []  # by step: its passes (`trainer.model.peak.Pass`)
         # Bytes: the most while the model was made, what the run starts from, and the most after its last step.
         self.built = self.held = self.ended = 0
-        self.checkpoint = {"cuda": 0, "cpu": 0}
+        self.checkpoint, self.saved = {"cuda": 0, "cpu": 0}, 0  # bytes of all checkpoints, and how many they are
 
     def execute(self, task: str, values: dict[str, Any]) -> None:
         """Run it; the trainer's own errors pass."""
@@ -187,6 +187,7 @@ class Trial:
 
     def _saved(self, tensors: Any) -> None:
         """What a checkpoint is made of, and where it lies when it is handed over."""
+        self.saved += 1
         for group in tensors.values():
             for tensor in group.values():
                 self.checkpoint[tensor.device.type] += tensor.numel() * tensor.element_size()

@@ -104,7 +104,7 @@ def child(names: list[str]) -> None:
                 print(name, found["error"]["at"], file=sys.stderr, flush=True)
                 continue
             place = max(range(len(found["steps"])), key=lambda step: found["steps"][step]["peak"])
-            slots, trained = (max(sizes) for sizes in list(zip(*found["shapes"][place]))[:2])
+            slots, trained = (max(one[what] for one in found["shapes"][place]) for what in (0, 1))
             run = {
                 "name": name, "task": task, "config": config, "settings": values,
                 "peak": found["steps"][place]["peak"], "micro_batch": slots, "trained_share": round(trained / slots, 4),

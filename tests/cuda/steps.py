@@ -50,9 +50,8 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> dict[str, Any]:
     return {
         **answer, **watch.report(), "need": trial.need._asdict() if trial.need else None, "shapes": trial.shapes,
         "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
-        "held": trial.held,
-        "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
-        "seconds": time.perf_counter() - begun,
+        "held": trial.held, "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint,
+        "saved": trial.saved, "choices": trial.choices, "seconds": time.perf_counter() - begun,
     }  # fmt: skip
 
 

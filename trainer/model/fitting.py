@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Callable
 
@@ -95,7 +96,7 @@ def _recompute(
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 
-def _first(source: Source) -> list[list[Any]]:
+def _first(source: Source) -> list[Sequence[Any]]:
     """Micro-batches of the first steps: a packed row may be a short one, the next is full."""
     return [source.step(0, number) for number in range(1 if source.in_order else min(LOOKED, source.steps_in(0)))]
 
