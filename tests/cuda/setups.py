@@ -158,27 +158,30 @@ def sizes() -> list[SetUp]:
         *(SetUp("sft", {**rows, "parallel": parallel}, "1b", world=8) for parallel in ("ddp", "fsdp2")),
         SetUp("sft", {**rows, "lora_rank": 16}, "8b"),
         SetUp("sft", {**rows, "lora_rank": 16, "recompute": "full"}, "8b"),
-        SetUp("sft", {**plain, "tokens_per_row": 4096, "attention": "documents"}, "135m"),
-        SetUp("sft", {**plain, **ATTENTIONS["padded"], "examples_per_batch": 32, "recompute": "full"}, "135m"),
-        SetUp("rft", {**plain, "tokens_per_row": 2048}, "135m"),
-        *(SetUp("gritlm", {**pairs, "parallel": parallel}, "135m", world=8) for parallel in ("ddp", "fsdp2")),
-        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096}, "135m"),
-        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096, "parallel": "ddp"}, "135m", world=8),
-        *shared_sizes(),
     ]
 
 
-def shared_sizes() -> list[SetUp]:
-    """One of eight processes with a real model: how they share it, number formats, micro-batches, recomputation."""
+def peaks() -> list[SetUp]:
+    """Real models whose memory alone is looked at: one of eight processes, however they share it; what is padded,
+    embedded or sampled; adapters.
+    """
     found = []
     for parallel, precision, accumulate, recompute in itertools.product(
         ("ddp", "fsdp2"), PRECISIONS, (1, 2), ("none", "full")
     ):
         values = {"parallel": parallel, "precision": precision, "accumulate": accumulate, "recompute": recompute}
         found.append(SetUp("sft", {**values, "tokens_per_row": 8192, "max_steps": 2}, "1b", world=8))
-    short: dict[str, Any] = {"precision": "bfloat16", "tokens_per_row": 8192, "max_steps": 2}
+    plain: dict[str, Any] = {"precision": "bfloat16", "max_steps": 2}
+    short = {**plain, "tokens_per_row": 8192}
+    pairs = {**short, "pairs_per_batch": 32}
     return [
         *found,
+        SetUp("sft", {**plain, "tokens_per_row": 4096, "attention": "documents"}, "135m"),
+        SetUp("sft", {**plain, **ATTENTIONS["padded"], "examples_per_batch": 32, "recompute": "full"}, "135m"),
+        SetUp("rft", {**plain, "tokens_per_row": 2048}, "135m"),
+        *(SetUp("gritlm", {**pairs, "parallel": parallel}, "135m", world=8) for parallel in ("ddp", "fsdp2")),
+        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096}, "135m"),
+        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096, "parallel": "ddp"}, "135m", world=8),
         *(SetUp("sft", {**short, "parallel": way, "exchange": "float32"}, "1b", world=8) for way in ("ddp", "fsdp2")),
         *(SetUp("sft", {**short, "parallel": way, "lora_rank": 16}, "8b", world=8) for way in ("ddp", "fsdp2")),
         SetUp("sft", {**short, "parallel": "fsdp2", "lora_rank": 16, "recompute": "full"}, "8b", world=8),

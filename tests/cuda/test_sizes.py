@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cuda.chips import CHIPS
-from tests.cuda.setups import SetUp, sizes
+from tests.cuda.setups import SetUp, peaks, sizes
 from trainer.model.peak import MARGIN
 
 pytestmark = pytest.mark.cuda
@@ -41,6 +41,12 @@ def test_a_model_of_real_size(set_up: SetUp, run: Any, golden: Any) -> None:
     )  # fmt: skip
     low, high = OUTSIDE.get(set_up.name, ESTIMATE)
     assert low <= ratio <= high
+
+
+@pytest.mark.parametrize("set_up", peaks(), ids=lambda set_up: set_up.name)
+def test_the_peak_is_near_the_estimate(set_up: SetUp, run: Any) -> None:
+    most, estimate = at_the_peak(run(set_up))
+    assert ESTIMATE[0] <= most["peak"] / estimate <= ESTIMATE[1]
 
 
 @pytest.mark.parametrize(
