@@ -1,4 +1,7 @@
-"""A thousand steps leave on the device and on the host what a hundred leave: tensors, bytes, and events."""
+"""A thousand steps leave on the device and on the host what a hundred leave: tensors, bytes, and events.
+
+Checkpoints are put together as in a run, and not written: what copies them has tests of its own.
+"""
 
 from __future__ import annotations
 

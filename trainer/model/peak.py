@@ -209,6 +209,9 @@ class Footprint(NamedTuple):
         # What was computed without a graph keeps no casts once the forward pass is over.
         casts = self.casts * (layers - twice + 1) / (layers + 1) if twice else self.casts
         kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if twice else 0.0))
+        begun = self.made(one, 0)
+        if self.shards > 1:  # where a layer has more gradients than activations, it is the second
+            begun = max(begun, self.made(one, 1) - slots * (entry if twice else layer))
         moments = {}
         ends = [("first layer again", whole, entry), ("first selective layer again", twice, products)]
         for name, count, own in ends[: 1 + (twice > whole)]:
@@ -218,7 +221,7 @@ class Footprint(NamedTuple):
         loss = self.loss(one.trained, chunk) if one.trained else 2.0 * self.stream * slots  # or means of documents
         return {
             "loss": _parts(self, self.casts, self.gradients if one.held else 0.0, kept, loss),
-            "first layer back": _parts(self, casts, self.made(one, 0), kept + slots * first + work, 0.0),
+            "first layer back": _parts(self, casts, begun, kept + slots * first + work, 0.0),
             **moments,
             "last layer back": _parts(self, self.casts / layers, self.made(one, layers - 1), last + work, 0.0),
             "embedding": _parts(self, 0.0, self.made(one, layers), slots * self.stream, 0.0),
@@ -238,8 +241,8 @@ class Footprint(NamedTuple):
             making = embedding * self.formed * (3.0 if self.tied and formed else 1.0)
         else:
             making = formed if self.tied or not layers else 0.0
-            if self.shards > 1:  # whole, and again for the exchange in float32
-                making += of_layer * self.shards * (self.formed + 1.0)
+            if self.shards > 1 and layers:  # of the layer before it, whole, until they are scattered in float32
+                making += of_layer * self.shards
             elif one.held and layers:  # beside the one that it is added to
                 making += of_layer
         sent = self.copies * behind / self.gradients if one.last and self.copies else 0.0

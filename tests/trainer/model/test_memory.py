@@ -139,10 +139,14 @@ def test_copies_of_gradients_are_made_as_these_are() -> None:
 
 def test_whole_gradients_of_a_layer_lie_there_until_they_are_scattered() -> None:
     shared = NEED._replace(gradients=3e8 / 4, shards=4)
-    assert shared.made(Pass(1, 1), 9) == pytest.approx(0.25 * 2.6e8 * 0.9 + 4e7 + 2 * 2.6e7)
+    assert shared.made(Pass(1, 1), 0) == 4e7
+    assert shared.made(Pass(1, 1), 9) == pytest.approx(0.25 * 2.6e8 * 0.9 + 4e7 + 2.6e7)
     half = shared._replace(formed=0.5)
-    assert shared.made(Pass(1, 1), 9) - half.made(Pass(1, 1), 9) == pytest.approx(0.5 * (4e7 + 2.6e7))
+    assert half.made(Pass(1, 1), 9) == shared.made(Pass(1, 1), 9) - 0.5 * 4e7
     assert half.made(Pass(1, 1), 10) == pytest.approx(0.25 * 2.6e8 + 1.5 * 4e7)  # the head's, the embedding's, the sum
+    few, many = (shared.within("none", Pass(slots, 1))["first layer back"]["gradients"] for slots in (1, 1000))
+    assert few == pytest.approx(shared.made(Pass(1, 1), 1), rel=0.01)  # the second layer is worse
+    assert many == 4e7
 
 
 def test_a_matrix_that_is_both_has_three_gradients_beside_those_of_an_earlier_pass() -> None:
