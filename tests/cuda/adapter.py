@@ -73,10 +73,10 @@ class Trial:
         self.formula: list[float] = []
         self.slots: list[int] = []  # computed in each step
         self.need: Any = None
-        self.shapes: list[tuple[int, int, int]] = []  # by step: tokens at once, those predicted, micro-batches
+        self.shapes: list[Any] = []  # by step: its passes (`trainer.model.peak.Pass`)
         # Bytes: the most while the model was made, what the run starts from, and the most after its last step.
         self.built = self.held = self.ended = 0
-        self.checkpoint = {"cuda": 0, "cpu": 0}
+        self.checkpoint, self.saved = {"cuda": 0, "cpu": 0}, 0  # bytes of all checkpoints, and how many they are
 
     def execute(self, task: str, values: dict[str, Any]) -> None:
         """Run it; the trainer's own errors pass."""
@@ -147,11 +147,11 @@ class Trial:
                 self.watch.edge()
                 batches = now.prepared.source.step(position[0].epoch, position[0].index)
                 position[0] = now.position
-                slots = trained = max(batch.slots for batch in batches)
-                if now.settings.head == "trained":
-                    trained = max(Counts.of([batch]).trained for batch in batches)
-                self.shapes.append((slots, trained, len(batches)))
-                self.estimates.append(self.need.peak(now.settings.recompute, slots, trained, 0, len(batches)))
+                limit = now.slots_limit or max(batch.slots for batch in batches)
+                passes = [one.within(limit) for one in memory.passes_of(batches, now.settings)]
+                self.shapes.append(passes)
+                chunk = now.trainee.loss_pieces.chunk_bytes or losses.CHUNK_BYTES
+                self.estimates.append(self.need.most(now.settings.recompute, passes, chunk))
                 self.formula.append(work.of(Counts.of(batches)))
                 self.slots.append(sum(batch.slots for batch in batches))
                 if now.position.step == now.settings.max_steps:
@@ -186,9 +186,8 @@ class Trial:
         try:
             for layer in layers:
                 layer.gradient_checkpointing = False
-            shards, copies = group.world if group.kind == "fsdp2" else 1, int(group.kind == "ddp")
             attention = trainee.attention.name if trainee.attention is not None else None
-            return memory.footprint(trainee, shards, copies, products=selective.is_open(attention))
+            return memory.footprint(trainee, group, products=selective.is_open(attention))
         finally:
             torch.autograd.graph.saved_tensors_hooks = hooks  # type: ignore[misc]
             for layer, value in zip(layers, before, strict=True):
@@ -197,6 +196,7 @@ class Trial:
 
     def _saved(self, tensors: Any) -> None:
         """What a checkpoint is made of, and where it lies when it is handed over."""
+        self.saved += 1
         for group in tensors.values():
             for tensor in group.values():
                 self.checkpoint[tensor.device.type] += tensor.numel() * tensor.element_size()

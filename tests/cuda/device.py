@@ -79,6 +79,9 @@ class Stream:
     def query(self) -> bool:
         return True
 
+    def is_capturing(self) -> bool:
+        return False
+
     def synchronize(self) -> None:
         Event.device.waits("Stream.synchronize")
 
@@ -156,6 +159,8 @@ class Device:
             if not hasattr(torch.cuda, name):
                 raise AttributeError(f"torch.cuda has no {name} any more")
             setattr(torch.cuda, name, answer)
+        # FSDP2 asks here once it has gathered what no backward pass came for: an embedding that stays as it is.
+        torch.accelerator.current_stream = answers["current_stream"]
         fake_tensor.init_gpu_context = lambda device: None
         torch.nn.Module._apply = _apply  # type: ignore[method-assign]
         torch.Tensor.pin_memory = _pin_memory  # type: ignore[method-assign]

@@ -85,7 +85,7 @@ def child(names: list[str]) -> None:
     from tests.cuda.device import Device  # before the trainer is imported
 
     device = Device(lambda what: None)
-    from tests.cuda import adapter, steps
+    from tests.cuda import steps
 
     made = steps.settings_of
 
@@ -94,26 +94,17 @@ def child(names: list[str]) -> None:
         return {name: value for name, value in values.items() if name != "pairs_per_batch"}
 
     steps.settings_of = settings_of
-    shapes: list[tuple[int, int]] = []
-    peak = adapter.memory.Footprint.peak
-
-    def noted(need: Any, rung: str, slots: int, trained: int, *more: Any) -> float:
-        shapes.append((int(slots), int(trained)))
-        return float(peak(need, rung, slots, trained, *more))
-
-    adapter.memory.Footprint.peak = noted
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             shape, task, values = RUNS[name]
             SHAPES[f"{shape} of few"] = config = MODELS[shape]
             values = {"precision": "bfloat16", "attention": "varlen", "recompute": "none", **values}
-            shapes.clear()
             found = steps.answered(SetUp(task, values, f"{shape} of few"), device, Path(folder))
             if found["error"]:
                 print(name, found["error"]["at"], file=sys.stderr, flush=True)
                 continue
             place = max(range(len(found["steps"])), key=lambda step: found["steps"][step]["peak"])
-            slots, trained = shapes[place]
+            slots, trained = (max(one[what] for one in found["shapes"][place]) for what in (0, 1))
             run = {
                 "name": name, "task": task, "config": config, "settings": values,
                 "peak": found["steps"][place]["peak"], "micro_batch": slots, "trained_share": round(trained / slots, 4),

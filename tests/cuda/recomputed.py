@@ -19,7 +19,7 @@ from tests.cuda.child import Child
 from tests.cuda.counted import CHIPS, seconds
 from tests.cuda.record import Record, command, fullest
 from tests.cuda.setups import SetUp
-from trainer.model.peak import MARGIN, Footprint, in_words, ladder
+from trainer.model.peak import MARGIN, Footprint, Pass, in_words, ladder
 
 NAMES = {"RTX 4090": "4090"}  # of a chip among the rates
 # (chip, model, settings): each needs some recomputation there.
@@ -52,8 +52,8 @@ def row(child: Child, name: str) -> dict[str, Any]:
     room, chunk, need = MARGIN * chips.CHIPS[chip].memory, int(chosen["chunk"].split()[0]), Footprint(**answer["need"])
 
     def fits(rung: str) -> bool:
-        shapes = answer["shapes"]
-        return all(need.peak(rung, slots, trained, chunk << 20, passes) <= room for slots, trained, passes in shapes)
+        passes = [Pass(*one) for step in answer["shapes"] for one in step]
+        return need.most(rung, passes, chunk << 20) <= room
 
     def at(rung: str) -> dict[str, Any]:
         again = child.run(SetUp("sft", {**PLAIN, **values, "recompute": rung, "loss_chunk": chunk}, shape, chip))

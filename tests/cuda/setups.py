@@ -135,6 +135,8 @@ def several() -> list[SetUp]:
         ("sft", {}), ("sft", {"accumulate": 2}), ("sft", {"lora_rank": 8}), ("sft", {"recompute": "full"}),
         ("sft", {"recompute": "selective"}),
         ("sft", {"precision": "float16"}), ("pretrain", {"examples_per_batch": 2}), ("gritlm", {}),
+        ("sft", {"precision": "float32", **ATTENTIONS["documents"]}), ("sft", ATTENTIONS["documents"]),
+        ("sft", ATTENTIONS["padded"]), ("sft", {"exchange": "float32"}), ("rft", {"tokens_per_row": 256}),
     ]  # fmt: skip
     first = [
         SetUp(task, {**plain, **values, "parallel": parallel}, world=8)
@@ -151,6 +153,7 @@ def sizes() -> list[SetUp]:
     """Real models at real lengths, for memory and floating-point operations."""
     plain: dict[str, Any] = {"precision": "bfloat16"}
     long, rows = {**plain, "tokens_per_row": 16384}, {**plain, "tokens_per_row": 8192}
+    pairs = {**rows, "pairs_per_batch": 32}
     return [
         SetUp("sft", {**plain, "tokens_per_row": 2048}, "135m"),
         SetUp("sft", long, "135m"),
@@ -160,7 +163,7 @@ def sizes() -> list[SetUp]:
         SetUp("sft", {**plain, "packing": False, "attention": "model", "examples_per_batch": 32}, "135m"),
         SetUp("sft", {**rows, "lora_rank": 16}, "135m"),
         SetUp("pretrain", {**rows, "examples_per_batch": 2}, "135m"),
-        SetUp("gritlm", {**rows, "pairs_per_batch": 32}, "135m"),
+        SetUp("gritlm", pairs, "135m"),
         *(SetUp("sft", {**long, "recompute": rung}, "1b") for rung in ("none", "alternate", "full", "1", "5", "15")),
         *(SetUp("sft", {**long, "recompute": rung}, "1b") for rung in ("selective", "0+5", "6+10")),
         SetUp("sft", {**rows, "recompute": "20", "lora_rank": 16}, "8b"),
@@ -170,4 +173,31 @@ def sizes() -> list[SetUp]:
         *(SetUp("sft", {**rows, "parallel": parallel}, "1b", world=8) for parallel in ("ddp", "fsdp2")),
         SetUp("sft", {**rows, "lora_rank": 16}, "8b"),
         SetUp("sft", {**rows, "lora_rank": 16, "recompute": "full"}, "8b"),
+    ]
+
+
+def peaks() -> list[SetUp]:
+    """Real models whose memory alone is looked at: one of eight processes, however they share it; what is padded,
+    embedded or sampled; adapters.
+    """
+    found = []
+    for parallel, precision, accumulate, recompute in itertools.product(
+        ("ddp", "fsdp2"), PRECISIONS, (1, 2), ("none", "full")
+    ):
+        values = {"parallel": parallel, "precision": precision, "accumulate": accumulate, "recompute": recompute}
+        found.append(SetUp("sft", {**values, "tokens_per_row": 8192, "max_steps": 2}, "1b", world=8))
+    plain: dict[str, Any] = {"precision": "bfloat16", "max_steps": 2}
+    short = {**plain, "tokens_per_row": 8192}
+    pairs = {**short, "pairs_per_batch": 32}
+    return [
+        *found,
+        SetUp("sft", {**plain, "tokens_per_row": 4096, "attention": "documents"}, "135m"),
+        SetUp("sft", {**plain, **ATTENTIONS["padded"], "examples_per_batch": 32, "recompute": "full"}, "135m"),
+        SetUp("rft", {**plain, "tokens_per_row": 2048}, "135m"),
+        *(SetUp("gritlm", {**pairs, "parallel": parallel}, "135m", world=8) for parallel in ("ddp", "fsdp2")),
+        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096}, "135m"),
+        SetUp("gritlm", {**pairs, "gradcache_chunk": 4096, "parallel": "ddp"}, "135m", world=8),
+        *(SetUp("sft", {**short, "parallel": way, "exchange": "float32"}, "1b", world=8) for way in ("ddp", "fsdp2")),
+        *(SetUp("sft", {**short, "parallel": way, "lora_rank": 16}, "8b", world=8) for way in ("ddp", "fsdp2")),
+        SetUp("sft", {**short, "parallel": "fsdp2", "lora_rank": 16, "recompute": "full"}, "8b", world=8),
     ]

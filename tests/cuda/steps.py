@@ -56,9 +56,8 @@ def answered(set_up: SetUp, device: Device, folder: Path) -> tuple[dict[str, Any
     found = {
         **answer, **watch.report(), "need": trial.need._asdict() if trial.need else None, "shapes": trial.shapes,
         "estimates": trial.estimates, "formula": trial.formula, "slots": trial.slots,
-        "held": trial.held,
-        "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint, "choices": trial.choices,
-        "reasons": trial.reasons,
+        "held": trial.held, "built": trial.built, "ended": trial.ended, "checkpoint": trial.checkpoint,
+        "saved": trial.saved, "choices": trial.choices, "reasons": trial.reasons,
         "seconds": time.perf_counter() - begun,
     }  # fmt: skip
     return found, texts

@@ -1,4 +1,7 @@
-"""A thousand steps leave on the device and on the host what a hundred leave: tensors, bytes, and events."""
+"""A thousand steps leave on the device and on the host what a hundred leave: tensors, bytes, and events.
+
+Checkpoints are put together as in a run, and not written: what copies them has tests of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cuda.setups import SetUp
+from tests.cuda.setups import ATTENTIONS, SetUp
 
 pytestmark = pytest.mark.cuda
 STEPS, EVERY = 1000, 10
@@ -23,18 +26,27 @@ def growth(answer: dict[str, Any], what: str) -> int:
     return int(steps[STEPS - 1][what] - steps[100 - 1][what])
 
 
-def test_a_thousand_steps_alone(run: Any) -> None:
-    answer = run(SetUp("sft", VALUES, "mite"))
-    assert {what: growth(answer, what) for what in ("storages", "live", "events")} == {
-        "storages": 0, "live": 0, "events": 0,
-    }  # fmt: skip
+NONE = {"storages": 0, "live": 0, "events": 0}
+ALONE: dict[str, SetUp] = {
+    "": SetUp("sft", VALUES, "mite"),
+    "adapters, two micro-batches": SetUp("sft", {**VALUES, "lora_rank": 8, "accumulate": 2}, "mite"),
+    "rows embedded again": SetUp("gritlm", {**VALUES, "gradcache_chunk": 128}, "mite"),
+    "padded": SetUp("sft", {**VALUES, **ATTENTIONS["padded"]}, "mite"),
+    "checkpoints": SetUp("sft", {**VALUES, "checkpoint_every": 50}, "mite"),
+}
 
 
-def test_a_thousand_steps_of_the_first_of_eight(run: Any) -> None:
-    answer = run(SetUp("sft", {**VALUES, "parallel": "ddp"}, "mite", world=8))
-    assert {what: growth(answer, what) for what in ("storages", "live", "events")} == {
-        "storages": 0, "live": 0, "events": 0,
-    }  # fmt: skip
+@pytest.mark.parametrize("what", ALONE)
+def test_a_thousand_steps_alone(what: str, run: Any) -> None:
+    answer = run(ALONE[what])
+    assert {what: growth(answer, what) for what in NONE} == NONE
+    assert answer["saved"] == (STEPS // 50 + 1 if what == "checkpoints" else 1)  # one at the end
+
+
+@pytest.mark.parametrize("parallel", ["ddp", "fsdp2"])
+def test_a_thousand_steps_of_the_first_of_eight(parallel: str, run: Any) -> None:
+    answer = run(SetUp("sft", {**VALUES, "parallel": parallel}, "mite", world=8))
+    assert {what: growth(answer, what) for what in NONE} == NONE
 
 
 def test_a_thousand_steps_of_another_of_eight(run: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cuda.chips import CHIPS
-from tests.cuda.setups import SetUp, sizes
+from tests.cuda.setups import SetUp, peaks, sizes
 from trainer.model.peak import MARGIN
 
 pytestmark = pytest.mark.cuda
@@ -43,6 +43,12 @@ def test_a_model_of_real_size(set_up: SetUp, run: Any, golden: Any) -> None:
     assert low <= ratio <= high
 
 
+@pytest.mark.parametrize("set_up", peaks(), ids=lambda set_up: set_up.name)
+def test_the_peak_is_near_the_estimate(set_up: SetUp, run: Any) -> None:
+    most, estimate = at_the_peak(run(set_up))
+    assert ESTIMATE[0] <= most["peak"] / estimate <= ESTIMATE[1]
+
+
 @pytest.mark.parametrize(
     ("chip", "shape", "values"),
     [
@@ -63,6 +69,7 @@ def test_what_the_trainer_plans_by_itself_fits_the_chip(
     [
         ("RTX 4090", "1b", {"tokens_per_row": 8192}),
         ("H100", "8b", {"tokens_per_row": 16384, "lora_rank": 16}),
+        ("RTX 4090", "8b", {"tokens_per_row": 8192, "lora_rank": 16}),
     ],
 )  # fmt: skip
 def test_a_short_memory_is_used_up_before_another_layer_is_recomputed(
@@ -75,6 +82,15 @@ def test_a_short_memory_is_used_up_before_another_layer_is_recomputed(
     assert "between products" in answer["choices"]["recompute"]
     assert ESTIMATE[0] <= most["peak"] / estimate <= ESTIMATE[1]
     assert 0.9 < most["peak"] / (MARGIN * CHIPS[chip].memory) <= 1.01  # the estimate is true to a hundredth
+
+
+def test_the_estimate_knows_how_much_of_the_loss_is_computed_at_once(run: Any) -> None:
+    """With room to spare that is 2 GiB of logits, a quarter of the whole peak."""
+    values = {"precision": "bfloat16", "tokens_per_row": 8192, "recompute": "auto", "max_steps": 2}
+    answer = run(SetUp("sft", values, "135m"))
+    most, estimate = at_the_peak(answer)
+    assert (answer["choices"]["recompute"], answer["choices"]["loss-chunk"]) == ("none", "2048 MiB")
+    assert ESTIMATE[0] <= most["peak"] / estimate <= ESTIMATE[1]
 
 
 def test_the_estimate_leaves_nothing_on_the_device(run: Any) -> None:

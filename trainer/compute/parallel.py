@@ -47,6 +47,7 @@ class Group:
     wrapped: Any = None
     exchange_in: str = "auto"  # the number format in which gradients and gathered weights travel
     overlap: bool = True  # gradients travel while the last backward pass runs
+    travels: torch.dtype = torch.float32  # they do, once the model is wrapped
     gradients: Exchange | None = None
 
     @property
@@ -62,12 +63,18 @@ class Group:
         """Make the model one of several: exchanged gradients, or shards, which go to this process's device one layer
         after the other. Afterwards `compute` goes through the wrapper. dtype: of its products.
         """
-        narrow = torch.bfloat16 if dtype == torch.bfloat16 and self.exchange_in != "float32" else torch.float32
+        narrow = dtype == torch.bfloat16 and self.exchange_in != "float32"
+        self.travels = torch.bfloat16 if narrow else torch.float32
         if self.kind == "ddp":
             trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-            self.gradients = Exchange(trained, self.world, narrow)
+            self.gradients = Exchange(trained, self.world, self.travels)
         elif self.kind == "fsdp2":
-            self.wrapped = sharding.wrap(self.accelerator, Entry(model), None if narrow == torch.float32 else narrow)
+            self.wrapped = sharding.wrap(self.accelerator, Entry(model), self.gathers)
+
+    @property
+    def gathers(self) -> torch.dtype | None:
+        """The number format in which FSDP2 gathers all weights; None: each in its own, or there are no shards."""
+        return self.travels if self.kind == "fsdp2" and self.travels != torch.float32 else None
 
     def rest(self) -> None:
         """Give back what passes without a backward pass have left gathered: weights are shards again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Callable
 
@@ -68,16 +69,16 @@ def _recompute(
     trainee.loss_pieces.chunk_bytes = before.get("loss_chunk", settings.loss_chunk << 20)
     if settings.recompute != "auto":
         return settings, before.get("slots_limit", 0)
-    batches, passes = _first(prepared.source)
-    slots = max(batch.slots for batch in batches)
-    counts = Counts.of(batches)
-    longest = max((max(batch.documents) for batch in batches if batch.documents), default=slots)
-    share = counts.trained / max(1, counts.slots) if settings.head == "trained" else 1.0
+    steps = _first(prepared.source)
+    batches = [batch for step in steps for batch in step]
+    most = max(batch.slots for batch in batches)
+    longest = max((max(batch.documents) for batch in batches if batch.documents), default=most)
+    passes = [one for step in steps for one in memory.passes_of(step, settings)]
     layers, attention = layers_of(trainee.model), trainee.attention.name if trainee.attention else None
     # On a CPU the memory of such layers was not measured, and their operators' Python is a larger part of a step.
     products = trainee.device.type == "cuda" and group.kind != "fsdp2" and settings.compile != "on"
     products = products and not selective.why_not(trainee.model, layers, attention)
-    plan, choice = memory.choose(trainee, group, settings.moments, (slots, share, longest, passes), products)
+    plan, choice = memory.choose(trainee, group, settings.moments, passes, longest, products)
     # Processes that compute one pass together take the most careful of their plans.
     rungs = ladder(len(layers), products)
     place, limit = max(group.gathered((rungs.index(plan.rung), plan.slots_limit)))
@@ -95,10 +96,9 @@ def _recompute(
     return replace(settings, recompute=rung), before.get("slots_limit", limit)
 
 
-def _first(source: Source) -> tuple[list[Any], int]:
-    """Micro-batches of the first steps, and the most of one step: a packed row may be a short one, the next is full."""
-    steps = [source.step(0, number) for number in range(1 if source.in_order else min(LOOKED, source.steps_in(0)))]
-    return [batch for step in steps for batch in step], max(map(len, steps))
+def _first(source: Source) -> list[Sequence[Any]]:
+    """Micro-batches of the first steps: a packed row may be a short one, the next is full."""
+    return [source.step(0, number) for number in range(1 if source.in_order else min(LOOKED, source.steps_in(0)))]
 
 
 def _compile(

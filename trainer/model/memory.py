@@ -17,9 +17,12 @@ import torch
 from trainer.compute import factored, moments, randomness, sharding
 from trainer.compute.parallel import Group
 from trainer.data.batches import pack, pad_rows
+from trainer.data.counts import Counts
+from trainer.data.pairs import PairBatch
 from trainer.model import selective
 from trainer.model.build import Trainee, layers_of
-from trainer.model.peak import MARGIN, Footprint, bytes_of_moments, in_words, ladder
+from trainer.model.peak import MARGIN, Footprint, Pass, bytes_of_moments, in_words, ladder
+from trainer.options.settings import Settings
 from trainer.report import Choice
 
 CHUNKS = tuple(size << 20 for size in (2048, 1024, 512, 256))  # of logits on a GPU, bytes
@@ -40,28 +43,22 @@ class MemoryPlan:
 
 
 def plan(
-    need: Footprint,
-    budget: float,
-    slots: int,
-    trained_share: float,
-    longest: int,
-    chunks: Sequence[int] = (0,),
-    passes: int = 1,
+    need: Footprint, budget: float, passes: Sequence[Pass], longest: int, chunks: Sequence[int] = (0,)
 ) -> MemoryPlan:
     """The first that fits `budget` bytes: everything kept, one layer recomputed (between its products first, where that
     was counted), two, all of them, and then smaller pieces of a micro-batch down to its longest document. Before
     anything is recomputed the loss takes smaller pieces: of 2 GiB down to 256 MiB they cost a tenth of a step,
     recomputing every other layer as much or more.
 
-    slots: tokens of a micro-batch; trained_share: of them, those predicted; chunks: of logits, the largest first.
-    passes: micro-batches of a step; in pieces one is several, and the gradients of the first lie there all the time.
+    passes: the micro-batches of the steps to come; longest: tokens of a document; chunks: of logits, the largest first.
     """
+    slots = int(max(one.slots for one in passes))
 
     def fits(rung: str, size: int, chunk: int = chunks[-1]) -> bool:
         return at_most(rung, size, chunk) <= budget
 
     def at_most(rung: str, size: int, chunk: int = chunks[-1]) -> float:
-        return need.peak(rung, size, int(size * trained_share), chunk, passes if size == slots else passes + 1)
+        return need.most(rung, (one.within(size) for one in passes), chunk)
 
     def told(rung: str, size: int) -> str:
         return f"about {_gigabytes(at_most(rung, size))} of {_gigabytes(budget)} free for {size} tokens at once"
@@ -80,18 +77,31 @@ def plan(
     return MemoryPlan("full", size if size < slots else 0, told("full", size) + ": it may not fit", chunks[-1])
 
 
+def passes_of(batches: Sequence[Any], settings: Settings) -> list[Pass]:
+    """The micro-batches of one step as far as their memory goes."""
+    found: list[Pass] = []
+    for number, batch in enumerate(batches):
+        if isinstance(batch, PairBatch):
+            rows = [row.batch.slots for row in batch.rows]
+            # By GradCache row by row, each beside the gradients of those before it.
+            again = len(rows) > 1 and (batch.again or settings.gradcache_chunk > 0)
+            found.append(Pass(max(rows) if again else sum(rows), 0, number > 0 or again, last=False))
+        else:
+            trained = Counts.of([batch]).trained if settings.head == "trained" else batch.slots
+            found.append(Pass(batch.slots, trained, number > 0, number + 1 == len(batches)))
+    return found
+
+
 def footprint(
-    trainee: Trainee,
-    shards: int = 1,
-    copies: int = 0,
-    kind_of_moments: str = "float32",
-    products: bool = False,
+    trainee: Trainee, group: Group | None = None, kind_of_moments: str = "float32", products: bool = False
 ) -> Footprint:
     """Count what a small forward pass keeps for its backward pass, and the states of the weights.
 
-    shards: processes that share the weights (FSDP2); copies: further copies of the gradients (DDP's buckets);
-    kind_of_moments: the option `moments`; products: layers may be computed again between them.
+    group: the processes, one by default; kind_of_moments: the option `moments`; products: layers may be computed again
+    between them.
     """
+    group = group or Group()
+    shards = group.world if group.kind == "fsdp2" else 1
     model, head = trainee.model, trainee.head
     embedding = model.get_input_embeddings().weight
     trainable = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
@@ -99,21 +109,20 @@ def footprint(
     few = factored.kept_values(tuple(p.shape) for _, p in trainable)
     narrow, others = (sum(size for is_narrow, size in sizes if is_narrow is kind) for kind in (True, False))
     trained = narrow + others
-    # What is frozen is held in the compute precision already (`trainer.model.lora`).
-    casts = sum(
-        2.0 * p.numel()
-        for p in model.parameters()
-        if p.is_floating_point() and p.dtype != trainee.dtype and _is_factor(p, embedding, head)
-    )
-    if shards > 1:  # gathered when their layer comes, of two layers at a time, and the head for the whole pass
-        around = min(casts, 2.0 * head.numel())
-        casts = 2 * (casts - around) / max(1, len(layers_of(model))) + around
+    # What is frozen is held in the compute precision already (`trainer.model.lora`); so is what comes gathered in it.
+    cast = [
+        p for p in model.parameters()
+        if p.is_floating_point() and trainee.dtype not in (p.dtype, group.gathers) and _is_factor(p, embedding, head)
+    ]  # fmt: skip
+    # Shards: before the probing pass, which leaves some of them whole.
+    weights = sum(p.numel() * p.element_size() for p in model.parameters()) / shards
+    gathered = _gathered(trainee, group) if shards > 1 else 0.0
     inside, outside, entry, of_products = _bytes_kept(trainee)
     return Footprint(
-        weights=sum(p.numel() * p.element_size() for p in model.parameters()) / shards,
+        weights=weights,
         moments=bytes_of_moments(narrow, others, kind_of_moments, few) / shards,
-        gradients=(4.0 + 4.0 * copies) * trained / shards,
-        casts=casts,
+        gradients=4.0 * trained / shards,
+        casts=sum(2.0 * p.numel() for p in cast),
         layers=len(layers_of(model)),
         inside=inside,
         outside=outside,
@@ -126,7 +135,25 @@ def footprint(
         narrow=trainee.dtype != torch.float32,
         gpu=trainee.device.type == "cuda",
         products=entry + of_products if products else 0.0,
+        copies=float(group.travels.itemsize) * trained if group.kind == "ddp" else 0.0,
+        shards=shards,
+        gathered=gathered,
+        formed=group.travels.itemsize / 4 if shards > 1 else 1.0,
     )
+
+
+def _gathered(trainee: Trainee, group: Group) -> float:
+    """Bytes of shards that are whole at a time: of a layer and the next one, and what is around them for all of a pass,
+    but for an embedding that is no head as well."""
+    model = trainee.model
+
+    def size(p: torch.Tensor) -> float:
+        return float(p.numel() * (group.gathers or p.dtype).itemsize)
+
+    layers = [sum(map(size, layer.parameters())) for layer in layers_of(model)]
+    embedding = model.get_input_embeddings().weight
+    apart = 0.0 if trainee.head is embedding else size(embedding)
+    return 2 * max(layers) + sum(map(size, model.parameters())) - sum(layers) - apart
 
 
 def _is_factor(parameter: torch.Tensor, embedding: torch.Tensor, head: torch.Tensor) -> bool:
@@ -215,19 +242,22 @@ def _host_free() -> float:
 
 
 def choose(
-    trainee: Trainee, group: Group, kind_of_moments: str, shape: tuple[int, float, int, int], products: bool = False
+    trainee: Trainee,
+    group: Group,
+    kind_of_moments: str,
+    passes: Sequence[Pass],
+    longest: int,
+    products: bool = False,
 ) -> tuple[MemoryPlan, Choice]:
-    """The plan for this run and what the report says of it. shape: slots, share of trained tokens, longest document,
-    micro-batches of a step; products: layers may be computed again between them."""
-    shards = group.world if group.kind == "fsdp2" else 1
-    need = footprint(trainee, shards, int(group.kind == "ddp"), kind_of_moments, products)
+    """The plan for this run and what the report says of it. passes: micro-batches of the steps to come; longest: tokens
+    of a document; products: layers may be computed again between them."""
+    need = footprint(trainee, group, kind_of_moments, products)
     try:
         budget = free(trainee.device, group.local_world)
     except (OSError, KeyError, ValueError):
         reason = "the free memory is not known here"
         return MemoryPlan("none", 0, reason), Choice("recompute", "none", reason)
-    slots, share, longest, passes = shape
-    found = plan(need, budget, slots, share, longest, CHUNKS if trainee.device.type == "cuda" else (0,), passes)
+    found = plan(need, budget, passes, longest, CHUNKS if trainee.device.type == "cuda" else (0,))
     pieces = f", at most {found.slots_limit} tokens at once" if found.slots_limit else ""
     return found, Choice("recompute", in_words(found.rung, need.layers) + pieces, found.reason)
 

@@ -7,7 +7,7 @@ formula, and it imports the standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 RUNGS = ("none", "alternate", "full")  # those with a name; a number is so many of the first layers
@@ -88,14 +88,35 @@ def bytes_of_moments(narrow: float, others: float, kind: str, factored: float = 
     return 8.0 * others + (8.0 if kind == "float32" else 2.0 + 8.0 / BLOCK) * narrow
 
 
+class Pass(NamedTuple):
+    """A micro-batch of a step: `slots` tokens at once, `trained` of them predicted; 0: their documents are embedded.
+
+    held: gradients of an earlier pass are there; last: processes exchange the gradients while it goes back.
+    """
+
+    slots: float
+    trained: float
+    held: bool = False
+    last: bool = True
+
+    def within(self, size: float) -> Pass:
+        """Its largest piece where no more than `size` tokens are computed at once."""
+        if self.slots <= size:
+            return self
+        return self._replace(slots=size, trained=int(self.trained * size / self.slots), held=True)
+
+
 class Footprint(NamedTuple):
     """What one model needs, bytes.
 
-    weights, moments, gradients: of the whole model (gradients: once all of them are there, with copies).
+    weights, moments, gradients: of the whole model, or of this process's share (gradients: once all are there).
     casts: of weights in the compute precision, which a pass keeps until it has come back to them.
     inside, outside: kept per token for the backward pass within and around the `layers` decoder layers; entry: inputs
     of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
     products: kept per token of all layers, their inputs with it, that are computed again between products; 0: unknown.
+    copies: of all gradients, which processes with a whole model each exchange. shards: processes that share one model;
+    gathered: of its weights, those that are whole during a pass; formed: bytes of a whole gradient, for each that it
+    has in float32, until it is scattered.
     embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
     computed in 16 bits. gpu: the residual stream is as narrow, and small losses are computed in chunks, too.
     """
@@ -116,6 +137,10 @@ class Footprint(NamedTuple):
     narrow: bool = False
     gpu: bool = False
     products: float = 0.0
+    copies: float = 0.0
+    shards: int = 1
+    gathered: float = 0.0
+    formed: float = 1.0
 
     @property
     def fixed(self) -> float:
@@ -164,16 +189,19 @@ class Footprint(NamedTuple):
         self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1
     ) -> Mapping[str, Mapping[str, float]]:
         """Bytes by part, at each moment of a step that may be its worst: `slots` tokens at once, `trained` of them
-        predicted.
+        predicted. accumulate: micro-batches of a step, of which the last is worst.
+        """
+        return self.within(rung, Pass(slots, trained, accumulate > 1), chunk)
+
+    def within(self, rung: str, one: Pass, chunk: float = 0) -> Mapping[str, Mapping[str, float]]:
+        """The same of one pass, and of what comes behind it.
 
         Activations only shrink and gradients only grow on the way back, layer by layer alike, so that the most is at
-        one of its ends, or where the first layer is computed again. accumulate: micro-batches of a step; from the
-        second on all gradients are there all the time.
+        one of its ends, or where the first layer is computed again.
         """
-        layers, whole = max(1, self.layers), self.recomputed(rung)
+        slots, layers, whole = one.slots, max(1, self.layers), self.recomputed(rung)
         twice = whole + len(between(rung, self.layers))
         layer, entry, products = self.inside / layers, self.entry / layers, self.products / layers
-        of_layer = (self.gradients - self.head - (0.0 if self.tied else self.embedding)) / layers
         work = slots * (IN_FLIGHT * layer + 2 * self.stream)
         # Where the last layer is computed again, it is there when the way back begins.
         first = layer if self.layers - 1 in again(rung, self.layers) else 0.0
@@ -181,33 +209,53 @@ class Footprint(NamedTuple):
         # What was computed without a graph keeps no casts once the forward pass is over.
         casts = self.casts * (layers - twice + 1) / (layers + 1) if twice else self.casts
         kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if twice else 0.0))
-        held = self.gradients if accumulate > 1 else 0.0
-        # Each gradient is made beside the one that it is added to.
-        early = held + self.head
-        late = held + of_layer if held else self.gradients - of_layer - (0.0 if self.tied else self.embedding)
+        begun = self.made(one, 0)
+        if self.shards > 1:  # where a layer has more gradients than activations, it is the second
+            begun = max(begun, self.made(one, 1) - slots * (entry if twice else layer))
         moments = {}
         ends = [("first layer again", whole, entry), ("first selective layer again", twice, products)]
         for name, count, own in ends[: 1 + (twice > whole)]:
             if rung not in RUNGS and 0 < count < layers:  # those behind them have gone
-                back = held + of_layer if held else self.head + of_layer * (layers - count)
                 lying = slots * (self.outside + entry * whole + products * (count - whole) + layer + entry - own)
-                moments[name] = _parts(self, self.casts / layers, back, lying + work, 0.0)
+                moments[name] = _parts(self, self.casts / layers, self.made(one, layers - count), lying + work, 0.0)
+        loss = self.loss(one.trained, chunk) if one.trained else 2.0 * self.stream * slots  # or means of documents
         return {
-            "loss": _parts(self, self.casts, held, kept, self.loss(trained, chunk)),
-            "first layer back": _parts(self, casts, early, kept + slots * first + work, 0.0),
+            "loss": _parts(self, self.casts, self.gradients if one.held else 0.0, kept, loss),
+            "first layer back": _parts(self, casts, begun, kept + slots * first + work, 0.0),
             **moments,
-            "last layer back": _parts(self, self.casts / layers, late, last + work, 0.0),
-            # A matrix that is both has two gradients, and their sum.
-            "embedding": _parts(
-                self, 0.0, (held or self.gradients) + self.embedding * (2.0 if self.tied else 0.0),
-                slots * self.stream, 0.0,
-            ),
-            "optimizer": _parts(self, 0.0, self.gradients, 0.0, 0.0),
+            "last layer back": _parts(self, self.casts / layers, self.made(one, layers - 1), last + work, 0.0),
+            "embedding": _parts(self, 0.0, self.made(one, layers), slots * self.stream, 0.0),
+            "optimizer": _parts(self._replace(gathered=0.0), 0.0, self.gradients + self.copies, 0.0, 0.0),
         }  # fmt: skip
+
+    def made(self, one: Pass, layers: int) -> float:
+        """Bytes of gradients on the way back, behind so many layers, while that of the next is made: of all layers that
+        of the embedding.
+        """
+        # Where one matrix is both, its gradients are put together at the end, as an embedding's.
+        head, embedding = (0.0 if self.tied else self.head), self.embedding
+        of_layer = (self.gradients - (head + embedding) / self.shards) / max(1, self.layers)
+        behind = head / self.shards + of_layer * layers
+        formed = self.head * self.formed if one.trained else 0.0
+        if layers == self.layers:  # a matrix that is both has two, and their sum
+            making = embedding * self.formed * (3.0 if self.tied and formed else 1.0)
+        else:
+            making = formed if self.tied or not layers else 0.0
+            if self.shards > 1 and layers:  # of the layer before it, whole, until they are scattered in float32
+                making += of_layer * self.shards
+            elif one.held and layers:  # beside the one that it is added to
+                making += of_layer
+        sent = self.copies * behind / self.gradients if one.last and self.copies else 0.0
+        there = self.gradients if one.held else behind if layers else 0.0
+        return there + making + sent
 
     def peak(self, rung: str, slots: float, trained: float, chunk: float = 0, accumulate: int = 1) -> float:
         """Bytes of tensors at the worst moment of a step."""
-        return max(sum(parts.values()) for parts in self.at(rung, slots, trained, chunk, accumulate).values())
+        return self.most(rung, [Pass(slots, trained, accumulate > 1)], chunk)
+
+    def most(self, rung: str, passes: Iterable[Pass], chunk: float = 0) -> float:
+        """Bytes of tensors at the worst moment of all these passes."""
+        return max(sum(parts.values()) for one in passes for parts in self.within(rung, one, chunk).values())
 
     def heap(self, rung: str, accumulate: int) -> float:
         """Bytes that malloc takes for each byte of activations."""
@@ -230,7 +278,7 @@ class Footprint(NamedTuple):
             for name, parts in self.at(rung, slots, trained, chunk, accumulate).items()
         }
         if device == "cpu":
-            copied = _parts(self, 0.0, 0.0, 0.0, 0.0)
+            copied = _parts(self._replace(gathered=0.0), 0.0, 0.0, 0.0, 0.0)
             moments["checkpoint"] = {
                 **copied, "copies": self.gradients + self.moments,
                 **_besides(self, device, 1.0, {"loss": self.weights + self.gradients + 2 * self.moments}),
@@ -250,6 +298,6 @@ def _besides(need: Footprint, device: str, heap: float, parts: Mapping[str, floa
 
 def _parts(need: Footprint, casts: float, gradients: float, activations: float, loss: float) -> Mapping[str, float]:
     return {
-        "weights": need.weights, "casts": casts, "gradients": gradients, "optimizer": need.moments,
+        "weights": need.weights + need.gathered, "casts": casts, "gradients": gradients, "optimizer": need.moments,
         "activations": activations, "loss": loss,
     }  # fmt: skip

@@ -14,17 +14,19 @@ import torch
 import trainer
 from tests.trainer.running import gradients, prepare_run
 from trainer.compute.oom import cut_batch
-from trainer.data.counts import Counts
+from trainer.compute.parallel import Group
+from trainer.data.pairs import PairBatch, pool_documents
 from trainer.errors import TrainerError
 from trainer.model import fitting, memory
 from trainer.model.memory import footprint, plan
-from trainer.model.peak import Footprint, again, ladder
+from trainer.model.peak import Footprint, Pass, again, ladder
 from trainer.options.settings import from_mapping
 
 NEED = Footprint(
     weights=3e8, moments=6e8, gradients=3e8, casts=0.0, layers=10, inside=4e6, outside=1e5, entry=1e5, stream=1e4,
     logit=4e4, embedding=4e7, head=4e7, tied=True,
 )  # fmt: skip
+STEP = [Pass(1000, 500)]
 
 
 def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
@@ -34,12 +36,12 @@ def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes[:-1])) == len(sizes) - 1  # of one layer that is kept the same lies there as of one that comes
     for rung, need in zip(rungs[:-1], sizes[:-1], strict=True):
-        found = plan(NEED, need + 1, 1000, 0.5, 100)
+        found = plan(NEED, need + 1, STEP, 100)
         assert (found.rung, found.slots_limit) == (rung, 0)
         assert "GB free for 1000 tokens at once" in found.reason
-    less = plan(NEED, NEED.peak("full", 300, 150, accumulate=2), 1000, 0.5, 100)
+    less = plan(NEED, NEED.peak("full", 300, 150, accumulate=2), STEP, 100)
     assert (less.rung, less.slots_limit) == ("full", 250)
-    least = plan(NEED, 1e6, 1000, 0.5, 100)
+    least = plan(NEED, 1e6, STEP, 100)
     assert (least.rung, least.slots_limit) == ("full", 125)
     assert "may not fit" in least.reason
 
@@ -47,15 +49,15 @@ def test_the_ladder_goes_down_one_rung_at_a_time() -> None:
 def test_the_gradients_of_earlier_micro_batches_are_counted() -> None:
     """Of two micro-batches, and of the pieces of one, the second is computed beside the gradients of the first."""
     alone = NEED.peak("none", 1000, 500)
-    assert plan(NEED, alone, 1000, 0.5, 100).rung == "none"
-    assert not plan(NEED, 2 * alone - 2, 1000, 0.5, 100).ample
-    assert plan(NEED, 2 * alone, 1000, 0.5, 100).ample
-    assert plan(NEED, alone, 1000, 0.5, 100, passes=2).rung != "none"
+    assert plan(NEED, alone, STEP, 100).rung == "none"
+    assert not plan(NEED, 2 * alone - 2, STEP, 100).ample
+    assert plan(NEED, 2 * alone, STEP, 100).ample
+    assert plan(NEED, alone, [Pass(1000, 500, held=True)], 100).rung != "none"
     assert NEED.peak("none", 1000, 500, accumulate=2) > alone + 0.9 * NEED.gradients
     small = NEED._replace(inside=1e8, entry=1e7)  # what is kept exceeds what is there whatever the tokens
-    pieces = plan(small, small.peak("full", 250, 125, accumulate=2), 1000, 0.5, 100)
+    pieces = plan(small, small.peak("full", 250, 125, accumulate=2), STEP, 100)
     assert (pieces.rung, pieces.slots_limit) == ("full", 250)
-    assert plan(small, small.peak("full", 250, 125, accumulate=2) - 1, 1000, 0.5, 100).slots_limit == 125
+    assert plan(small, small.peak("full", 250, 125, accumulate=2) - 1, STEP, 100).slots_limit == 125
 
 
 def test_the_loss_takes_smaller_pieces_before_anything_is_recomputed() -> None:
@@ -64,15 +66,15 @@ def test_the_loss_takes_smaller_pieces_before_anything_is_recomputed() -> None:
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == 3
     for chunk, size in zip(chunks, sizes, strict=True):
-        found = plan(need, size + 1, 1000, 0.5, 100, chunks)
+        found = plan(need, size + 1, STEP, 100, chunks)
         assert (found.rung, found.chunk) == ("none", chunk)
-    assert plan(need, sizes[-1] - 1, 1000, 0.5, 100, chunks).rung == "1"
+    assert plan(need, sizes[-1] - 1, STEP, 100, chunks).rung == "1"
 
 
 def test_no_more_layers_are_recomputed_than_the_budget_asks_for() -> None:
     """Of every other one, as it was before, up to half of the layers came for the sake of the first."""
     little = NEED.peak("none", 1000, 500) - 1
-    assert plan(NEED, little, 1000, 0.5, 100).rung == "1"
+    assert plan(NEED, little, STEP, 100).rung == "1"
     assert NEED.peak("5", 1000, 500) <= NEED.peak("alternate", 1000, 500)
     assert [len(again(rung, 10)) for rung in ("none", "alternate", "3", "99", "full")] == [0, 5, 3, 10, 10]
 
@@ -89,13 +91,99 @@ def test_states_are_counted_by_what_is_trained_and_shared(tiny: dict) -> None:
     run = prepare_run(tiny)
     count = sum(p.numel() for p in run.trainee.model.parameters())
     assert footprint(run.trainee)[:4] == (4 * count, 8 * count, 4 * count, 0)
-    assert footprint(run.trainee, shards=2)[:4] == (2 * count, 4 * count, 2 * count, 0)
-    assert footprint(run.trainee, copies=1)[:4] == (4 * count, 8 * count, 8 * count, 0)
+    assert footprint(run.trainee, Group(world=2, kind="fsdp2"))[:4] == (2 * count, 4 * count, 2 * count, 0)
+    assert footprint(run.trainee, Group(world=2, kind="ddp"))[:4] == (4 * count, 8 * count, 4 * count, 0)
     lora = prepare_run({**tiny, "lora_rank": 4})
     whole = sum(p.numel() for p in lora.trainee.model.parameters())
     trained = sum(p.numel() for p in lora.trainee.model.parameters() if p.requires_grad)
     assert footprint(lora.trainee)[:4] == (4 * whole, 8 * trained, 4 * trained, 0)
     assert (footprint(lora.trainee).head, footprint(lora.trainee).embedding) == (0, 0)
+
+
+@pytest.mark.parametrize("travels", [torch.float32, torch.bfloat16])
+def test_what_processes_exchange_is_as_wide_as_it_travels(tiny: dict, travels: torch.dtype) -> None:
+    run = prepare_run(tiny)
+    count = sum(p.numel() for p in run.trainee.model.parameters())
+    layers = [sum(p.numel() for p in layer.parameters()) for layer in run.trainee.model.model.layers]
+    assert footprint(run.trainee).copies == footprint(run.trainee).gathered == 0
+    assert footprint(run.trainee, Group(world=2, kind="ddp", travels=travels)).copies == travels.itemsize * count
+    shared = footprint(run.trainee, Group(world=2, kind="fsdp2", travels=travels))
+    around = count - sum(layers)
+    assert run.trainee.head is run.trainee.model.get_input_embeddings().weight
+    assert shared.gathered == travels.itemsize * (2 * layers[0] + around)
+    assert (shared.copies, shared.formed) == (0, travels.itemsize / 4)
+
+
+def test_frozen_shards_are_gathered_too(tiny: dict) -> None:
+    run, lora = prepare_run(tiny), prepare_run({**tiny, "lora_rank": 4})
+    group = Group(world=2, kind="fsdp2")
+    assert footprint(lora.trainee, group).gathered > footprint(run.trainee, group).gathered
+
+
+def test_copies_of_gradients_are_made_as_these_are() -> None:
+    """None before the last pass of a step, none of them when it begins to go back, and all in the end."""
+    need = NEED._replace(copies=1.5e8)
+
+    def copies(one: Pass, moment: str) -> float:
+        return sum(need.within("none", one)[moment].values()) - sum(NEED.within("none", one)[moment].values())
+
+    last, earlier = Pass(1000, 500, held=True), Pass(1000, 500, last=False)
+    moments = ("loss", "first layer back", "last layer back", "embedding", "optimizer")
+    assert [copies(earlier, moment) for moment in moments] == pytest.approx([0, 0, 0, 0, 1.5e8])
+    found = [copies(last, moment) for moment in moments]
+    assert found[:2] == [0, 0]
+    assert found[2:] == pytest.approx([0.9 * 1.3e8, 1.3e8, 1.5e8])  # the embedding's go last
+    heads = need._replace(tied=False)
+    assert heads.made(Pass(1, 1), 0) - heads._replace(copies=0.0).made(Pass(1, 1), 0) == pytest.approx(0.5 * 4e7)
+
+
+def test_whole_gradients_of_a_layer_lie_there_until_they_are_scattered() -> None:
+    shared = NEED._replace(gradients=3e8 / 4, shards=4)
+    assert shared.made(Pass(1, 1), 0) == 4e7
+    assert shared.made(Pass(1, 1), 9) == pytest.approx(0.25 * 2.6e8 * 0.9 + 4e7 + 2.6e7)
+    half = shared._replace(formed=0.5)
+    assert half.made(Pass(1, 1), 9) == shared.made(Pass(1, 1), 9) - 0.5 * 4e7
+    assert half.made(Pass(1, 1), 10) == pytest.approx(0.25 * 2.6e8 + 1.5 * 4e7)  # the head's, the embedding's, the sum
+    few, many = (shared.within("none", Pass(slots, 1))["first layer back"]["gradients"] for slots in (1, 1000))
+    assert few == pytest.approx(shared.made(Pass(1, 1), 1), rel=0.01)  # the second layer is worse
+    assert many == 4e7
+
+
+def test_a_matrix_that_is_both_has_three_gradients_beside_those_of_an_earlier_pass() -> None:
+    assert NEED.made(Pass(1, 1, held=True), 10) == NEED.gradients + 3 * NEED.embedding
+    assert NEED.made(Pass(1, 1), 10) == NEED.gradients + 2 * NEED.embedding
+    assert NEED.made(Pass(1, 0), 10) == NEED.gradients  # no token is predicted
+    assert NEED._replace(tied=False).made(Pass(1, 1, held=True), 10) == NEED.gradients + NEED.embedding
+
+
+def test_what_is_embedded_has_no_logits_and_no_gradient_of_the_head() -> None:
+    embedded, predicted = (NEED.within("none", Pass(1000, trained)) for trained in (0, 1))
+    assert embedded["loss"]["loss"] == 2 * 1000 * NEED.stream
+    assert embedded["first layer back"]["gradients"] == predicted["first layer back"]["gradients"] - NEED.head == 0
+
+
+def test_each_micro_batch_of_a_step_is_a_pass_of_its_own(tiny: dict) -> None:
+    run = prepare_run({**tiny, "accumulate": 2})
+    first, second = step = run.prepared.source.step(0, 0)
+    found = memory.passes_of(step, run.settings)
+    assert found == [
+        Pass(first.slots, first.trained, held=False, last=False), Pass(second.slots, second.trained, held=True),
+    ]  # fmt: skip
+    assert [one.trained for one in memory.passes_of(step, replace(run.settings, head="all"))] == [
+        first.slots, second.slots,
+    ]  # fmt: skip
+    assert Pass(1000, 500, last=False).within(250) == Pass(250, 125, held=True, last=False)
+    assert Pass(1000, 500).within(1000) == Pass(1000, 500)
+
+
+def test_pairs_are_embedded_at_once_or_row_by_row(tiny: dict) -> None:
+    settings = prepare_run(tiny).settings
+    rows = [pool_documents([([1] * size, [1] * size)], None) for size in (30, 50)]
+    pairs = PairBatch(tuple(rows), 1, torch.zeros(1, dtype=torch.int64), 1.0)
+    plain, chunked = settings, replace(settings, gradcache_chunk=50)
+    assert memory.passes_of([pairs], plain) == [Pass(80, 0, held=False, last=False)]
+    assert memory.passes_of([pairs], chunked) == [Pass(50, 0, held=True, last=False)]
+    assert memory.passes_of([replace(pairs, rows=(rows[0],))], chunked) == [Pass(30, 0, held=False, last=False)]
 
 
 def test_the_probe_changes_nothing_of_the_run(tiny: dict) -> None:
@@ -127,10 +215,9 @@ def test_every_rung_computes_the_same(tiny: dict, rung: str, second: bool, more:
 def test_a_short_budget_recomputes_some_layers_and_says_which(tiny: dict, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the free memory to the model's layers and the report, through the trainer's own choice."""
     run = prepare_run({**tiny, "model_config": deeper(tiny), "recompute": "none"})
-    batches, _ = fitting._first(run.prepared.source)
-    slots, counts = max(batch.slots for batch in batches), Counts.of(batches)
+    passes = [one for step in fitting._first(run.prepared.source) for one in memory.passes_of(step, run.settings)]
     need = footprint(run.trainee)
-    monkeypatch.setattr(memory, "free", lambda *_: need.peak("2", slots, int(slots * counts.trained / counts.slots)))
+    monkeypatch.setattr(memory, "free", lambda *_: need.most("2", passes))
     settings, limit = fitting.fit(run.trainee, run.prepared, replace(run.settings, recompute="auto"), run.group, 1, {})
     assert (settings.recompute, limit) == ("2", 0)
     (choice,) = (choice for choice in run.trainee.choices if choice.what == "recompute")
