@@ -30,7 +30,9 @@ NONE = {"storages": 0, "live": 0, "events": 0}
 ALONE: dict[str, SetUp] = {
     "": SetUp("sft", VALUES, "mite"),
     "adapters, two micro-batches": SetUp("sft", {**VALUES, "lora_rank": 8, "accumulate": 2}, "mite"),
-    "rows embedded again": SetUp("gritlm", {**VALUES, "gradcache_chunk": 128}, "mite"),
+    "rows embedded again": SetUp(
+        "gritlm", {**VALUES, "gradcache_chunk": 256, "pairs_per_batch": 2, "negatives_per_query": 1}, "mite"
+    ),
     "padded": SetUp("sft", {**VALUES, **ATTENTIONS["padded"]}, "mite"),
     "checkpoints": SetUp("sft", {**VALUES, "checkpoint_every": 50}, "mite"),
 }

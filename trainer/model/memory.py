@@ -116,7 +116,7 @@ def footprint(
     ]  # fmt: skip
     # Shards: before the probing pass, which leaves some of them whole.
     weights = sum(p.numel() * p.element_size() for p in model.parameters()) / shards
-    gathered = _gathered(trainee, group) if shards > 1 else 0.0
+    gathered, regathered = _gathered(trainee, group) if shards > 1 else (0.0, 0.0)
     inside, outside, entry, of_products = _bytes_kept(trainee)
     return Footprint(
         weights=weights,
@@ -138,22 +138,27 @@ def footprint(
         copies=float(group.travels.itemsize) * trained if group.kind == "ddp" else 0.0,
         shards=shards,
         gathered=gathered,
+        regathered=regathered,
         formed=group.travels.itemsize / 4 if shards > 1 else 1.0,
     )
 
 
-def _gathered(trainee: Trainee, group: Group) -> float:
-    """Bytes of shards that are whole at a time: of a layer and the next one, and what is around them for all of a pass,
-    but for an embedding that is no head as well."""
+def _gathered(trainee: Trainee, group: Group) -> tuple[float, float]:
+    """Bytes of shards that are whole at a time, until the loss is there and on the way back: of a layer and the next
+    one, and what is around them. A head of its own is gathered for the loss alone, beside what it is gathered through.
+    """
     model = trainee.model
 
     def size(p: torch.Tensor) -> float:
         return float(p.numel() * (group.gathers or p.dtype).itemsize)
 
     layers = [sum(map(size, layer.parameters())) for layer in layers_of(model)]
+    two, around = 2 * max(layers), sum(map(size, model.parameters())) - sum(layers)
     embedding = model.get_input_embeddings().weight
-    apart = 0.0 if trainee.head is embedding else size(embedding)
-    return 2 * max(layers) + sum(map(size, model.parameters())) - sum(layers) - apart
+    if trainee.head is embedding:
+        return two + around, two + around
+    around -= size(embedding)
+    return around + max(two, around), two
 
 
 def _is_factor(parameter: torch.Tensor, embedding: torch.Tensor, head: torch.Tensor) -> bool:

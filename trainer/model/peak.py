@@ -115,8 +115,8 @@ class Footprint(NamedTuple):
     of all layers, per token; stream: the residual stream, per token; logit: one position's logits in float32.
     products: kept per token of all layers, their inputs with it, that are computed again between products; 0: unknown.
     copies: of all gradients, which processes with a whole model each exchange. shards: processes that share one model;
-    gathered: of its weights, those that are whole during a pass; formed: bytes of a whole gradient, for each that it
-    has in float32, until it is scattered.
+    gathered, regathered: of its weights, those that are whole until the loss is there, and on the way back; formed:
+    bytes of a whole gradient, for each that it has in float32, until it is scattered.
     embedding, head: gradients of those two matrices, 0 where frozen; tied: they are one matrix. narrow: products are
     computed in 16 bits. gpu: the residual stream is as narrow, and small losses are computed in chunks, too.
     """
@@ -140,6 +140,7 @@ class Footprint(NamedTuple):
     copies: float = 0.0
     shards: int = 1
     gathered: float = 0.0
+    regathered: float = 0.0
     formed: float = 1.0
 
     @property
@@ -209,7 +210,7 @@ class Footprint(NamedTuple):
         # What was computed without a graph keeps no casts once the forward pass is over.
         casts = self.casts * (layers - twice + 1) / (layers + 1) if twice else self.casts
         kept, last = slots * self.kept(rung), slots * (self.outside + layer + (entry if twice else 0.0))
-        begun = self.made(one, 0)
+        back, begun = self._replace(gathered=self.regathered), self.made(one, 0)
         if self.shards > 1:  # where a layer has more gradients than activations, it is the second
             begun = max(begun, self.made(one, 1) - slots * (entry if twice else layer))
         moments = {}
@@ -217,14 +218,14 @@ class Footprint(NamedTuple):
         for name, count, own in ends[: 1 + (twice > whole)]:
             if rung not in RUNGS and 0 < count < layers:  # those behind them have gone
                 lying = slots * (self.outside + entry * whole + products * (count - whole) + layer + entry - own)
-                moments[name] = _parts(self, self.casts / layers, self.made(one, layers - count), lying + work, 0.0)
+                moments[name] = _parts(back, self.casts / layers, self.made(one, layers - count), lying + work, 0.0)
         loss = self.loss(one.trained, chunk) if one.trained else 2.0 * self.stream * slots  # or means of documents
         return {
             "loss": _parts(self, self.casts, self.gradients if one.held else 0.0, kept, loss),
-            "first layer back": _parts(self, casts, begun, kept + slots * first + work, 0.0),
+            "first layer back": _parts(back, casts, begun, kept + slots * first + work, 0.0),
             **moments,
-            "last layer back": _parts(self, self.casts / layers, self.made(one, layers - 1), last + work, 0.0),
-            "embedding": _parts(self, 0.0, self.made(one, layers), slots * self.stream, 0.0),
+            "last layer back": _parts(back, self.casts / layers, self.made(one, layers - 1), last + work, 0.0),
+            "embedding": _parts(back, 0.0, self.made(one, layers), slots * self.stream, 0.0),
             "optimizer": _parts(self._replace(gathered=0.0), 0.0, self.gradients + self.copies, 0.0, 0.0),
         }  # fmt: skip
 

@@ -110,8 +110,22 @@ def test_what_processes_exchange_is_as_wide_as_it_travels(tiny: dict, travels: t
     shared = footprint(run.trainee, Group(world=2, kind="fsdp2", travels=travels))
     around = count - sum(layers)
     assert run.trainee.head is run.trainee.model.get_input_embeddings().weight
-    assert shared.gathered == travels.itemsize * (2 * layers[0] + around)
+    assert shared.gathered == shared.regathered == travels.itemsize * (2 * layers[0] + around)
     assert (shared.copies, shared.formed) == (0, travels.itemsize / 4)
+
+
+def test_a_head_of_its_own_is_gathered_for_the_loss_alone(tiny: dict) -> None:
+    config = Path(tiny["model_config"])
+    untied = config.with_name("untied.json")
+    untied.write_text(json.dumps({**json.loads(config.read_text("utf-8")), "tie_word_embeddings": False}), "utf-8")
+    model = (trainee := prepare_run({**tiny, "model_config": str(untied)}).trainee).model
+    layer = sum(p.numel() for p in model.model.layers[0].parameters())
+    head = trainee.head.numel() + sum(p.numel() for p in model.model.norm.parameters())
+    need = footprint(trainee, Group(world=2, kind="fsdp2"))
+    assert (need.gathered, need.regathered) == (4 * (head + max(2 * layer, head)), 4 * 2 * layer)
+    moments = need.within("none", Pass(10, 5))
+    assert moments["loss"]["weights"] == need.weights + need.gathered
+    assert moments["first layer back"]["weights"] == need.weights + need.regathered
 
 
 def test_frozen_shards_are_gathered_too(tiny: dict) -> None:
