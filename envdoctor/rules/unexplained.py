@@ -66,11 +66,10 @@ def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
 
 
 _FAILS = Pattern(
-    r"\b(?:not available|unavailable|fail(?:s|ed|ing|ure)?|can ?not|can['’]t|unable to"
-    r"|(?:do|does|did)(?: not|n['’]t) work|not working|stuck|crash(?:es|ed|ing)?|broken)\b",
+    r"\b(?:not available|unavailable|unable to|(?:do|does|did)(?: not|n['’]t) work|not working|stuck"
+    r"|crash(?:es|ed|ing)?|can(?:not|['’]t| not) (?:be used|use|run|start|train|import|load|install|get))\b",
     re.IGNORECASE,
 )
-
 _WARNS = Pattern(r"warn(?:ing)?\b", re.IGNORECASE)
 
 
