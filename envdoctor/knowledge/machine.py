@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from envdoctor.facts.model import SHOWS, Facts, Gpu
+from envdoctor.facts.model import Facts, Gpu
 from envdoctor.facts.need import known
 from envdoctor.knowledge import gpus as table
 from envdoctor.knowledge.cuda_lines import from_code
@@ -15,6 +15,7 @@ from envdoctor.knowledge.gpus import GpuModel, capability_of
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.numbers import line, numbers
 from envdoctor.knowledge.solver import Machine
+from envdoctor.knowledge.topics import topics_of
 from envdoctor.values.once import once
 from envdoctor.values.pattern import Pattern
 
@@ -89,7 +90,7 @@ def in_wsl(facts: Facts) -> bool:
     host = known(facts.host)
     if host is not None and host.container:
         return host.container.startswith("wsl")
-    shown = facts.remarks.get(SHOWS, "").split(", ")
+    shown = topics_of(facts)
     return "WSL" in shown and "a container" not in shown
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from envdoctor.facts.model import SHOWS, Facts
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -112,7 +113,7 @@ TOPICS = (
         r"|\bnum_machines: (?!1\b)\d|\bmulti-?node\b|\bMASTER_ADDR=(?!localhost|127)",
     ),
     _topic(
-        "several processes of one program",
+        "DataParallel",
         r"\b(?:DataParallel|nn\.DataParallel)\b",
         r"\bnn\.DataParallel\b|data_parallel\.py|parallel_apply",
     ),
@@ -159,6 +160,8 @@ _NAMED = Pattern(r"(?<![\w./-])[A-Z][A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20}){1,6}\b")
 _ADVISED = frozenset("CUDA_LAUNCH_BLOCKING NCCL_DEBUG PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF".split())
 """Variables that programs and people set to look for a cause, or are told to."""
 _MOST = 40
+_START = 24
+"""Characters of a cause in which it says what it is about."""
 
 
 def shown_topics(text: str) -> frozenset[str]:
@@ -166,6 +169,11 @@ def shown_topics(text: str) -> frozenset[str]:
     topics = {topic.name for topic in TOPICS if topic.shown.search(text)}
     words = {found[1] for pattern in (_SET, _OPTION) for found in pattern.finditer(text)} - _ADVISED
     return frozenset(topics | set(sorted(words)[:_MOST]))
+
+
+def topics_of(facts: Facts) -> frozenset[str]:
+    """What the text behind these facts shows; nothing where there is none."""
+    return frozenset(filter(None, facts.remarks.get(SHOWS, "").split(", ")))
 
 
 def told_topics(cause: str) -> frozenset[str]:
@@ -193,6 +201,3 @@ def begins_with(cause: str, topics: frozenset[str]) -> bool:
     """Is a cause about one of these topics alone? Its first words say so."""
     start = cause[:_START]
     return " or " not in start and any(topic.told.search(start) for topic in TOPICS if topic.name in topics)
-
-
-_START = 24

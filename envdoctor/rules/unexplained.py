@@ -50,16 +50,21 @@ def find_unexplained(facts: Facts, findings: Sequence[Finding]) -> Unexplained |
             return None  # a slow way that takes several times the memory as well
     asked = said == (facts.remarks.get("complaint"),)  # a person's own word, and no program's
     if (asked or not said) and (slow := facts.remarks.get("slowness")):
-        if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+        if _is_found(findings):
             return None
         return Unexplained(line=slow[:300], help=_help(facts, slow))
     line = _quotation(_telling(said)) or _complaint(facts, findings) or _failure(facts, findings)
     return Unexplained(line=line[:300], help=_help(facts, line)) if line else None
 
 
+def _is_found(findings: Sequence[Finding]) -> bool:
+    """Was anything found that is more than worth knowing?"""
+    return any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings)
+
+
 def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
     """What a person says of a run that prints no error, where nothing at all was found to guess at."""
-    if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+    if _is_found(findings):
         return ""
     told = (facts.remarks.get(f"complaint of {of}") for of in OTHERS)
     return next(filter(None, told), "")
@@ -75,7 +80,7 @@ _WARNS = Pattern(r"warn(?:ing)?\b", re.IGNORECASE)
 
 def _failure(facts: Facts, findings: Sequence[Finding]) -> str:
     """What somebody says that does not go, in words that are no program's, where nothing was found at all."""
-    if any(found.severity in (Severity.WARNING, Severity.ERROR) for found in findings):
+    if _is_found(findings):
         return ""
     return next((text for text in facts.messages if _FAILS.search(text) and not _WARNS.search(text)), "")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envdoctor.facts.model import SHOWS, Facts
-from envdoctor.knowledge.topics import begins_with, ruled_out, told_topics
+from envdoctor.facts.model import Facts
+from envdoctor.knowledge.topics import begins_with, ruled_out, told_topics, topics_of
 from envdoctor.knowledge.usual_causes import joined, separate
 from envdoctor.rules.finding import USUALLY, Finding
 from envdoctor.values.pattern import Pattern
@@ -23,25 +23,23 @@ def with_the_shown_first(finding: Finding, facts: Facts) -> Finding:
     """The finding with its usual causes in the order of what the text shows, without those that it rules out; as it is
     where that tells nothing."""
     proved, found, usually = finding.message.partition(USUALLY)
-    shown = frozenset(facts.remarks.get(SHOWS, "").split(", "))
+    shown = topics_of(facts)
     if not found or not shown:
         return finding
     end = "." if usually.endswith(".") else ""
-    every = separate(usually.removesuffix("."))
-    causes = _possible(every, shown)
+    causes = _possible(separate(usually.removesuffix(".")), shown)
     topics = [told_topics(cause) & shown for cause in causes]
     own = [mine - frozenset().union(*(topics[:at] + topics[at + 1 :])) for at, mine in enumerate(topics)]
     best = max(range(len(causes)), key=lambda at: (len(own[at]), -at))
-    if not best or not own[best] or _leans(causes[best], causes[0]):
-        return replace(finding, message=f"{proved}{USUALLY}{joined(causes)}{end}") if causes != every else finding
-    first = f"{causes[best]} (the text shows {' and '.join(sorted(own[best]))})"
-    rest = [cause for at, cause in enumerate(causes) if at != best]
-    return replace(finding, message=f"{proved}{USUALLY}{joined([first, *rest])}{end}")
+    if best and own[best] and not _leans(causes[best], causes[0]):
+        first = f"{causes[best]} (the text shows {' and '.join(sorted(own[best]))})"
+        causes = [first, *causes[:best], *causes[best + 1 :]]
+    return replace(finding, message=f"{proved}{USUALLY}{joined(causes)}{end}")
 
 
 def of_their_own_machine(finding: Finding, facts: Facts) -> Finding:
     """The finding as one that the person can mend, where the text shows that they may change the machine."""
-    shown = facts.remarks.get(SHOWS, "").split(", ")
+    shown = topics_of(facts)
     theirs = finding.who == "host" and "sudo" in shown and "a container" not in shown
     return replace(finding, who="you") if theirs else finding
 
