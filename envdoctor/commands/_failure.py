@@ -37,7 +37,7 @@ def document(
 _answered = threading.Event()
 
 
-def answered() -> None:
+def stdout_taken() -> None:
     """Standard output has its one document, or another process of the job gives it: what goes wrong from now on is
     told on stderr alone."""
     _answered.set()

@@ -62,7 +62,7 @@ def as_json(document: Any) -> str:
 
 def print_json(document: Any) -> None:
     """The answer on stdout, once."""
-    _failure.answered()
+    _failure.stdout_taken()
     click.echo(as_json(document), nl=False)
 
 

@@ -30,7 +30,7 @@ def preflight_together(
     """
     began = time.monotonic()
     if launch.rank != 0:  # whose stdout the launcher mixes with that of rank 0
-        _failure.answered()
+        _failure.stdout_taken()
     checkup = doctor.examine(environment, options)
     left = max(seconds - (time.monotonic() - began), seconds / 2)  # the others were examined meanwhile
     own = document_of(launch, recorded.to_document(checkup.facts)["facts"], check_document(checkup))

@@ -6,7 +6,7 @@ import re
 
 from envdoctor.facts.model import Facts
 from envdoctor.knowledge import circumstances, versions
-from envdoctor.knowledge.usual_causes import joined, separate
+from envdoctor.knowledge.usual_causes import in_a_row, separate
 from envdoctor.values.pattern import Pattern
 
 _REFUTED = (
@@ -32,4 +32,4 @@ def without_refuted(usually: str, facts: Facts, version: str | None) -> str:
         if not any(pattern.search(part) for pattern in ruled)
         and not (version and (older := _OLDER.search(part)) and versions.at_least(version, older["release"]))
     ]
-    return usually if not left or len(left) == len(parts) else joined(left)
+    return usually if not left or len(left) == len(parts) else in_a_row(left)

@@ -112,7 +112,7 @@ def _kind(size: Size) -> str:
     return "other"
 
 
-def _shown(shape: tuple[int, ...]) -> str:
+def _shape(shape: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
@@ -162,15 +162,15 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
         )
     if kind == "places":
         return Reading(
-            meaning=f"{size.name} has other places in the file than in the model: {_shown(stored)} there and "
-            f"{_shown(wanted)} here",
+            meaning=f"{size.name} has other places in the file than in the model: {_shape(stored)} there and "
+            f"{_shape(wanted)} here",
             usually="another image size, patch or length of sequence is set than when the file was saved, or one of "
             "the two has places more (for a class, distillation or register token)",
             remedy="Make the model with the size that the file was trained with, or interpolate the positions.",
         )
     if kind == "grid":
         return Reading(
-            meaning=f"{size.name} has {_shown(stored)} in the file and {_shown(wanted)} in the model",
+            meaning=f"{size.name} has {_shape(stored)} in the file and {_shape(wanted)} in the model",
             usually="it is no learnt weight but a grid or table (coordinates of pixels, rays, positions, a mask) that "
             f"the code makes for one size of picture{_pictures(stored, wanted)}, and the model is built for another "
             "size than when the file was saved",

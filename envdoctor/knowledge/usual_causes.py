@@ -19,9 +19,9 @@ def separate(usually: str) -> list[str]:
             parts.append(usually[start:place])
             start = found.end()
     parts.append(usually[start:])
-    return parts if joined(parts) == usually else [usually]
+    return parts if in_a_row(parts) == usually else [usually]
 
 
-def joined(causes: Sequence[str]) -> str:
+def in_a_row(causes: Sequence[str]) -> str:
     """The sentence that names them one after the other; at least one."""
     return causes[0] if len(causes) == 1 else f"{', '.join(causes[:-1])}, or {causes[-1]}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from envdoctor.facts.model import Facts
 from envdoctor.knowledge.topics import begins_with, ruled_out, told_topics, topics_of
-from envdoctor.knowledge.usual_causes import joined, separate
+from envdoctor.knowledge.usual_causes import in_a_row, separate
 from envdoctor.rules.finding import USUALLY, Finding
 from envdoctor.values.pattern import Pattern
 
@@ -34,7 +34,7 @@ def with_the_shown_first(finding: Finding, facts: Facts) -> Finding:
     if best and own[best] and not _leans(causes[best], causes[0]):
         first = f"{causes[best]} (the text shows {' and '.join(sorted(own[best]))})"
         causes = [first, *causes[:best], *causes[best + 1 :]]
-    return replace(finding, message=f"{proved}{USUALLY}{joined(causes)}{end}")
+    return replace(finding, message=f"{proved}{USUALLY}{in_a_row(causes)}{end}")
 
 
 def of_their_own_machine(finding: Finding, facts: Facts) -> Finding:

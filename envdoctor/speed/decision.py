@@ -1,4 +1,4 @@
-"""Estimate, decide, explain: from evidence to a word and a cause.
+"""Estimate, decide, explain: from evidence to a word and a cause, where there is a baseline.
 
 Three-valued logic: *slower* needs an effect of 3 % and an interval below 1; *as expected* at once needs an interval
 that ends within the tolerance; whatever lies between asks for more fresh processes while they help. What is undecided
@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from envdoctor.locks.target import Baseline, Target
 from envdoctor.speed import statistics as speeds
-from envdoctor.speed.evidence.evidence import Evidence
+from envdoctor.speed.evidence.evidence import Cause, Evidence
 from envdoctor.speed.evidence.machine import MachineSpeed
 from envdoctor.speed.evidence.pressure import BUSY
 from envdoctor.speed.evidence.run import Context, TimedRun
@@ -67,6 +68,57 @@ class Estimate:
     def at_the_clock(self) -> float:
         """Log of the run's speed over the baseline's, nothing taken off."""
         return self.log_ratio + self.log_effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """The part of a verdict that evidence decides.
+
+    ``because``: why, in plain words, for the verdict's first line. ``evidence``: what it rests on where that is
+    neither a baseline nor nothing.
+    """
+
+    word: Word
+    cause: Cause | None
+    reasons: tuple[str, ...]
+    because: str = ""
+    more_processes: int = 0
+    estimate: Estimate | None = None
+    resolution: float | None = None
+    headline: str = ""
+    instead: str = ""
+    evidence: str = ""
+
+
+def ruling(
+    baseline: Baseline, run: TimedRun, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]
+) -> Ruling:
+    """What a run comes to beside its baseline."""
+    found = estimate(run, context, machine, evidence)
+    decided, standing = decide(found, evidence)
+    word, more, said = _settle(decided, found, standing, run, context)
+    remarks = [one.text for one in evidence if one.cause is None and one.blocks is None and one.text]
+    reasons = [*(one.text for one in standing), *remarks, *said]
+    if word in ("as-expected", "faster"):
+        if machine.known and abs(machine.log_factor) > LEAST_EFFECT:
+            reasons.append(f"{machine.sentence}: taken off")
+        resolution = found.resolution_at_the_clock if standing else found.resolution
+        return Ruling(word=word, cause=None, reasons=tuple(reasons), estimate=found, resolution=resolution)
+    cause = explain(found, standing, evidence)
+    sentence = cause.text if cause is not None else _no_explanation(baseline, context.target)
+    if sentence not in reasons:
+        reasons.append(sentence)
+    first = standing[0] if standing else cause
+    because = said[0] if said and not standing else ((first.plain or first.text) if first else sentence)
+    return Ruling(
+        word=word,
+        cause=cause.cause if cause is not None else None,
+        reasons=tuple(reasons),
+        because=because,
+        more_processes=more,
+        estimate=found,
+        resolution=found.resolution,
+    )
 
 
 def estimate(run: TimedRun, context: Context, machine: MachineSpeed, evidence: Sequence[Evidence]) -> Estimate:
@@ -132,6 +184,28 @@ def _of_interval(found: Estimate) -> Word | None:
     return None
 
 
+def _settle(
+    word: Word | None, found: Estimate, standing: Sequence[Evidence], run: TimedRun, context: Context
+) -> tuple[Word, int, list[str]]:
+    """The word where the interval allows two or one process is not enough, how many more would help, and why."""
+    more = max(speeds.STAGES[-1] - len(run.timed), 0)
+    if context.pace is not None and not context.pace.processes:
+        return word or "unstable", more, []  # the machine may give its usual pace again
+    if word == "slower" and run.timed[0].device.type == "cpu" and more:
+        text = "it looks slower, but on a shared CPU one process proves nothing: neighbours come and go"
+        return "unstable", more, [text]
+    if word is not None:
+        return word, 0, []
+    more = more if standing or speeds.sharpens(found.comparison, context.recorded, found.doubt) else 0
+    low, high = found.comparison.interval
+    if more:
+        text = f"undecided: {low:.3f} to {high:.3f} of the baseline's speed is neither slower nor as expected"
+        return "unstable", more, [text]
+    if (found.resolution_at_the_clock if standing else found.resolution) <= COARSEST:
+        return "as-expected", 0, [f"between {low:.2f} and {high:.2f} of the baseline's speed, as far as could be seen"]
+    return "unstable", 0, ["its speed varies so much that even half of it could be meant"]
+
+
 def explain(found: Estimate, standing: Sequence[Evidence], evidence: Sequence[Evidence]) -> Evidence | None:
     """What made the run slow (or unjudgeable); None when nothing measured explains it.
 
@@ -151,3 +225,9 @@ def _explains(one: Evidence, found: Estimate) -> bool:
     if one.log_sd == 0.0 and one.log_effect == 0.0:
         return True
     return one.log_effect < math.log(0.97) and one.log_effect < min(found.at_the_clock, 0.0) / 2.0
+
+
+def _no_explanation(baseline: Baseline, target: Target | None) -> str:
+    if baseline.lock is None or target is None or target.choice is None:
+        return "the installed versions could not be compared with the baseline's: check them first"
+    return "machine, load, versions and settings are like the baseline's: nothing measured explains it"

@@ -6,19 +6,24 @@ import math
 from collections.abc import Sequence
 
 from envdoctor.locks.target import Baseline
-from envdoctor.speed.decision import COARSEST, blockers
+from envdoctor.speed import breakdown
+from envdoctor.speed.decision import COARSEST, Ruling, blockers
 from envdoctor.speed.evidence.card import Card
 from envdoctor.speed.evidence.evidence import Evidence
 from envdoctor.speed.evidence.modelled_step import ModelledStep
 from envdoctor.speed.evidence.run import Context, TimedRun
-from envdoctor.speed.ruling import Ruling
 
 AGAINST = "Hold it against an environment made from the lock: envdoctor verify --against locked"
 USUAL = "Leave precision, attention and packing to the trainer (auto), or try each by itself: envdoctor verify --why"
 RECORD = "Record it where all is well: envdoctor baseline record --output mine.toml"
 
 
-def of_card(run: TimedRun, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> Ruling | None:
+def ruling(run: TimedRun, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> Ruling:
+    """What a run comes to that no baseline can be held against."""
+    return _of_card(run, baseline, context, evidence) or _not_compared(run, evidence)
+
+
+def _of_card(run: TimedRun, baseline: Baseline | None, context: Context, evidence: Sequence[Evidence]) -> Ruling | None:
     """None where the card was not seen, or where neighbours disturbed it.
 
     A sound card is no verdict on the step: a training in the wrong format would run on it just as well.
@@ -91,3 +96,16 @@ def _of_step(step: ModelledStep, seen: tuple[str, ...]) -> Ruling:
         instead=AGAINST,
         evidence="modelled",
     )
+
+
+def _not_compared(run: TimedRun, evidence: Sequence[Evidence]) -> Ruling:
+    """Claims, failed runs, other workloads, machines without a common probe: what is seen without a comparison."""
+    found = blockers(evidence)
+    reasons = [one.text for one in sorted(found, key=lambda one: one.blocks or "")]
+    cause = next((one.cause for one in found if one.cause is not None), None)
+    if run.breakdown.known and run.breakdown.shares["data"] > breakdown.DATA_WAIT_LIMIT:
+        cause = "data"
+        reasons.append(breakdown.diagnose(run.breakdown))
+    first = min(found, key=lambda one: one.blocks or "") if found else None
+    because = (first.plain or first.text) if first is not None else ""
+    return Ruling(word="not-comparable", cause=cause, reasons=tuple(reasons), because=because)

@@ -160,7 +160,8 @@ class Device:
                 raise AttributeError(f"torch.cuda has no {name} any more")
             setattr(torch.cuda, name, answer)
         # FSDP2 asks here once it has gathered what no backward pass came for: an embedding that stays as it is.
-        torch.accelerator.current_stream = answers["current_stream"]
+        # Another function than torch.cuda's: Dynamo keeps a table by them.
+        torch.accelerator.current_stream = lambda *_: stream
         fake_tensor.init_gpu_context = lambda device: None
         torch.nn.Module._apply = _apply  # type: ignore[method-assign]
         torch.Tensor.pin_memory = _pin_memory  # type: ignore[method-assign]

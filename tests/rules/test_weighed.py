@@ -9,7 +9,7 @@ from envdoctor.facts.model import SHOWS, Facts
 from envdoctor.facts.pasted import read
 from envdoctor.knowledge.errors import ERRORS
 from envdoctor.knowledge.topics import TOPICS, begins_with, ruled_out, shown_topics, told_topics
-from envdoctor.knowledge.usual_causes import joined, separate
+from envdoctor.knowledge.usual_causes import in_a_row, separate
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.finding import Finding, Remedy
 from envdoctor.rules.weighed import of_their_own_machine, with_the_shown_first
@@ -98,7 +98,7 @@ def test_a_cause_is_about_a_topic_by_its_first_words_alone() -> None:
 
 def test_causes_are_taken_apart_and_joined_again_as_they_were() -> None:
     for row in ERRORS:
-        assert joined(separate(row.usually)) == row.usually
+        assert in_a_row(separate(row.usually)) == row.usually
 
 
 def test_each_topic_is_told_of_by_some_cause() -> None:

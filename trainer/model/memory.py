@@ -116,7 +116,7 @@ def footprint(
     ]  # fmt: skip
     # Shards: before the probing pass, which leaves some of them whole.
     weights = sum(p.numel() * p.element_size() for p in model.parameters()) / shards
-    gathered, regathered = _gathered(trainee, group) if shards > 1 else (0.0, 0.0)
+    gathered, regathered = _whole_shards(trainee, group) if shards > 1 else (0.0, 0.0)
     inside, outside, entry, of_products = _bytes_kept(trainee)
     return Footprint(
         weights=weights,
@@ -143,7 +143,7 @@ def footprint(
     )
 
 
-def _gathered(trainee: Trainee, group: Group) -> tuple[float, float]:
+def _whole_shards(trainee: Trainee, group: Group) -> tuple[float, float]:
     """Bytes of shards that are whole at a time, until the loss is there and on the way back: of a layer and the next
     one, and what is around them. A head of its own is gathered for the loss alone, beside what it is gathered through.
     """

@@ -27,7 +27,7 @@ def read(page: Page, draft: Draft) -> None:
     of them that later releases dropped."""
     imports = [found for line in page.lines if (found := _IMPORT.match(line))]
     for found in imports[:50]:
-        if (gone := _gone(found["module"], found["names"])) is not None:
+        if (gone := _removed_name(found["module"], found["names"])) is not None:
             draft.remark(
                 f"import that {gone.package} {gone.release} dropped", f"{found['module']}.{gone.name}".strip(".")
             )
@@ -49,7 +49,7 @@ def _name_libraries(page: Page, draft: Draft) -> None:
             draft.remark(f"library named {package}", package)
 
 
-def _gone(module: str, listed: str) -> names.Name | None:
+def _removed_name(module: str, listed: str) -> names.Name | None:
     """What an import asks for that has gone since."""
     asked = [part.split()[0] for part in listed.split(",") if part.strip()]
     rows = (row for row in (*names.of_module(module), *(row for word in asked for row in names.of_name(module, word))))

@@ -61,7 +61,7 @@ def range_of_all(facts: Facts, row: names.Name) -> tuple[str, str]:
     if lowest and end and not versions.below(lowest, end):
         return "", ""
     bounds = (f">={lowest}" if lowest else "", f"<{end}" if end else _end(facts, row.package, lowest))
-    return row.package + ",".join(filter(None, bounds)), " and ".join(map(_told, others.values()))
+    return row.package + ",".join(filter(None, bounds)), " and ".join(map(_sentence, others.values()))
 
 
 def ranged_line(facts: Facts, line: str, package: str) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def _first(row: names.Name) -> str:
     return row.release if row.direction == "added" else row.since
 
 
-def _told(row: names.Name) -> str:
+def _sentence(row: names.Name) -> str:
     what = f"the argument {row.argument} of {row.name}" if row.argument else row.name
     return f"{what} (from {row.release} on)" if row.direction == "added" else f"{what} (before {row.release})"
 

@@ -259,10 +259,10 @@ def _argument(callee: str, what: str, present: Mapping[str, str], said: str) -> 
     if not exceptions and (there := next((row for row in rows if row.package in present), None)):
         span = f"from {there.release} on" if there.direction == "added" else f"before {there.release}"
         return there.package, f"{there.name} of {there.package} takes {what} {span}", _OTHER_COPY, there.source
-    return _passed(callee, what, present)
+    return _overridden(callee, what, present)
 
 
-def _passed(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
+def _overridden(callee: str, what: str, present: Mapping[str, str]) -> tuple[str, str, str, str] | None:
     """What some releases of a package pass to a method that was overridden for others."""
     row = names.overridden_method(callee, what)
     method = row.name.rpartition(".")[2] if row else ""

@@ -165,11 +165,11 @@ def _notice(one: str, name: str, requirement: str, line: str, severity: Severity
 def _asked_in_vain(facts: Facts) -> Findings:
     """pip names who asks for what below "The conflict is caused by": whoever was not pinned on purpose may move."""
     lines = [line.strip(" -") for line in facts.messages]
-    asked = [one for line in lines if (found := _USER.search(line)) and (one := _wanted(found["wanted"]))]
+    asked = [one for line in lines if (found := _USER.search(line)) and (one := _bounds(found["wanted"]))]
     told: set[tuple[str, str]] = set()
     for line in lines:
         found = _DEPENDS.search(line)
-        wanted = _wanted(found["wanted"]) if found else None
+        wanted = _bounds(found["wanted"]) if found else None
         if found is None or wanted is None:
             continue
         pin = next((one for one in asked if one.name == wanted.name and _apart(one.specifier, wanted.specifier)), None)
@@ -200,7 +200,7 @@ def _exclude_each_other(facts: Facts) -> Findings:
     demands: list[tuple[str, str, Wanted]] = []
     for line in facts.messages:
         found = _DEPENDS.search(line.strip(" -"))
-        wanted = _wanted(found["wanted"]) if found else None
+        wanted = _bounds(found["wanted"]) if found else None
         if found is None or wanted is None:
             continue
         name, version = normal(found["one"]), found["version"]
@@ -223,7 +223,7 @@ def _exclude_each_other(facts: Facts) -> Findings:
         return
 
 
-def _wanted(text: str) -> Wanted | None:
+def _bounds(text: str) -> Wanted | None:
     """pip writes the last of several bounds behind "and"."""
     return read(text.rstrip(").,").replace(" and ", ",").replace(", ", ","))
 

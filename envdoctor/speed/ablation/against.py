@@ -25,7 +25,6 @@ from envdoctor.speed.evidence.pressure import PRESSURE_LIMIT, highest_pressure
 from envdoctor.speed.outcome import Verdict
 from envdoctor.speed.report import Report
 from envdoctor.speed.timing import TimingOptions, ignore_progress, run_variant, workload_of
-from envdoctor.speed.verdict import tokens_per_second
 from envdoctor.values.frozen import frozen
 
 LOCKED = "locked"
@@ -175,7 +174,7 @@ def verdict_of(
         comparison=found,
         resolution=decision.resolution,
         steps_per_second=run.steps_per_second,
-        tokens_per_second=tokens_per_second(run),
+        tokens_per_second=run.tokens_per_second,
         roofline=roofline.of_report(run.timed[0], run.steps_per_second) if run.steps_per_second else None,
         breakdown=run.breakdown,
         reports=run.reports,

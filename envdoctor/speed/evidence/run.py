@@ -31,6 +31,18 @@ class TimedRun:
     breakdown: Breakdown
     steps_per_second: float | None
 
+    @property
+    def tokens_per_second(self) -> dict[str, float]:
+        """Trained tokens, real ones and slots per second, over all windows."""
+        steps = sum(window.steps for report in self.timed for window in report.windows)
+        if not steps or self.steps_per_second is None:
+            return {}
+        totals = {
+            name: sum(window.tokens.get(name, 0.0) for report in self.timed for window in report.windows)
+            for name in ("trained", "real", "slots")
+        }
+        return {name: total / steps * self.steps_per_second for name, total in totals.items()}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envdoctor.facts.model import IN_OTHER_WORDS
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
-from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
+from envdoctor.facts.pasted.formats.wheel_names import is_refused, refusals
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
@@ -83,7 +83,7 @@ def read(page: Page, draft: Draft) -> None:
     stopped: set[str] = set()
     nested = False
     new: list[str] = []
-    refusals = refused(page)
+    refused = refusals(page)
     gone = {(found[1].lower(), found[2]) for _, text in page.left() if (found := _GONE.search(text))}
     for number, text in page.left():
         if collecting := _COLLECTING.fullmatch(text):
@@ -126,7 +126,7 @@ def read(page: Page, draft: Draft) -> None:
             names = {"windows": "Windows", "linux": "Linux", "macos": "Darwin"}
             draft.claim("host.system", names[system["system"]], INFERRED)
             draft.claim("host.machine", system["machine"], INFERRED)
-        elif (wheel := _WHEEL.search(text)) and not is_refused(text, refusals):
+        elif (wheel := _WHEEL.search(text)) and not is_refused(text, refused):
             draft.claim("interpreter.version", f"3.{wheel['minor']}", INFERRED)
             tag = wheel["tag"]
             draft.claim(

@@ -7,7 +7,7 @@ import re
 from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.draft import INFERRED, LISTED, Draft
 from envdoctor.facts.pasted.formats.huggingface import PACKAGES
-from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
+from envdoctor.facts.pasted.formats.wheel_names import is_refused, refusals
 from envdoctor.facts.pasted.page import Page
 from envdoctor.values.pattern import Pattern
 
@@ -106,7 +106,7 @@ def _pins(page: Page, draft: Draft) -> None:
 
 def _wheels(page: Page, draft: Draft) -> None:
     """File names of wheels, wherever they stand; their labels say what an extension was built for."""
-    names = refused(page)
+    names = refusals(page)
     for _, text in page.left():
         if (
             ".whl" in text

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from envdoctor.facts.pasted.draft import INFERRED, STATED, TOLD, Draft
 from envdoctor.facts.pasted.formats import releases
-from envdoctor.facts.pasted.formats.wheel_names import is_refused, refused
+from envdoctor.facts.pasted.formats.wheel_names import is_refused, refusals
 from envdoctor.facts.pasted.page import Page
 from envdoctor.knowledge.gpus import capability_of
 from envdoctor.knowledge.programs import is_desktop, own_python
@@ -130,7 +130,7 @@ def _paths(page: Page, draft: Draft) -> None:
     pythons: set[str] = set()
     tags: set[str] = set()
     windows = False
-    names = refused(page)
+    names = refusals(page)
     for text in page.lines:
         windows = windows or _WINDOWS.search(text) is not None
         if re.search(r"GPU available: True.{0,20}, used: False", text):

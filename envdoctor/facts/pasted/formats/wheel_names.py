@@ -15,7 +15,7 @@ _REFUSED = Pattern(
 )
 
 
-def refused(page: Page) -> frozenset[str]:
+def refusals(page: Page) -> frozenset[str]:
     """The wheels that an installer says that it does not take."""
     lines = (line for line in page.lines if ".whl" in line and _REFUSED.search(line))
     return frozenset(name[0] for line in lines for name in _NAME.finditer(line))
