@@ -20,7 +20,7 @@ Why = Literal["absent", "crashed", "timed-out", "failed", "not-asked", "not-repo
 AS_TOLD = "as told: "  # before a person's own line that was taken for a program's: no error may rest on it alone
 IN_OTHER_WORDS = "in other words: "  # before a line that says in its own way what a program's words before it say
 TRIED, HELPS, IN_VAIN = "tried", "what helps", "what does not help"  # remarks of what a person did, and how it went
-SHOWS = "what the text shows"  # names of `knowledge.topics`
+TROUBLE, SHOWS = "trouble", "what the text shows"  # names of `knowledge.topics`
 
 
 @frozen

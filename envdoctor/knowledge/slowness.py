@@ -11,6 +11,7 @@ from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
 SPEED = "speed"
+ANY = "where a step loses its time"  # the situation of a run that is slow, where nothing stands beside it
 RELEASE = "a release that broke it"
 CRASH = "a crash without a word"
 PLACES = (
@@ -31,6 +32,25 @@ OTHERS = (
     "an empty adapter",
     "nodes apart",
     RELEASE,
+    "memory kept after the end",
+    "a build for processors",
+    "another release than asked",
+    "numbers of CUDA that differ",
+    "a resumed run that differs",
+    "another device than asked",
+    "more memory than expected",
+    "a cache that fills the disk",
+    "one Python and another",
+    "an import that fails",
+    "a session that ends",
+    "a card below its clock",
+    "an adapter without effect",
+    "a faster way that is not taken",
+    "memory that is not used",
+    "nodes that do not meet",
+    "a download that is made again",
+    "a GPU that is not seen",
+    "a variable without effect",
 )
 """What a person complains of beside the speed."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envdoctor.facts.model import Facts, Unavailable
+from envdoctor.facts.model import TROUBLE, Facts, Unavailable
 from envdoctor.knowledge.errors import HINTS
 from envdoctor.knowledge.messages import errors
 from envdoctor.knowledge.slowness import OTHERS
@@ -82,7 +82,8 @@ def _failure(facts: Facts, findings: Sequence[Finding]) -> str:
     """What somebody says that does not go, in words that are no program's, where nothing was found at all."""
     if _is_found(findings):
         return ""
-    return next((text for text in facts.messages if _FAILS.search(text) and not _WARNS.search(text)), "")
+    said = next((text for text in facts.messages if _FAILS.search(text) and not _WARNS.search(text)), "")
+    return said or facts.remarks.get(TROUBLE, "")
 
 
 def _telling(said: Sequence[str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts.model import TRIED
-from envdoctor.facts.pasted import started, trials
+from envdoctor.facts.model import TRIED, TROUBLE
+from envdoctor.facts.pasted import sentences, started, trials
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
 from envdoctor.facts.pasted.slowness import beginning
-from envdoctor.knowledge import tools
-from envdoctor.knowledge.slowness import situations_of
+from envdoctor.knowledge import tools, wordings
+from envdoctor.knowledge.slowness import SPEED, situations_of
 from envdoctor.values.pattern import Pattern
 
 _PACKAGES = (
@@ -254,5 +254,22 @@ def read(page: Page, draft: Draft) -> None:
     for complaint, words in _OF.items():
         said = next((text for text in lines if len(text) < 600 and words.search(text) and not _SAID.search(text)), None)
         if said is not None and not (complaint == "one GPU of several" and _COMPARES.search(said)):
-            draft.remark(f"complaint of {complaint}", said)
-            draft.remark(f"{complaint} with", "; ".join(situations_of(complaint, told)))
+            _note(draft, complaint, said, told)
+    if not any(draft.remarks.get(f"{complaint} with") for complaint in _OF) and not draft.remarks.get("slow with"):
+        _read_sentences(draft, [line for line in lines if not _SAID.search(line)], told)
+
+
+def _note(draft: Draft, complaint: str, said: str, told: str) -> None:
+    draft.remark("slowness" if complaint == SPEED else f"complaint of {complaint}", said)
+    draft.remark("slow with" if complaint == SPEED else f"{complaint} with", "; ".join(situations_of(complaint, told)))
+
+
+def _read_sentences(draft: Draft, lines: list[str], told: str) -> None:
+    """What the first of a person's sentences says that complains in none of the words above; else a heading that tells
+    of a trouble, whichever it is."""
+    for sentence in sentences.own(lines):
+        if complaint := wordings.complaint_in(sentence):
+            return _note(draft, complaint, sentence, told)
+    if heading := next(filter(wordings.tells_of_trouble, sentences.headings(lines)), None):
+        draft.remark(TROUBLE, heading)
+    return None

@@ -8,7 +8,7 @@ from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, 
 
 @rule(WARNING, kind="script-wrong")
 def complained_of(facts: Facts) -> Findings:
-    """A person says that a run stands still, uses another GPU or ends without a word, and what is known for that.
+    """A person tells of a trouble that prints no error, and what is known for that.
 
     Why: such runs print no error. What is told beside the complaint (workers of a loader, several GPUs, fp16) shows
     where the fault lies most often: a guess, and said as one. Where a program says what failed, that comes first.

@@ -96,6 +96,28 @@ def told(text: str) -> list[str]:
         ("# Other predictions after loading the model\nIt was saved as .pt.", "not the same after loading"),
         ("# Crashes silently on Windows\nwith num_workers=4 only.", "workers that crash on Windows"),
         ("# Broken since the update\nAfter updating diffusers nothing runs.", "a newer release than the code"),
+        ("# VRAM is still occupied once I close the script\nOne A40.", "processes that still live"),
+        ("# conda keeps giving me the CPU build of pytorch\nI have a driver.", "the index that was not asked"),
+        ("# torch gets replaced by an older version whenever I install a plugin", "a requirement of another package"),
+        ("# The CUDA version of nvcc and the one of nvidia-smi are different\nWhy?", "three numbers of CUDA"),
+        ("# The learning rate starts at the top again when I resume training", "a state that is not restored"),
+        ("# Embeddings come back on cuda despite the model being on cpu", "a device that is chosen elsewhere"),
+        ("# A 1B model takes three times the GPU memory that it should\nbatch 1", "more than the weights"),
+        ("# My home folder runs out of space, 300 GB of models", "caches of models and packages"),
+        ("# In Jupyter torch is not found, from the terminal it works fine", "two Pythons"),
+        ("# I can not import flash_attn any more\nIt was there yesterday.", "what was built for another torch"),
+        ("# The notebook session crashed while the model was coming in", "a session that lost its memory"),
+        ("# The power draw of my GPU stays at 60 W", "power, heat and slots"),
+        ("# My finished LoRA makes no difference\nThe picture is the base model's.", "an adapter that is not applied"),
+        ("# TF32 does not seem to be active on the A100", "conditions of the faster way"),
+        ("# Only 6 GB of the 24 GB are ever used", "what limits the memory in use"),
+        ("# The second node cannot reach the master\nPort 29500.", "an address that leads nowhere"),
+        ("# It downloads the weights again at every start", "a cache that is not found again"),
+        ("# My card is not recognised by the trainer", "the way from the driver to torch"),
+        ("# OMP_NUM_THREADS has no effect at all", "a setting that comes too late"),
+        ("# It just hangs\nNothing else is printed.", "where it stands is not told"),
+        ("# There is a memory leak somewhere\nI cannot say more.", "what grows is not told"),
+        ("# The model keeps repeating itself\nWhat can it be.", "why it is nonsense is not told"),
     ],
 )
 def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:
@@ -151,17 +173,81 @@ def test_slowness_in_other_words(text: str) -> None:
     assert any(one.rule == "host/slow-run" for one in judged(text).findings)
 
 
-def test_where_it_stands_is_asked_for() -> None:
-    unexplained = judged("# It gets stuck in the second round\nNo message at all.").unexplained
-    assert unexplained is not None
-    assert "py-spy" in unexplained.help
+def test_where_nothing_stands_beside_it_the_usual_causes_are_named() -> None:
+    found = judged("# It gets stuck in the second round\nNo message at all.").findings
+    assert [one.subject for one in found if one.rule == "host/complained-of"] == ["where it stands is not told"]
+    assert any("py-spy" in command for one in found if one.remedy for command in one.remedy.commands)
 
 
-def test_what_a_person_complains_of_is_never_passed_over() -> None:
-    unexplained = judged("# A question\nThere is no output and it just stops, on my GPU as elsewhere.").unexplained
-    assert unexplained is not None
-    assert "just stops" in unexplained.line
+def test_a_heading_that_tells_of_trouble_is_never_healthy() -> None:
+    found = judged("# My frobnication has issues\nPyTorch version: 2.11.0+cu130\nPython version: 3.12.4\n")
+    assert found.outcome == "unexplained"
+    assert found.unexplained is not None
+    assert found.unexplained.line == "My frobnication has issues"
 
 
 def test_unknown_is_skipped() -> None:
     assert skipped(complained_of, Facts())
+
+
+@pytest.mark.parametrize(
+    ("told_of", "ways"),
+    [
+        (
+            "Apple's GPU",
+            [
+                "Strange pictures on my M2 MacBook",
+                "On macOS with mps every mask is wrong",
+                "mps: NaNs after the update",
+            ],
+        ),
+        (
+            "other numbers on another device",
+            [
+                "The 4090 computes other values: they differ from those of every other card",
+                "Predictions on the A100 are inconsistent compared to my laptop",
+                "My RTX 3080 infers something different than the TITAN does",
+            ],
+        ),
+        (
+            "one process",
+            [
+                "I set devices=4, yet one GPU is busy and that is all",
+                "Of all eight cards just one gets used",
+                "num_gpus is set to 2, only the first is utilised",
+            ],
+        ),
+        (
+            "processes that still live",
+            [
+                "After I kill the job, the memory of the GPU remains taken",
+                "GPU memory does not get freed when training is interrupted",
+                "Ctrl-C does end it, but 10 GB are still in use",
+            ],
+        ),
+        (
+            "the index that was not asked",
+            [
+                "uv sync picks the CPU wheel of torch",
+                "I installed the requirements and got a pytorch without CUDA",
+                "poetry resolves torch to the cpu-only build",
+            ],
+        ),
+    ],
+)
+def test_order_of_the_words_does_not_matter(told_of: str, ways: list[str]) -> None:
+    assert [told(f"# {way}\n") for way in ways] == [[told_of]] * len(ways)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch 2.5.1+cu121 was installed by pip on a machine with a GPU of 24 GB\n",
+        "# Which CUDA should I install for a 4090?\nGPU 0: NVIDIA GeForce RTX 4090\n",
+        "Hi, here is my environment, is it all right for training?\nPyTorch version: 2.11.0+cu130\n",
+        "We fine-tune on 8 GPUs with FSDP and it works well.\nPyTorch version: 2.11.0+cu130\n",
+        "The model is saved every 500 steps and can be resumed.\nPyTorch version: 2.11.0+cu130\n",
+    ],
+)
+def test_what_is_no_complaint(text: str) -> None:
+    assert not told(text)

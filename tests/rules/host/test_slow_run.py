@@ -57,6 +57,15 @@ def told(text: str) -> list[str]:
         ("# Training slow with DDP\nOne GPU lags behind the others.", "one GPU behind the others"),
         ("# Training is slow\nIt runs fast on another machine.", "fast on another machine"),
         ("# Serving is slower than before\nDecode batch. cuda graph: False", "an engine without CUDA graphs"),
+        ("# The 5080 is no faster than my old 2080 Ti in training", "a card that is slower than another"),
+        ("# fp16 has no speed gain over float32", "a number format that gains nothing"),
+        ("# No improvement in throughput with torch.compile", "compiling that gains nothing"),
+        ("# Steps take ages with zero-3\nFour A100s in one box.", "sharded weights"),
+        ("# Poor throughput between two machines\n10 Gb ethernet.", "links between GPUs and nodes"),
+        ("# Validation takes an eternity\nTen times the epoch.", "evaluation and saving"),
+        ("# My logger makes each step slower\nIt is wandb.", "logging in every step"),
+        ("# conda takes forever\nSolving environment.", "an installer at work"),
+        ("# Training is slow\nIt just is.", "where a step loses its time"),
     ],
 )
 def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:
@@ -74,9 +83,7 @@ def test_every_situation_is_tried() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "# Training is slow\nIt just is.",  # nothing beside it
         "# CUDA out of memory\nThe data lie on an HDD, in float32.",  # no complaint of speed
-        "# Training is slow\nStarted by torchrun, with DistributedDataParallel.",
     ],
 )
 def test_nothing_is_guessed_of_nothing(text: str) -> None:

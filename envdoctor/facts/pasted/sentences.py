@@ -1,0 +1,41 @@
+"""Which lines of a report are a person's own sentences, and not a program's, a listing's or code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from envdoctor.values.pattern import Pattern
+
+_LONGEST = 600
+_SENTENCE = Pattern(
+    r"[#>*\s-]{0,8}(?:title: ?)?(?:[^\W\d_]['\w`./()\[\]+-]*|\d[\w-]* [a-z]\w*)(?:[,;:]? [^\s|]{1,60}){2,}"
+    r"|.{0,40}[\u4e00-\u9fff]{4}",
+    re.IGNORECASE,
+)
+"""At least three words, and no row of a table."""
+_CODE = Pattern(
+    r"^\s*(?:>>>|\$ |(?:from|import|def|class|return|with|for|if|print|pip|conda|python3?)\b.{0,80}[=(:]|#!)|[{};]\s*$"
+)
+_ASKS = Pattern(
+    r"[#>*\s-]{0,8}(?:title: ?|question: ?)?(?:is|are|does|do|did|can|could|how|which|what|where|should|has|have|any)\b"
+    r"(?!.{0,20}\b(?:wrong|reason|come)\b).*\?",
+    re.IGNORECASE,
+)
+"""What is asked, and no complaint."""
+
+
+def own(lines: Sequence[str]) -> Iterator[str]:
+    """A person's sentences that tell something, in their order."""
+    for line in lines:
+        if _is_own(line):
+            yield from (one for one in re.split(r"(?<=[.!?]) +(?=[A-Z`'\"])", line) if not _ASKS.match(one))
+
+
+def headings(lines: Sequence[str]) -> Iterator[str]:
+    """The first line, and those that are marked as a heading."""
+    return (line for number, line in enumerate(lines) if (number == 0 or line.startswith("#")) and _is_own(line))
+
+
+def _is_own(line: str) -> bool:
+    return len(line) <= _LONGEST and _SENTENCE.match(line) is not None and _CODE.search(line) is None
