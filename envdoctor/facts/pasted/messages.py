@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from envdoctor.facts.model import AS_TOLD
 from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons
 from envdoctor.facts.pasted import shown as shown_modules
+from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page, pair
@@ -236,7 +237,7 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(f"{whole} [{AS_TOLD}{line.strip()}]")
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
-        text = line if line.isascii() else _APART.sub(" ", line)
+        text = as_written(line if line.isascii() else _APART.sub(" ", line))
         if number == 0:  # a heading that begins with the source line of its traceback
             text = _RAISE.sub("", text)
         if refused := _REFUSED.search(text):

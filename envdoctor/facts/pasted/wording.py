@@ -135,6 +135,38 @@ _ROWS = (
         r"undefined symbol: \1",
     ),
     _row(
+        r"\b(?:py)?torch\b(?! not compiled with CUDA enabled).{0,40}(?:\bnot|n[o']t|\bnever)"
+        r" (?:\w{2,8} ){0,2}(?:compiled|built) (?:with|for|against) (?:(?:nvidia|support|the|for) ){0,2}"
+        r"(?:cuda|gpus?)\b(?! ?(?:version|v?\d))"
+        r"|\b(?:py)?torch\b.{0,24}\b(?:compiled|built|build|compilation) without (?:any )?(?:cuda|gpu)\b",
+        "Torch not compiled with CUDA enabled",
+    ),
+    _row(
+        r"(?:\bno|\bmissing|\black(?:s|ing)?|\bwithout|\bfind(?:ing)?|\bfound|\bimport(?:ing)?) (?:the |an? |any )?"
+        r"(?:python )?module (?:that is )?(?:called|by the name of|with the name(?: of)?)"
+        r" ['\"`]?([A-Za-z_][\w.]{1,60}\w)",
+        r"ModuleNotFoundError: No module named '\1'",
+    ),
+    _row(
+        r"\btensors? (?:\w+ ){0,4}(?:on|across|from) (?:two |2 |several )?different (?:devices|gpus)\b"
+        r"|\bdifferent devices\b.{0,30}\btensors\b"
+        r"|\btensors? (?:\w+ ){0,2}(?:not|n't) (?:\w+ ){0,2}on the same (?:device|gpu)\b",
+        "Expected all tensors to be on the same device, but found at least two devices",
+    ),
+    _row(
+        r"\billegal memory access(?:es)?\b(?! was encountered)", "CUDA error: an illegal memory access was encountered"
+    ),
+    _row(r"\bdevice[- ]side asserts?\b(?! triggered)", "CUDA error: device-side assert triggered"),
+    _row(r"\bno cuda(?:-capable)? (?:gpus?|devices?) being\b", "No CUDA GPUs are available"),
+    _row(
+        r"\boperator torchvision(?:::| |\.)nms\b.{0,12}\b(?:not existing|missing|unknown|not (?:be )?found)\b",
+        "operator torchvision::nms does not exist",
+    ),
+    _row(
+        r"\b(GLIBC(?:XX)?_[\d.]*\d)['\"`]? (?:was |is |could |can ?)?(?:not (?:be )?(?:found|available)|missing)\b",
+        r"version `\1' not found",
+    ),
+    _row(
         r"\b(?:CPU|cpu-only) (?:version|build|wheel)s? of (?:py)?torch"
         r"|torch.{0,20} (?:is|was) (?:a |the )?CPU(?:-only)? build",
         "Torch not compiled with CUDA enabled",
@@ -149,7 +181,8 @@ _ROWS = (
         r"AttributeError: module '\1' has no attribute '\2'",
     ),
     _row(
-        r"cannot import (?:name )?(\w+) (?:from|out of) (\w[\w.]*)", r"ImportError: cannot import name '\1' from '\2'"
+        r"cannot import (?:the )?(?:name )?(\w+) (?:from|out of) (\w[\w.]*)",
+        r"ImportError: cannot import name '\1' from '\2'",
     ),
     _row(
         r"(?:\b(?:cuda_)?is_available|\bcuda\.available)\b(?:\(\))?\W{0,12}"
@@ -165,7 +198,8 @@ _ROWS = (
         "TensorFlow before its CUDA 11 (2.4) and a GPU of Ampere or later",
     ),
     _row(
-        r"^(?!.{0,80}\b(?:initially|at first|previously|earlier)\b).{0,400}?\bCUDA[ _-]out[_ -]of[_ -]memory"
+        r"^(?!.{0,80}\b(?:initially|at first|previously|earlier)\b).{0,400}?"
+        r"\bCUDA(?: is| was)?(?: running)?[ _-]out[_ -]of[_ -]memory"
         r"|\bVRAM (?:is |was )?(?:full|exhausted)",
         "CUDA out of memory",
     ),

@@ -83,11 +83,21 @@ _RENTED = (
 )
 
 
+_REMOVED = (
+    "what was installed of one (nvidia-driver-*, libnvidia-*, nvidia-utils-*, cuda-drivers) is removed again, or the "
+    "container started anew from its image, as a reboot from inside cures nothing"
+)
+_FROM_OUTSIDE = (
+    "Reboot the host, which cannot be done from inside a container. Where a driver was installed in the container, "
+    f"{_REMOVED}."
+)
+
+
 def _remedy(owner: str, *, contained: bool) -> str:
-    reboot = "Reboot" + (" the host; from inside a container this cannot be repaired." if owner == "host" else ".")
+    reboot = _FROM_OUTSIDE if owner == "host" else "Reboot."
     inside = (
         "install no driver there (of Debian's packages cuda-toolkit-12-8, not cuda), its libraries are the host's, "
-        "which --nv or the container toolkit brings in."
+        f"which --nv or the container toolkit brings in; {_REMOVED}, and torch is taken that the host's driver runs."
     )
     last = " Do not install torch or CUDA again: they are not the cause."
     if contained:

@@ -5,8 +5,11 @@ from envdoctor.knowledge.slowness import Situation
 from envdoctor.rules.rule import Findings, Kind, finding
 
 
-def guesses(complaint: str, situations: Iterable[Situation]) -> Findings:
-    """What stands beside a person's complaint tells where the fault of such runs lies most often: a guess for each."""
+def guesses(complaint: str, situations: Iterable[Situation], first: str = "") -> Findings:
+    """What stands beside a person's complaint tells where the fault of such runs lies most often: a guess for each.
+
+    ``first``: what the text itself shows, and is to be looked at before all else.
+    """
     for situation in situations:
         yield finding(
             kind=cast(Kind, situation.kind),
@@ -14,7 +17,7 @@ def guesses(complaint: str, situations: Iterable[Situation]) -> Findings:
             actual=complaint[:300],
             certain=False,
             message=f"Most often in such runs {situation.meaning}: {complaint[:300]}",
-            fix=situation.remedy,
+            fix=f"{first} {situation.remedy}".strip(),
             run=situation.commands,
             source=situation.source,
         )

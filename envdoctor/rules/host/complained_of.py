@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import errors_in, messages
 from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, PLACES, RELEASE
+from envdoctor.rules.host._compiled import whose_call
 from envdoctor.rules.host._situations import guesses
 from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
 
@@ -19,7 +20,8 @@ def complained_of(facts: Facts) -> Findings:
     if not told:
         raise Skip("nobody says that a run stands still, eats memory, gives nonsense, or beside what")
     for complaint, names in told:
-        yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names))
+        first = whose_call(facts) if complaint == CRASH else ""
+        yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names), first)
 
 
 def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:

@@ -28,3 +28,13 @@ def is_seen(package: str, facts: Facts, line: str) -> bool:
     shown = {key.removeprefix("module ") for key in facts.remarks if key.startswith("module ")}
     modules = {module.replace("_", "-").lower() for module in (*shown, *present, caller_of(line) or "")}
     return any(name in modules for name in shown_as(package))
+
+
+_EXTRAS = {"vllm": ("trl",)}
+"""Who has an extra of this name, which asks for the releases of the package that its own code calls."""
+
+
+def extra_for(package: str, facts: Facts, line: str) -> str:
+    """The caller with its extra ("trl[vllm]") that brings a release of the package which goes with it; "" for none."""
+    callers = (name for name in _EXTRAS.get(package, ()) if is_seen(name, facts, line))
+    return next((f"{name}[{package}]" for name in callers), "")

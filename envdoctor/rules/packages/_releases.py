@@ -44,6 +44,7 @@ def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Targ
             severity=Severity[word.upper()],
             source=row.source,
             repair=locked,
+            explains=("host/complained-of",) if full and row.symptom else (),
         )
 
 

@@ -8,7 +8,7 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip,
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{0,120}?)(?:\.__init__)?(?:\(\))? "
     r"(?:got|has|takes|does not (?:take|know|accept)) "
-    r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument '?(?P<what>\w+)"
+    r"(?:an |the |no )?(?:unexpected |unknown )?(?:keyword )?argument (?:called |named )?'?(?P<what>\w+)"
 )
 _POSITIONS = Pattern(r"(?P<callee>[A-Z]\w{1,80})(?:\.\w{1,80})?\(\) (?:takes|missing) .{0,40}positional argument")
 _ATTRIBUTE = Pattern(
@@ -23,6 +23,7 @@ _UNTOLD = "the two are of different times (one was upgraded alone), or the call 
 _SAME_TIME = "and its caller of the same time"
 _WHICH = ": an earlier one where it was dropped since, a later one where it came later (the release notes say which)"
 _OWN = "the project's own"
+_EXTRA = " Its caller bounds it by an extra: {extra} brings a release that goes with it."
 _OWN_REASONS = frozenset({"ds_opt_adam", "deepspeed_engine_wrapped"})  # which errors.toml explains
 _OWNERS = (
     (
@@ -80,6 +81,8 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 continue
             meaning = f"Most often {name} is meant, which the report does not show: {meaning}" if owners else meaning
             locked = remedies.locked_pins(target, packages, name)
+            extra = "" if others else _callers.extra_for(name, facts, line)
+            advice = _advice(use, others, name, line) + (_EXTRA.format(extra=extra) if extra else "")
             yield finding(
                 subject=name,
                 actual=present.get(name, "of unknown version"),
@@ -88,7 +91,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 certain=False,
                 message=f"{meaning}: {line}",
                 usually=_reasons(meaning, use),
-                fix=remedies.choose(target, locked, _advice(use, others, name, line), _command(name, use)),
+                fix=remedies.choose(target, locked, advice, remedies.install(extra) if extra else _command(name, use)),
                 repair=locked,
                 explains=("packages/import-mismatch",),
                 source=source,

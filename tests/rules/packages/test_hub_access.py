@@ -62,7 +62,8 @@ def test_gated_families_are_gated_first_and_never_said_to_be_absent(line: str) -
 def test_another_name_keeps_its_candidates() -> None:
     found = root("OSError: Can't load tokenizer for 'my-own/model'. If you were trying to load it from 'https://x'")
     assert found.subject == "the model's name"
-    assert "Usually a local folder's path is wrong" in found.message
+    assert "does not reach the Hub" in found.message
+    assert "a local folder's path is wrong" in found.message
 
 
 @pytest.mark.parametrize(
