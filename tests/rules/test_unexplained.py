@@ -97,10 +97,7 @@ def test_a_text_without_error_or_report_is_refused(tmp_path: Path, capsys: pytes
 
 def test_a_complaint_of_slowness_is_never_healthy() -> None:
     versions = "torch==2.8.0\ntorchvision==0.23.0\n"
-    found = judged(versions + "With this release the training is very slow.\n")
-    assert found.outcome == "unexplained"
-    assert found.unexplained is not None
-    assert "settings" in found.unexplained.help
+    assert judged(versions + "With this release the training is very slow.\n").outcome == "findings"
     assert judged(versions + "export CUDA_LAUNCH_BLOCKING=1\nthe training is very slow\n").outcome == "findings"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from envdoctor.facts.pasted.page import normal, pair
 from envdoctor.values.pattern import Pattern
 
 _LONGEST = 600
@@ -38,4 +39,7 @@ def headings(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _is_own(line: str) -> bool:
-    return len(line) <= _LONGEST and _SENTENCE.match(line) is not None and _CODE.search(line) is None
+    if len(line) > _LONGEST or _SENTENCE.match(line) is None or _CODE.search(line):
+        return False
+    found = pair(line)
+    return found is None or normal(found[0]) == "title" or len(found[1].split()) > 2  # "Is CUDA available: False"
