@@ -14,6 +14,7 @@ SPEED = "speed"
 ANY = "where a step loses its time"  # the situation of a run that is slow, where nothing stands beside it
 RELEASE = "a release that broke it"
 CRASH = "a crash without a word"
+FULL = "memory that runs out"
 PLACES = (
     "one GPU of several",
     "another GPU than meant",
@@ -51,6 +52,10 @@ OTHERS = (
     "a download that is made again",
     "a GPU that is not seen",
     "a variable without effect",
+    FULL,
+    "a loss of nothing",
+    "busy processors",
+    "an installation that fails",
 )
 """What a person complains of beside the speed."""
 

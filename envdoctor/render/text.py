@@ -15,7 +15,11 @@ from envdoctor.rules.diagnose import Diagnosis
 from envdoctor.rules.finding import USUALLY, Finding, Severity
 
 MARKS = {Severity.ERROR: ("✗", "bold red"), Severity.WARNING: ("!", "bold yellow"), Severity.NOTE: ("·", "dim")}
-WHO = {"you": "", "image": "who builds the image can mend this", "host": "only who rents out the machine can mend this"}
+WHO = {
+    "you": "",
+    "image": "who builds the image can mend this",
+    "host": "only who administers the machine can mend this",
+}
 SHOWN = 12  # subjects of one rule before the rest is counted; --verbose shows all
 FEW = 4  # sentences of one rule that are all read
 LINE = 40  # characters of what was found: longer ones are lines of a report, and are printed once

@@ -163,6 +163,10 @@ _TROUBLE = Pattern(
 _TEMPLATE = Pattern(
     r"\W{0,8}(?:describe|description|steps|expected|actual|bug report|your issue|checklist|search)\b", re.IGNORECASE
 )
+_FORM = Pattern(
+    r"(?:full )?(?:errors?|traceback|failure) ?(?:messages?|logs?|outputs?)?(?: (?:and|or|/) logs?)?:?", re.IGNORECASE
+)
+"""A form's own heading."""
 _RETOLD = Pattern(
     r"\b(?:(?:get|got|getting|see|seeing|have|having|gives?|throws?|with|this|the|following) (?:me )?"
     r"(?:an?|the|this|following)? ?(?:following )?(?:error|exception|message|warning)s?|it says|which says|saying)\b"
@@ -296,7 +300,7 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark("available", text)
         elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
             draft.remark(*found)
-        elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text):
+        elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text) and not _FORM.fullmatch(text):
             draft.message(text)
             joined = f"{joined} {text}" if follows else text
             if follows:

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from envdoctor.knowledge.questions import errors_in, messages
-from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, OTHERS, PLACES, RELEASE
+from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, FULL, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._compiled import whose_call
 from envdoctor.rules.host._situations import guesses
 from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
@@ -31,6 +31,7 @@ def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
         full |= complaint == "the first GPU's load" and all("memory" in text.lower() for text in failed)
+        full |= complaint == FULL and all(_FULL.search(text) for text in failed)
         crashed = complaint == CRASH and all(_CRASHED.search(text) for text in failed)
         if complaint in (RELEASE, *PLACES) and any(_is_told_better(facts, text) for text in facts.messages):
             continue
@@ -48,5 +49,7 @@ _PROGRAMS = Pattern(
     r"|CUDA initialization|Could not load dynamic library|dlerror"
     r"|sm_\d\d|no kernel image|torch\.cuda\.is_available\(\) is False"
 )
+_FULL = Pattern(r"(?!.*CUDA out of memory)\b(?:oom|out of (?:\w{1,8} )?memory)\b", IGNORECASE)
+"""That memory ran out, and no program's words for it, of which `torch/cuda-error` speaks."""
 _CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
 """Of a program: that it crashed, and no more."""
