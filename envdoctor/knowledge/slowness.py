@@ -56,6 +56,14 @@ OTHERS = (
     "a loss of nothing",
     "busy processors",
     "an installation that fails",
+    "a port that is taken",
+    "a driver that broke",
+    "a folder that may not be written",
+    "an access that is denied",
+    "training that changes nothing",
+    "a checkpoint that is not whole",
+    "a large installation",
+    "a download that fails",
 )
 """What a person complains of beside the speed."""
 

@@ -78,3 +78,13 @@ def _column(heads: Sequence[str]) -> int | None:
 
 def _pair(cells: Sequence[str], place: int) -> str | None:
     return f"{cells[0]}: {cells[place]}" if place < len(cells) and cells[0] and cells[place] else None
+
+
+_CHANGED = Pattern(
+    r"^(?P<name>[\s*>+-]{0,8}[A-Za-z][\w .-]{1,40}?(?: ?[:=]{1,2} ?| ))v?\d[\w.+-]{1,30} ?(?:->|=>|→|➔) ?(?=v?\d+\.\d)"
+)
+
+
+def as_now(line: str) -> str:
+    """Of a release that was changed ("torch: 2.1.2 -> 2.2.1") the one that is there now."""
+    return _CHANGED.sub(r"\g<name>", line)

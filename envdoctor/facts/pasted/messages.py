@@ -14,6 +14,7 @@ from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
+from envdoctor.facts.pasted.frames import raised_in
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
@@ -22,6 +23,7 @@ from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
     r"^(?:[a-z_]\w{0,40}\.){1,8}[A-Z]\w{2,60}(?: ?:|$)"  # an exception whose class is not called one
+    r"|\b(?:hip|cuda|cudnn|cublas|cusolver|cusparse|nccl|miopen)_?(?:error|status)_?[a-z]\w"
     r"|exits with return code|times as long|takes .{0,20}longer|error\b|errors?:|exception"
     r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
     r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
@@ -120,10 +122,6 @@ _SENTENCE = Pattern(
 )
 
 
-_FILE = Pattern(
-    r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
-)
-_IMPORTS = Pattern(r'File "(?:<frozen |[^"]{0,200}[/\\]importlib[/\\]__init__\.py")')
 _EXCEPTION = Pattern(r"(?:E {1,3})?(?:[A-Za-z_][\w.]{0,80})?(?:Error|Exception)\b ?:")
 
 
@@ -180,29 +178,10 @@ _QUOTED = Pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 _ASKS = Pattern(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = Pattern(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
-_WARNED = Pattern(r"\.py:\d+: \w*Warning\b")
 _NO_KERNEL = Pattern(r"no kernel image is available|device kernel image is invalid|invalid device function")
 
 _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`])")
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
-
-
-def _raised_in(text: str, before: str) -> str:
-    """The module that the innermost frame of a traceback lies in; "" for code that is not installed.
-
-    Python's own way of importing stands between a module and what it fails to import.
-    """
-    if not text.startswith(("File ", "[/", "/", "~/")) and not re.match(r"[A-Za-z]:\\", text):
-        return before
-    if _WARNED.search(text):  # a line of source that warned, which is no frame
-        return ""
-    if _IMPORTS.match(text):
-        return before
-    found = None
-    for found in _FILE.finditer(text):
-        if found["name"]:
-            break
-    return before if found is None else found["name"] or ""
 
 
 _QUOTE = Pattern(r"[\"“'] ?(?P<said>[A-Z]\w{2,60}(?:Error|Exception): .{10,1900}?) ?[\"”'][.,]?")
@@ -254,7 +233,7 @@ def read(page: Page, draft: Draft) -> None:
             continue
         if not heading and _is_heading(text, number) and "?" not in text and not _OWN_WORDS.match(text):
             heading = text
-        raised = _raised_in(text, raised)
+        raised = raised_in(text, raised)
         files.see(text, draft)
         mentions += [found[0] for found in _MODEL.finditer(text)] if len(mentions) < 20 else []
         if (used := _USED.search(text)) and not _OWN_WORDS.match(text):

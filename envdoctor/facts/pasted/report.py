@@ -100,7 +100,7 @@ def read(text: str) -> Facts:
     lines = unwrap(scrub.without_secrets(cut_lines(text), opaque=False))
     if len(lines) > LINES:
         raise Trouble(f"the report has more than {LINES:,} lines", remedy="Paste only the report, not the whole log.")
-    page, draft = Page(columns.as_pairs(lines)), Draft()
+    page, draft = Page(columns.as_pairs([columns.as_now(line) for line in lines])), Draft()
     for reader in READERS:
         reader(page, draft)
     if draft.is_empty and not draft.remarks:

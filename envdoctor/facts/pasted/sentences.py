@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from envdoctor.facts.pasted import words
 from envdoctor.facts.pasted.page import normal, pair
 from envdoctor.values.pattern import Pattern
 
@@ -17,6 +18,9 @@ _SENTENCE = Pattern(
 """At least three words, and no row of a table."""
 _CODE = Pattern(
     r"^\s*(?:>>>|\$ |(?:from|import|def|class|return|with|for|if|print|pip|conda|python3?)\b.{0,80}[=(:]|#!)|[{};]\s*$"
+)
+_PROGRAM = Pattern(
+    r"\b(?:[A-Z]\w{2,60}(?:Error|Exception|Warning)|[Ee]rror|ERROR|WARNING|[Ff]atal|FATAL) ?: \S|^\[|^\S{1,80}:\d{1,5}:"
 )
 _ASKS = Pattern(
     r"[#>*\s-]{0,8}(?:title: ?|question: ?)?(?:is|are|does|do|did|can|could|how|which|what|where|should|has|have|any)\b"
@@ -39,7 +43,9 @@ def headings(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _is_own(line: str) -> bool:
-    if len(line) > _LONGEST or _SENTENCE.match(line) is None or _CODE.search(line):
+    if len(line) > _LONGEST or _SENTENCE.match(line) is None or _CODE.search(line) or _PROGRAM.search(line):
         return False
     found = pair(line)
-    return found is None or normal(found[0]) == "title" or len(found[1].split()) > 2  # "Is CUDA available: False"
+    if found is None or normal(found[0]) == "title":
+        return True
+    return len(found[1].split()) > 2 and not words.is_unknown(found[1])  # "Is CUDA available: False"

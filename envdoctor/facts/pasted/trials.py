@@ -114,7 +114,8 @@ _BREAKS = Pattern(
 _WORKS = Pattern(
     r"\b(?:works|worked|working|(?:makes?|made|gets?|got|to) (?:it |this |everything |them )?work|they work"
     r"|runs? (?:fine|well|ok|normally|correctly|through|without)|ran (?:fine|well|through)"
-    r"|trains? (?:fine|well|ok|normally|correctly|without)|succeed(?:s|ed)|is (?:fine|ok|correct|right|normal|gone)"
+    r"|trains? (?:fine|well|ok|normally|correctly|without)|succeed(?:s|ed)"
+    r"|(?:is|was) (?:\w{4,11} )?(?:fine|ok|correct|right|normal|gone)"
     r"|are (?:fine|correct|right"
     r"|normal)|fine|correct(?:ly)?|normal(?:ly)?|no (?:more )?(?:nans?|errors?|hangs?|problems?|issues?|oom|such)"
     r"|without (?:a |any )?"
@@ -127,7 +128,7 @@ _WORKS = Pattern(
 _CURES = Pattern(
     r"\b(?:solve[sd]?|fixe[sd]|resolve[sd]|cure[sd]|avoid(?:s|ed)|prevent(?:s|ed)|disappear(?:s|ed)|goes away"
     r"|went away|got rid of|gets? rid of"
-    r"|(?:is|are|was) gone|no (?:more|longer))\b",
+    r"|(?:is|are|was) (?:\w{4,11} )?gone|no (?:more|longer))\b",
     re.IGNORECASE,
 )
 """Said of the fault itself."""

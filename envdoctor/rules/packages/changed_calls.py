@@ -159,7 +159,8 @@ _SINGULAR = 24
 def _is_singular(row: names.Name) -> bool:
     """Do the names alone tell the library, being long ones (Trainer.accelerator_backend), and no everyday words?"""
     everyday = row.argument and symptoms.is_everyday(row.name.rpartition(".")[2])
-    return not everyday and len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
+    shared = any(map(symptoms.rivals, row.name.split(".")))
+    return not everyday and not shared and len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
 
 
 def _version(facts: Facts, package: str) -> str | None:

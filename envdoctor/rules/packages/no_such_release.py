@@ -10,6 +10,7 @@ _OFFERED = Pattern(
     r"\(from versions?: (?P<offered>(?!none)[^)]{1,4000})(?P<end>\)?)",
 )
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
+_NVIDIA = Pattern(r"nvidia-[a-z-]{3,24}-cu1[1-3]")  # of which packages/known-errors knows more
 _LAST_OF = {
     "1.13.1": "Python 3.7",
     "2.2.2": "Macs with an Intel processor",
@@ -40,7 +41,7 @@ def no_such_release(facts: Facts) -> Findings:
     if name in _WHEELS_ONLY:
         offered = [one for one in offered if one.release > (0, 1, 2)]  # empty shells
     asked = versions.parse(wanted)
-    if asked is None or not offered or asked in offered or "+" in wanted:
+    if asked is None or not offered or asked in offered or "+" in wanted or _NVIDIA.fullmatch(name):
         return
     kin = [one for one in offered if str(one).startswith(f"{asked}.")]
     older, newer = [one for one in offered if one < asked], [one for one in offered if one > asked]

@@ -65,7 +65,8 @@ def cudnn(facts: Facts) -> Findings:
     loaded, built = _number(torch.cudnn if torch else None), _number(torch.cudnn_built if torch else None)
     if said is None and len(folders) < 2 and not (loaded and built):
         raise Skip("cuDNN's versions are not reported")
-    if len(folders) < 2 and (eight := anywhere(facts, _EIGHT)) is not None and (loaded or (9,))[0] != 8:
+    two = said is not None and "undefined symbol" in said.string
+    if len(folders) < 2 and not two and (eight := anywhere(facts, _EIGHT)) and (loaded or (9,))[0] != 8:
         yield _without_cudnn(facts, eight, "8") or _eight_missing(eight, ON_CUDA_11.stands(facts))
     elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
         without = _without_cudnn(facts, absent, absent["major"] or "")

@@ -79,4 +79,4 @@ def test_what_is_installed_after_a_new_environment_goes_into_it() -> None:
     ],
 )
 def test_what_somebody_says_does_not_go_is_never_called_healthy(text: str) -> None:
-    assert judged(text).outcome == "unexplained"
+    assert judged(text).outcome in ("unexplained", "findings")

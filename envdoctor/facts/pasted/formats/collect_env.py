@@ -216,13 +216,15 @@ def _gpus(page: Page, draft: Draft, number: int, value: str) -> None:
             draft.claim("driver.other_accelerators", (value,))
         elif not re.search(r"Intel|Apple", value):
             draft.gpu(0, name=value)
+    bare = len(draft.gpus) == 1 and not value.startswith("GPU ") and value != ""
     for line, text in page.after(number):
         if not text:
             break
         if not read_gpu(draft, text) and not re.match(r"MIG \S+\s+Device", text):
             break
         page.take(line)
-    if draft.gpus:
+        bare = False
+    if draft.gpus and not bare:  # which GPU somebody has, written by hand, does not say how many there are
         draft.claim("gpus.count", max(draft.gpus) + 1, INFERRED)
 
 

@@ -1,0 +1,39 @@
+"""In which module the innermost frame of a traceback lies."""
+
+from __future__ import annotations
+
+import re
+
+from envdoctor.values.pattern import Pattern
+
+_WARNED = Pattern(r"\.py:\d+: \w*Warning\b")
+_IMPORTS = Pattern(r'File "(?:<frozen |[^"]{0,200}[/\\]importlib[/\\]__init__\.py")')
+_FILE = Pattern(
+    r"(?:site|dist)-packages[/\\](?P<name>[A-Za-z_]\w{0,60})(?:[/\\]|\.py)|(?P<own>\bFile \"|ipython-input)"
+)
+_LAUNCHERS = frozenset("fire click typer hydra absl invoke jsonargparse tyro simple_parsing IPython ipykernel".split())
+"""What calls a program's own function, and whose frames stand last where a traceback is cut."""
+_CUT = Pattern(r"[\[(<]?(?:\.\.\.|…|snip|cut|truncated)[\])>]?", re.IGNORECASE)
+
+
+def raised_in(text: str, before: str) -> str:
+    """The module that the innermost frame of a traceback lies in; "" for code that is not installed.
+
+    Python's own way of importing stands between a module and what it fails to import; of a traceback that is cut nobody
+    knows where it ended.
+    """
+    if _CUT.fullmatch(text):
+        return ""
+    if not text.startswith(("File ", "[/", "/", "~/")) and not re.match(r"[A-Za-z]:\\", text):
+        return before
+    if _WARNED.search(text):  # a line of source that warned, which is no frame
+        return ""
+    if _IMPORTS.match(text):
+        return before
+    found = None
+    for found in _FILE.finditer(text):
+        if found["name"]:
+            break
+    if found is not None and found["name"] in _LAUNCHERS:
+        return ""
+    return before if found is None else found["name"] or ""
