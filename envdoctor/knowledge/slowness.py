@@ -64,6 +64,7 @@ OTHERS = (
     "a checkpoint that is not whole",
     "a large installation",
     "a download that fails",
+    "an evaluation that fails",
 )
 """What a person complains of beside the speed."""
 

@@ -1,9 +1,10 @@
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from envdoctor.knowledge.questions import names, newest_python, normal, versions
 from envdoctor.rules.finding import Finding, finding
-from envdoctor.rules.packages._callers import CALLER, caller_of
+from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
 from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.packages._elsewhere import elsewhere, home_of, of_python
 from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided, is_private, pinned_by, to_the_same_time
@@ -259,7 +260,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
         elif caller is None and moved:
             fix = f"In code of your own change it: {moved}. For code of others install {use}."
         else:
-            cures = f", or what does without it: {', '.join(row.cured_in)}." if row.cured_in else ""
+            there = [one for one in row.cured_in if is_seen(re.split("[<>=!~]", one)[0], facts, line)]
+            cures = f", or what does without it: {', '.join(there)}." if there else ""
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
     if row.direction == "added" and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):

@@ -139,6 +139,7 @@ def told(text: str) -> list[str]:
         ("# Our docker image got huge because of torch\nCPU only.", "the libraries of CUDA in it"),
         ("# Fetching from the hub fails in our office\nA proxy.", "the way to the Hub"),
         ("# Gibberish on two GPUs\nWith a single GPU it is fine.", "GPUs that read one another wrongly"),
+        ("# Validation crashes but training works\nNo more is told.", "what evaluation does otherwise"),
         ("# It just hangs\nNothing else is printed.", "where it stands is not told"),
         ("# There is a memory leak somewhere\nI cannot say more.", "what grows is not told"),
         ("# The model keeps repeating itself\nWhat can it be.", "why it is nonsense is not told"),
