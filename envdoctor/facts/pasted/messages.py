@@ -184,12 +184,15 @@ _APART = Pattern(r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z_'\"`
 """Where a language without blanks meets a program's words, which no expression would see as the start of a word."""
 
 
+_QUOTED_SENTENCE = Pattern(r"[\"“](?P<said>[A-Z][a-z]*(?: [\w,.()'/<>=-]{1,40}){5,60})[\"”]")
+"""A message in quotes, where no traceback shows source."""
+_QUOTED_FILE = Pattern(r"[\"“'] ?(?P<said>/\S{1,300}\.so[\w.]{0,20}: .{8,900}?) ?[\"”'][.,]?")
 _QUOTE = Pattern(r"[\"“'] ?(?P<said>[A-Z]\w{2,60}(?:Error|Exception): .{10,1900}?) ?[\"”'][.,]?")
 
 
 def _without_quotes(text: str) -> str:
     """A person's whole line in quotes that is a program's error, and no source."""
-    found = _QUOTE.fullmatch(text)
+    found = _QUOTE.fullmatch(text) or _QUOTED_FILE.fullmatch(text)
     return found["said"] if found else text
 
 
@@ -245,6 +248,8 @@ def read(page: Page, draft: Draft) -> None:
             continue
         ended = ended or (stopped and 0 < number - shown <= _NEAR_END and _ENDED.fullmatch(text) is not None)
         text = _without_quotes(text)
+        if not stopped and (told := _QUOTED_SENTENCE.fullmatch(text)):
+            text = told["said"]
         if shown != number - 1 and _CODE.fullmatch(text):
             continue
         if (own := _OWN_WORDS.match(text)) and (retold := _RETOLD.search(text)):

@@ -140,6 +140,11 @@ _SUPPOSED = Pattern(
     re.IGNORECASE,
 )
 """A question, a plan or somebody's advice: nothing was seen."""
+_FULL = Pattern(
+    r"\b(?:oom|out of (?:\w{1,8} )?(?:memory|v?ram)|(?:not enough|insufficient) (?:\w{1,8} )?(?:memory|v?ram))\b",
+    re.IGNORECASE,
+)
+_HEAD = 8
 _OF_THE_LAST = Pattern(r"^(?:it|this|that|but|still|no|then|now|and|same|the same|unfortunately)\b", re.IGNORECASE)
 """A short sentence about what the one before it told."""
 _DONE = Pattern(r"\b(?:tried|confirmed|found(?: out)?|noticed|verified)\b", re.IGNORECASE)
@@ -191,7 +196,10 @@ def _measures_with_outcome(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     untold: list[str] = []  # of measures whose outcome may come later
     last: list[str] = []  # those of the sentence before
     failed = False  # what was tried so far, so that options in the next lines are more of it
+    of_memory = any(map(_FULL.search, lines[:_HEAD]))
     for listed, sentence in _sentences(lines):
+        if not of_memory and _FULL.search(sentence):
+            continue  # it did not fit, which says nothing of the trouble
         found = list(_outcomes(sentence))
         supposed = _SUPPOSED.search(sentence) is not None
         if last and not found and len(sentence.split()) < 10 and _OF_THE_LAST.search(sentence) and not supposed:

@@ -140,6 +140,7 @@ def told(text: str) -> list[str]:
         ("# Fetching from the hub fails in our office\nA proxy.", "the way to the Hub"),
         ("# Gibberish on two GPUs\nWith a single GPU it is fine.", "GPUs that read one another wrongly"),
         ("# Validation crashes but training works\nNo more is told.", "what evaluation does otherwise"),
+        ("# My pod does not see the GPU\nA k3s cluster.", "a pod's runtime"),
         ("# It just hangs\nNothing else is printed.", "where it stands is not told"),
         ("# There is a memory leak somewhere\nI cannot say more.", "what grows is not told"),
         ("# The model keeps repeating itself\nWhat can it be.", "why it is nonsense is not told"),
