@@ -49,9 +49,6 @@ ROWS = {
         SetUp("sft", {**PLAIN, "lora_rank": 8, "quantize": "8bit"}),
         refused="Creating a new Tensor subclass Int8Params but the raw Tensor object is already associated",
     ),
-    "graphs of layers that cannot be compiled here": Row(
-        SetUp("sft", {**PLAIN, "compile": "on", "graphs": "on"}), choice="graphs: off"
-    ),
 }
 
 
@@ -106,9 +103,3 @@ def test_moments_in_8_bits_are_updated_by_their_own_kernel(answers: Any) -> None
     assert kinds["optimizer_update_8bit_blockwise"] == MATRICES
     assert kinds["optimizer_update_32bit"] == WEIGHTS - MATRICES
     assert not [kind for kind in kinds if "fused_adamw" in kind]
-
-
-def test_graphs_are_off_and_nothing_else_is_changed(answers: Any, run: Any) -> None:
-    answer = answers("graphs of layers that cannot be compiled here")
-    assert answer["choices"]["compile"] == "off"
-    assert answer["steps"][-1]["kernels"] == run(SetUp("sft", PLAIN))["steps"][-1]["kernels"]
