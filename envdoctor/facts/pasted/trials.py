@@ -144,7 +144,6 @@ _FULL = Pattern(
     r"\b(?:oom|out of (?:\w{1,8} )?(?:memory|v?ram)|(?:not enough|insufficient) (?:\w{1,8} )?(?:memory|v?ram))\b",
     re.IGNORECASE,
 )
-_HEAD = 8
 _OF_THE_LAST = Pattern(r"^(?:it|this|that|but|still|no|then|now|and|same|the same|unfortunately)\b", re.IGNORECASE)
 """A short sentence about what the one before it told."""
 _DONE = Pattern(r"\b(?:tried|confirmed|found(?: out)?|noticed|verified)\b", re.IGNORECASE)
@@ -196,7 +195,7 @@ def _measures_with_outcome(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     untold: list[str] = []  # of measures whose outcome may come later
     last: list[str] = []  # those of the sentence before
     failed = False  # what was tried so far, so that options in the next lines are more of it
-    of_memory = any(map(_FULL.search, lines[:_HEAD]))
+    of_memory = any(_FULL.search(line) for line in lines if line == lines[0] or line.startswith("#") or "Error" in line)
     for listed, sentence in _sentences(lines):
         if not of_memory and _FULL.search(sentence):
             continue  # it did not fit, which says nothing of the trouble
