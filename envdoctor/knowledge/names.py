@@ -82,7 +82,7 @@ class Dropped:
 
 @frozen
 class Argument:
-    """Arguments of the class ``owner`` that are gone, or there, from ``release`` on."""
+    """Arguments of ``owner`` that are gone, or there, from ``release`` on: of a class, a method or a function."""
 
     owner: str
     package: str
@@ -107,6 +107,8 @@ class Argument:
 _TABLE = bundled_table("names")
 ARGUMENTS = Rows(bundled_table("arguments"), "argument", Argument, by="names")
 _OWNED = Rows(bundled_table("arguments"), "argument", Argument, by="package")
+METHODS = Rows(bundled_table("methods"), "argument", Argument, by="names")
+_CALLED = Rows(bundled_table("methods"), "argument", Argument, by="owner")
 DROPPED = Rows(bundled_table("dropped"), "dropped", Dropped, by="names")
 NAMES = Rows(_TABLE, "name", Name)
 _MODULES = Rows(_TABLE, "name", Name, by="module")
@@ -193,7 +195,11 @@ def of_member(owner: str, member: str) -> Iterator[Name]:
 def of_call(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of callables that are named so, in every library that has one."""
     callee = callee.removesuffix(".__init__")
-    yield from (_row(span, callee, callee, argument) for span in history.of_argument(callee, argument))
+    told = tuple(history.of_argument(callee, argument))
+    yield from (_row(span, callee, callee, argument) for span in told)
+    read = {span.package for span in told}
+    owned = METHODS.among({argument}, lambda block: block.texts("owner") == (callee,))
+    yield from (row.row(argument) for row in owned if row.package not in read)
     if "." in callee and (package := history.library_of(callee)):
         last = callee.rpartition(".")[2]
         of_library = (span for span in history.of_argument(last, argument) if span.package == package)
@@ -254,4 +260,7 @@ def overridden_method(callee: str, argument: str) -> Name | None:
 
 def is_class_of(package: str, name: str) -> bool:
     """Is a class of this name known to be of the package?"""
-    return history.knows(package, name) or any(row.owner == name for row in _OWNED.among({package}))
+    if history.knows(package, name) or any(row.owner == name for row in _OWNED.among({package})):
+        return True
+    methods = {owner for owner in _CALLED.names() if owner.startswith(f"{name}.")}
+    return any(row.package == package for row in _CALLED.among(methods))

@@ -158,9 +158,22 @@ _SINGULAR = 24
 
 def _is_singular(row: names.Name) -> bool:
     """Do the names alone tell the library, being long ones (Trainer.accelerator_backend), and no everyday words?"""
-    everyday = row.argument and symptoms.is_everyday(row.name.rpartition(".")[2])
+    everyday = row.argument and (symptoms.is_everyday(row.name.rpartition(".")[2]) or _is_like_others(row.name))
     shared = any(map(symptoms.rivals, row.name.split(".")))
     return not everyday and not shared and len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
+
+
+_TWO_WORDS = Pattern(r"[A-Z]\w{0,80}?[a-z0-9]\w{0,80}?[A-Z]")
+
+
+def _is_like_others(callee: str) -> bool:
+    """Is it a method of a class that others have as well (Conv2d.update_layer), or one that every such class has
+    (CrossAttention.forward)?"""
+    owner, _, method = callee.rpartition(".")
+    if not owner:
+        return False
+    shared = symptoms.rivals(owner) or symptoms.is_everyday(owner) or not _TWO_WORDS.match(owner)
+    return bool(shared) or method in _COMMON
 
 
 def _version(facts: Facts, package: str) -> str | None:
