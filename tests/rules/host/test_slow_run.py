@@ -59,6 +59,8 @@ def told(text: str) -> list[str]:
         ("# Training is slow\nIt runs fast on another machine.", "fast on another machine"),
         ("# Serving is slower than before\nDecode batch. cuda graph: False", "an engine without CUDA graphs"),
         ("# The 5080 is no faster than my old 2080 Ti in training", "a card that is slower than another"),
+        ("# A quarter of the speed of my old 3090 on the new 5090", "a card that is slower than another"),
+        ("# Training is half as fast as on our other 4090\nWhy?", "a card that is slower than another"),
         ("# fp16 has no speed gain over float32", "a number format that gains nothing"),
         ("# No improvement in throughput with torch.compile", "compiling that gains nothing"),
         ("# Steps take ages with zero-3\nFour A100s in one box.", "sharded weights"),
