@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -78,4 +79,9 @@ HINTS = Rows(_TABLE, "hint", Hint, by="said")
 def errors_in(facts: Facts, line: str) -> Iterator[KnownError]:
     """The rows that say what this line of a report means, but for those that are said of any such failure."""
     around = everything(facts)
-    return (row for row in ERRORS if not row.last and row.pattern.search(line) and row.besides.stand(around))
+    return (row for row in _rows_that_say(line) if row.besides.stand(around))
+
+
+@functools.lru_cache(maxsize=1_000)  # several rules ask of the same lines, and each row is a search
+def _rows_that_say(line: str) -> tuple[KnownError, ...]:
+    return tuple(row for row in ERRORS if not row.last and row.pattern.search(line))

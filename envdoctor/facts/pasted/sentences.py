@@ -21,6 +21,7 @@ _CODE = Pattern(
 )
 _PROGRAM = Pattern(
     r"\b(?:[A-Z]\w{2,60}(?:Error|Exception|Warning)|[Ee]rror|ERROR|WARNING|[Ff]atal|FATAL) ?: \S|^\[|^\S{1,80}:\d{1,5}:"
+    r"|^(?:size mismatch for|copying a param|(?:Missing|Unexpected) key)"
 )
 _ASKS = Pattern(
     r"[#>*\s-]{0,8}(?:title: ?|question: ?)?(?:is|are|does|do|did|can|could|how|which|what|where|should|has|have|any)\b"

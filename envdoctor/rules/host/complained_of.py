@@ -49,7 +49,7 @@ _PROGRAMS = Pattern(
     r"|CUDA initialization|Could not load dynamic library|dlerror"
     r"|sm_\d\d|no kernel image|torch\.cuda\.is_available\(\) is False"
 )
-_FULL = Pattern(r"(?!.*CUDA out of memory)\b(?:oom|out of (?:\w{1,8} )?memory)\b", IGNORECASE)
+_FULL = Pattern(r"\b(?:oom|(?<!CUDA )out of (?:\w{1,8} )?memory)\b", IGNORECASE)
 """That memory ran out, and no program's words for it, of which `torch/cuda-error` speaks."""
 _CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
 """Of a program: that it crashed, and no more."""

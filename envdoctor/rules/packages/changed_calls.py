@@ -35,7 +35,9 @@ def changed_calls(facts: Facts, target: Target) -> Findings:
         seen = [
             row
             for row in rows
-            if is_seen(row.package, facts, line) or _is_its_own(row) or (_is_singular(row) and not told_of)
+            if is_seen(row.package, facts, line)
+            or _is_its_own(row)
+            or (_is_singular(row) and not told_of and not _is_anothers(row, facts, line))
         ]
         concerned = seen or rows
         if len({row.package for row in concerned}) != 1:
@@ -159,8 +161,14 @@ _SINGULAR = 24
 def _is_singular(row: names.Name) -> bool:
     """Do the names alone tell the library, being long ones (Trainer.accelerator_backend), and no everyday words?"""
     everyday = row.argument and (symptoms.is_everyday(row.name.rpartition(".")[2]) or _is_like_others(row.name))
-    shared = any(map(symptoms.rivals, row.name.split(".")))
-    return not everyday and not shared and len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
+    return not everyday and len(f"{row.name}.{row.argument}".strip(".")) >= _SINGULAR
+
+
+def _is_anothers(row: names.Name, facts: Facts, line: str) -> bool:
+    """Does the text show another library that has a class of this name, or is the line known of one?"""
+    rivals = {rival for part in row.name.split(".") for rival in symptoms.rivals(part)} - {row.package}
+    known_of = {one.package for one in symptoms.SYMPTOMS.among(rivals) if one.pattern.search(line)}
+    return bool(known_of) or any(is_seen(rival, facts, line) for rival in rivals)
 
 
 _TWO_WORDS = Pattern(r"[A-Z]\w{0,80}?[a-z0-9]\w{0,80}?[A-Z]")
