@@ -84,6 +84,7 @@ class Situation:
     unless: str = ""
     commands: tuple[str, ...] = ()
     gives_way: tuple[str, ...] = ()  # names of those that speak in its place
+    last: bool = False  # only where no other speaks
 
     @cached_property
     def _pattern(self) -> Pattern:
@@ -106,4 +107,4 @@ def situations_of(complaint: str, text: str) -> tuple[str, ...]:
     rows = SITUATIONS if complaint == SPEED else COMPLAINTS
     told = [one for one in rows if one.of == complaint and one.is_in(text)]
     names = {one.name for one in told}
-    return tuple(one.name for one in told if names.isdisjoint(one.gives_way))
+    return tuple(one.name for one in told if names.isdisjoint(one.gives_way) and not (one.last and len(told) > 1))

@@ -260,8 +260,9 @@ def read(page: Page, draft: Draft) -> None:
 
 
 def _note(draft: Draft, complaint: str, said: str, told: str) -> None:
-    draft.remark("slowness" if complaint == SPEED else f"complaint of {complaint}", said)
-    draft.remark("slow with" if complaint == SPEED else f"{complaint} with", "; ".join(situations_of(complaint, told)))
+    of, beside = (f"complaint of {complaint}", f"{complaint} with") if complaint != SPEED else ("slowness", "slow with")
+    draft.remark(of, said)
+    draft.remark(beside, "; ".join(situations_of(complaint, told)))
 
 
 def _read_sentences(draft: Draft, lines: list[str], told: str) -> None:
@@ -269,7 +270,7 @@ def _read_sentences(draft: Draft, lines: list[str], told: str) -> None:
     of a trouble, whichever it is."""
     for sentence in sentences.own(lines):
         if complaint := wordings.complaint_in(sentence):
-            return _note(draft, complaint, sentence, told)
+            _note(draft, complaint, sentence, told)
+            return
     if heading := next(filter(wordings.tells_of_trouble, sentences.headings(lines)), None):
         draft.remark(TROUBLE, heading)
-    return None

@@ -195,7 +195,8 @@ def _measures_with_outcome(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     untold: list[str] = []  # of measures whose outcome may come later
     last: list[str] = []  # those of the sentence before
     failed = False  # what was tried so far, so that options in the next lines are more of it
-    of_memory = any(_FULL.search(line) for line in lines if line == lines[0] or line.startswith("#") or "Error" in line)
+    telling = (line for place, line in enumerate(lines) if place == 0 or line.startswith("#") or "Error" in line)
+    of_memory = any(map(_FULL.search, telling))
     for listed, sentence in _sentences(lines):
         if not of_memory and _FULL.search(sentence):
             continue  # it did not fit, which says nothing of the trouble

@@ -1,8 +1,15 @@
 from collections.abc import Iterable
 from typing import cast
 
+from envdoctor.knowledge.questions import messages
 from envdoctor.knowledge.slowness import Situation
-from envdoctor.rules.rule import Findings, Kind, finding
+from envdoctor.rules.rule import Facts, Findings, Kind, finding
+
+
+def failures(facts: Facts, *own: str) -> list[str]:
+    """What programs say that failed; ``own``: remarks of a person's words, which are taken for a program's at times."""
+    told = {facts.remarks.get(remark) for remark in own}
+    return [text for text in messages.errors(facts) if text not in told]
 
 
 def guesses(complaint: str, situations: Iterable[Situation], first: str = "") -> Findings:

@@ -1,9 +1,9 @@
 from collections.abc import Iterator
 
-from envdoctor.knowledge.questions import errors_in, messages
+from envdoctor.knowledge.questions import errors_in
 from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, FULL, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._compiled import whose_call
-from envdoctor.rules.host._situations import guesses
+from envdoctor.rules.host._situations import failures, guesses
 from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
 
 
@@ -26,7 +26,7 @@ def complained_of(facts: Facts) -> Findings:
 
 def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
     """Each complaint with the names of what is told beside it, where no program says by itself what failed."""
-    failed = [text for text in messages.errors(facts) if text != facts.remarks.get("complaint")]
+    failed = failures(facts, "complaint")
     for complaint in OTHERS:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)

@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import messages
 from envdoctor.knowledge.slowness import ANY, SITUATIONS
-from envdoctor.rules.host._situations import guesses
+from envdoctor.rules.host._situations import failures, guesses
 from envdoctor.rules.rule import WARNING, Facts, Findings, Skip, rule
 
 
@@ -22,9 +21,4 @@ def slow_run(facts: Facts) -> Findings:
 
 def _fails(facts: Facts) -> bool:
     """Does the run stand still or end with an error, so that its speed is not what is complained of?"""
-    failed = [
-        text
-        for text in messages.errors(facts)
-        if text not in (facts.remarks.get("complaint"), facts.remarks["slowness"])
-    ]
-    return bool(failed) or "complaint of stall" in facts.remarks
+    return bool(failures(facts, "complaint", "slowness")) or "complaint of stall" in facts.remarks

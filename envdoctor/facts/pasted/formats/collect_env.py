@@ -205,6 +205,7 @@ _SHARED = frozenset(("python version", "os", "pytorch version"))
 
 def _gpus(page: Page, draft: Draft, number: int, value: str) -> None:
     """One "GPU 0: name" on the line, or several on the following ones; ROCm prints the bare name of its first GPU."""
+    bare = False
     if words.is_unknown(value):
         if value.lower().startswith("no cuda"):
             draft.remark("GPU models and configuration", value)
@@ -216,7 +217,7 @@ def _gpus(page: Page, draft: Draft, number: int, value: str) -> None:
             draft.claim("driver.other_accelerators", (value,))
         elif not re.search(r"Intel|Apple", value):
             draft.gpu(0, name=value)
-    bare = len(draft.gpus) == 1 and not value.startswith("GPU ") and value != ""
+            bare = len(draft.gpus) == 1
     for line, text in page.after(number):
         if not text:
             break
