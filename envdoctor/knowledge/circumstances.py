@@ -57,6 +57,17 @@ WITHOUT_GPU = Circumstance(
 )
 """A person's word that no GPU is there, or that none is wanted."""
 
+BUILDS = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\bdocker(?: buildx)? build\b|\bDockerfile\b|\bbuild(?:s|ing)?\b.{0,60}\b(?:docker|container|image)\b"
+        r"|\b(?:docker|container|image)\b.{0,40}\bbuild(?:s|ing)?\b|setup\.py\b|\bbuild_ext\b|TORCH_CUDA_ARCH_LIST"
+        r"|\bFORCE_CUDA\b|cpp_extension",
+        re.IGNORECASE,
+    ),
+)
+"""Something is compiled, mostly while an image is built."""
+
 APPLE = Circumstance(
     of=Pattern(rf"{_GPU.source}|triton", re.IGNORECASE),
     said=Pattern(
@@ -373,6 +384,7 @@ CIRCUMSTANCES = (
     XFORMERS_PYTHON,
     IMAGE_WITHOUT_CUDNN,
     ON_CUDA_11,
+    BUILDS,
     FROZEN,
     FORWARD_FITS,
     ANSWERING,

@@ -71,9 +71,9 @@ class ExtensionBuild(NamedTuple):
     python: str | None = None
     cxx11_abi: bool | None = None
 
-    def text(self) -> str:
-        """For people: "torch 2.8, CUDA 12.8, the new C++ ABI"."""
-        parts = [f"torch {self.torch}" if self.torch else "", f"CUDA {self.cuda}" if self.cuda else ""]
+    def text(self, *, guessed: bool = False) -> str:
+        """For people: "torch 2.8, CUDA 12.8, the new C++ ABI"; without a CUDA that is ``guessed``."""
+        parts = [f"torch {self.torch}" if self.torch else "", f"CUDA {self.cuda}" if self.cuda and not guessed else ""]
         parts += [f"Python {self.python}" if self.python else ""]
         parts += [f"the {'new' if self.cxx11_abi else 'old'} C++ ABI" if self.cxx11_abi is not None else ""]
         return ", ".join(filter(None, parts))

@@ -249,7 +249,7 @@ def _by_certainty(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Of a text, what only one reading of a line says is a warning where another finding is certain of an error.
 
     A text seldom tells of two faults that ended one run: what rests on weaker evidence is then an attempt that somebody
-    tells of, an error that followed, or a misreading.
+    tells of, an error that followed, or a misreading. What is usual in troubles of such a kind has no place beside it.
     """
     proven = any(found.severity is Severity.ERROR and found.certain for found in findings)
     if not proven:
@@ -257,6 +257,7 @@ def _by_certainty(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     weaker = [
         replace(found, severity=Severity.WARNING) if found.severity is Severity.ERROR and not found.certain else found
         for found in findings
+        if not found.fallback
     ]
     return tuple(sorted(weaker, key=lambda found: -(found.severity or 0)))
 

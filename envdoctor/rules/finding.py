@@ -98,6 +98,7 @@ class Finding:
     symptom_of: str | None = None  # identity ("rule subject") of the finding that causes this one
     explains: tuple[str, ...] = ()  # rules, families ("torch/") or identities whose findings follow from this one
     certain: bool = True  # False: as a cause it comes after all that are certain (see `envdoctor.rules.causes`)
+    fallback: bool = False  # the usual causes of a trouble of its kind: said where nothing certain explains it
     told: bool = False  # it rests on a person's own sentence, beside which a program's words come first
     source: str = ""
     repair: tuple[Repair, ...] = ()
@@ -131,6 +132,7 @@ def finding(
     severity: Severity | None = None,
     explains: tuple[str, ...] = (),
     certain: bool = True,
+    fallback: bool = False,
     source: str = "",
     repair: tuple[Repair, ...] = (),
     rows: tuple[Row, ...] = (),
@@ -155,6 +157,7 @@ def finding(
         severity=severity,
         explains=explains,
         certain=certain,
+        fallback=fallback,
         source=source,
         repair=repair,
         rows=rows if len(rows) > 1 else (),

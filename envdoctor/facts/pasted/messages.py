@@ -6,10 +6,10 @@ A person's own prose is left out unless it reads like a message, so that rules o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from envdoctor.facts.model import AS_TOLD
-from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons
+from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons, weights
 from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
@@ -24,7 +24,7 @@ from envdoctor.values.pattern import Pattern
 _MESSAGE = Pattern(
     r"^(?:[a-z_]\w{0,40}\.){1,8}[A-Z]\w{2,60}(?: ?:|$)"  # an exception whose class is not called one
     r"|\b(?:hip|cuda|cudnn|cublas|cusolver|cusparse|nccl|miopen)_?(?:error|status)_?[a-z]\w"
-    r"|exits with return code|times as long|takes .{0,20}longer|error\b|errors?:|exception"
+    r"|exits with return code|return code ?[=:]? ?-\d|times as long|takes .{0,20}longer|error\b|errors?:|exception"
     r"|warning|\[warn|\bwarn\b|fail(?:ed|s|ure|ing)?\b|\bcan ?not\b|\bcan't\b"
     r"|\bcould ?n[o']t\b|\bcould not\b|\bunable to\b|undefined symbol|no such|not found|\bfound no\b|\bmissing\b"
     r"|\bincompatible\b|not compatible|mismatch|unsupported|not supported|n[o']t support\b|no longer|does not"
@@ -217,10 +217,11 @@ def read(page: Page, draft: Draft) -> None:
     operators: list[str] = []
     heading = ""
     files = ProgramFiles()
+    whole: set[str] = set()  # errors below a traceback of their own
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
-        if number == end > 0 and _EXCEPTION.match(line.strip()) and (whole := whole_of(line)):
-            draft.message(f"{whole} [{AS_TOLD}{line.strip()}]")
+        if number == end > 0 and _EXCEPTION.match(line.strip()) and (completed := whole_of(line)):
+            draft.message(f"{completed} [{AS_TOLD}{line.strip()}]")
         if number == end > 0 and (cut := _CUT.search(line.rstrip())):
             line = line[: cut.start()].rstrip(" :(")
         text = as_written(line if line.isascii() else _APART.sub(" ", line))
@@ -269,6 +270,8 @@ def read(page: Page, draft: Draft) -> None:
             text = f"{text} [raised in {told_of}]"
         elif _NO_KERNEL.search(text) and kernel_of and number - since <= 8:
             text = f"{text} [raised in {kernel_of}]"
+        elif stopped and not raised and _EXCEPTION.match(text):
+            whole.add(text)
         elif raised and _EXCEPTION.match(text):
             text = f"{text} [raised in {raised}]"
             raised = ""
@@ -318,7 +321,7 @@ def read(page: Page, draft: Draft) -> None:
     if told_of or (kernel_of and len(page.lines) - since <= 8):
         _attribute(draft, told_of or kernel_of)
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
-        _attribute_title(draft, raised)
+        _attribute_title(draft, raised, whole)
     if stopped and not ended and not any(_EXCEPTION.search(message) for message in draft.messages):
         if last and end - shown <= _NEAR_END:
             draft.message(f"traceback ends in {last['file']}, {last['function']}")
@@ -330,6 +333,7 @@ def read(page: Page, draft: Draft) -> None:
     shown_modules.read(page, draft)
     two_pythons.read(page, draft)
     surroundings.read(page, draft)
+    weights.read(page, draft)
 
 
 def _sentences(page: Page) -> Iterator[str]:
@@ -366,10 +370,10 @@ _NAMED = Pattern(
 _HEADED = Pattern(r"(?P<error>[A-Za-z_]\w{0,60})\s+Traceback \(most recent call last\):?")
 
 
-def _attribute_title(draft: Draft, module: str) -> None:
+def _attribute_title(draft: Draft, module: str, whole: Collection[str]) -> None:
     """A traceback that is cut off before its error: what a heading told of it, or the class that stands above it, was
-    raised by its last frame."""
-    for text in [text for text in draft.messages if "[raised in" not in text]:
+    raised by its last frame; not what stands below a ``whole`` traceback."""
+    for text in [text for text in draft.messages if "[raised in" not in text and text not in whole]:
         headed = _HEADED.fullmatch(text)
         if headed:
             draft.message(f"{headed['error']} [raised in {module}]")

@@ -13,6 +13,8 @@ _MODULE = Pattern(
 )
 
 
+_CHECKED_OUT = Pattern(r'File "[^"]{1,200}[/\\](?P<name>sglang|vllm|deepspeed|megatron|verl)[/\\][\w/\\]{1,120}\.py"')
+"""Of what many run from a checkout of its sources."""
 _NO_CLASS = Pattern(r"(?<![\w.])__init__\(\) got an unexpected keyword argument")
 _LOADED = Pattern(r"Requested to load (?P<name>[A-Za-z]\w{1,60})$")
 """The parts of a pipeline that ComfyUI brings to the GPU, in their order."""
@@ -36,6 +38,9 @@ def read(page: Page, draft: Draft) -> None:
     loaded = [found["name"] for line in page.lines if (found := _LOADED.match(line.strip()))]
     if len(set(loaded)) > 1:
         draft.remark("loaded in turn", ", then ".join(dict.fromkeys(loaded)))
+    for line in page.lines:
+        if checked_out := _CHECKED_OUT.search(line):
+            draft.remark(f"module {checked_out['name']}", "in a source tree")
     matches = [found for line in page.lines for found in _MODULE.finditer(line)]
     for match in sorted(matches, key=lambda each: each["name"] is None)[:200]:
         draft.remark(f"module {match['name'] or match['used']}", "installed" if match["name"] else "imported")

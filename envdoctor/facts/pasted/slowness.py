@@ -45,6 +45,18 @@ _SLOW = Pattern(
 """A person's own word for a run that is slow or stands still."""
 _SAID = Pattern(r"Warning|pure-Python parsing|[A-Za-z](?:Error|Exception)\b ?:")
 """A program's word."""
+_STEP = Pattern(
+    r"\bdata(?:[_ ]time)?\b[:= ]{1,3}(?P<data>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
+    r"\b(?:net|compute|forward|model|gpu)(?:[_ ]time)?\b[:= ]{1,3}(?P<rest>\d{1,5}\.\d{1,6})"
+    r"|\b(?:batch_?|iter_?|step_?)?time\b[:= ]{1,3}(?P<time>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
+    r"\bdata(?:[_ ]?time)?\b[:= ]{1,3}(?P<of_it>\d{1,5}\.\d{1,6})"
+    r"|\bdata[_ ]time\b[:= ]{1,3}(?P<before>\d{1,5}\.\d{1,6}) ?s?\b(?: ?\([\d.]{1,12}s?\))?.{0,12}?"
+    r"(?<!_)\b(?:batch_|iter_|step_)?time\b[:= ]{1,3}(?P<whole>\d{1,5}\.\d{1,6})",
+    re.IGNORECASE,
+)
+"""A step's time for its data beside that for its computing, or beside its whole time, as training loops print them."""
+_WAITS = 0.4
+"""Share of a step from which on its data are what holds it up; our choice."""
 _LONG = 20_000
 """Characters of a report in which a person still tells of the run; a log comes after them."""
 
@@ -54,8 +66,23 @@ def is_complaint(text: str) -> bool:
 
 
 def beginning(page: Page) -> str:
-    """What a person tells of the run."""
-    return "\n".join(page.lines)[:_LONG]
+    """What a person tells of the run, and what its own log tells of its steps."""
+    told = "\n".join(page.lines)[:_LONG]
+    waits = _wait_for_data(told)
+    return f"{told}\n{waits}" if waits else told
+
+
+def _wait_for_data(told: str) -> str:
+    """The last step's time for its data, where that is a large share of it."""
+    steps = list(_STEP.finditer(told))
+    if not steps:
+        return ""
+    last = steps[-1]
+    data = float(last["data"] or last["of_it"] or last["before"])
+    whole = data + float(last["rest"]) if last["rest"] else float(last["time"] or last["whole"])
+    if not 0 < data <= whole * 1.01 or data < _WAITS * whole:
+        return ""
+    return f"the log shows {data:.3g} s of a step's {whole:.3g} s spent on data"
 
 
 def read_situations(page: Page, draft: Draft) -> None:

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 from envdoctor.knowledge.cuda_errors import START_ERRORS, StartError, start_error
 from envdoctor.knowledge.messages import texts
-from envdoctor.knowledge.questions import anywhere, driver_owner, hidden_by
+from envdoctor.knowledge.questions import anywhere, driver_cuda, driver_owner, hidden_by, versions
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
@@ -55,6 +57,17 @@ def _finding(facts: Facts, number: int | None, code: StartError | None, quote: s
     name = (f"cuInit {number}" if asked else f"error {number}") if number else "cuInit"
     hidden = hidden_by(facts) if number == 101 else None
     owner = driver_owner(facts)
+    offered = driver_cuda(facts)
+    outdated = number == 3 and offered is not None and versions.below(offered, "11.0")
+    if outdated and code is not None:
+        code = replace(
+            code,
+            usually=f"the driver is older than the CUDA that torch is built for (it runs CUDA {offered}, and torch "
+            f"from 1.11 on is built for 11.3 and later); else {code.usually}",
+            remedy="Update the driver to the newest that the card has, or take a torch built for a CUDA that it runs "
+            f"(the number in nvidia-smi's heading is the driver's, whatever is installed besides). Then: {code.remedy}",
+            commands=("nvidia-smi", *code.commands),
+        )
     return finding(
         actual=name + (f" ({quote})" if quote else ""),
         who=(code.who if code else None) or owner,

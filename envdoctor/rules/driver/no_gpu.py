@@ -113,6 +113,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     """A program found no driver where it ran: why, nobody says, and what the text rules out is left out."""
     who: Who = "host" if container else "you"
     message = f'No NVIDIA driver answers here ("{said[0]}").'
+    builds = said[0].startswith("Found no NVIDIA driver") and circumstances.BUILDS.stands(facts)
     run: tuple[str, ...] = ("nvidia-smi",)
     if said[0].startswith("nvidia-container-cli"):
         message = f'The container toolkit found no NVIDIA driver where it looked ("{said[0]}").'
@@ -146,6 +147,18 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "in place of cuda, no .cuda(), and torch.load(..., map_location='cpu')."
         )
         run = ()
+    elif builds:
+        message = f'What is compiled asks for a GPU, and where it is built there is none ("{said[0]}").'
+        usually = (
+            "the build of an extension asks torch which GPU there is, to compile for it, as nothing names the "
+            "architectures (TORCH_CUDA_ARCH_LIST), and while an image is built no GPU is there"
+        )
+        fix = (
+            "Name the architectures that the image is for before the build (ENV in a Dockerfile), and FORCE_CUDA=1 for "
+            'packages that else build for the CPU; the toolkit (an image "devel") is enough, a driver is not needed. '
+            "Where a GPU is there while it is built: Docker's default runtime must be nvidia."
+        )
+        run = ("export TORCH_CUDA_ARCH_LIST='7.5;8.0;8.6;8.9;9.0+PTX' FORCE_CUDA=1",)
     elif container and (circumstances.HANDED_OVER.stands(facts) or circumstances.ANSWERS.stands(facts)):
         usually = (
             "the host's driver is not loaded, the NVIDIA Container Toolkit is not set up for this Docker, or the "
@@ -180,10 +193,10 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
     none = "card" in facts.remarks or circumstances.APPLE.stands(facts) or circumstances.WITHOUT_GPU.stands(facts)
     return finding(
-        title="An NVIDIA GPU is asked for where there is none" if none else "",
+        title="An NVIDIA GPU is asked for where there is none" if none or builds else "",
         actual="not found",
-        expected="code, or a torch, for what is here" if none else "",
-        who=who,
+        expected="the architectures by name" if builds else "code, or a torch, for what is here" if none else "",
+        who="image" if builds else who,
         message=message,
         usually=usually,
         fix=fix,

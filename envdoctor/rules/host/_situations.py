@@ -23,6 +23,7 @@ def guesses(complaint: str, situations: Iterable[Situation], first: str = "") ->
             subject=situation.name,
             actual=complaint[:300],
             certain=False,
+            fallback=situation.last,
             message=f"Most often in such runs {situation.meaning}: {complaint[:300]}",
             fix=f"{first} {situation.remedy}".strip(),
             run=situation.commands,

@@ -8,7 +8,9 @@ _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
-_SAYS = Pattern(r"^(?!.*(?:/dev/shm|shared memory)).*no space left on device", IGNORECASE)
+_SAYS = Pattern(
+    r"^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):)).*no space left on device", IGNORECASE
+)
 
 
 @rule(WARNING, kind="host-limited")

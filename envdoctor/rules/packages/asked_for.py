@@ -5,6 +5,7 @@ from envdoctor.rules.packages._unmet import LINES
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, Target, finding, known, remedies, rule
 
 _NO_BRIDGE = Pattern(r"(?i:numpy is not available)")
+_UNLIKE = Pattern(r"(?i:were compiled with different CUDA)")
 
 
 @rule(ERROR, kind="package-missing")
@@ -39,6 +40,8 @@ def _is_told(facts: Facts, line: str) -> bool:
     """Does another rule, or a row, speak of this very sentence? It knows more than its form."""
     if _NO_BRIDGE.search(line):
         return True  # packages/numpy-abi: a NumPy that is there may be the wrong one
+    if _UNLIKE.search(line):
+        return True  # packages/torch-pair: both are there
     return any(pattern.search(line) for pattern in LINES) or any(errors_in(facts, line))
 
 

@@ -2,7 +2,16 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.knowledge.questions import circumstances, extensions, messages, names, normal, pairs, versions
+from envdoctor.knowledge.questions import (
+    circumstances,
+    extensions,
+    line_is_guessed,
+    messages,
+    names,
+    normal,
+    pairs,
+    versions,
+)
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages import _strings
 from envdoctor.rules.packages._callers import CALLER
@@ -156,7 +165,7 @@ def _finding(
         subject=name,
         title=_NOT_PROVED if _NOT_LOADED.search(reason) or _NOT_FOUND.search(reason) else "",
         actual=f"{version or 'unknown version'}{_for(built.get(name))}",
-        expected=f"built for {torch.text()}" if torch else "built for this torch",
+        expected=f"built for {torch.text(guessed=line_is_guessed(facts))}" if torch else "built for this torch",
         severity=WARNING if weak else None,
         certain=proven or weak,
         message=_unlike(told)

@@ -60,7 +60,8 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
             explains=("packages/known-errors bitsandbytes",),
         )
         return
-    wanted = (line or "").replace(".", "") or "torch's CUDA"
+    looked_for = _BINARY.search(said.string) if said else None
+    wanted = looked_for[1] if looked_for else (line or "").replace(".", "") or "torch's CUDA"
     near = [text for text in carried if line and text[:2] == line[:2]]
     locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(

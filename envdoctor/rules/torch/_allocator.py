@@ -80,6 +80,11 @@ class Refusal(NamedTuple):
         return _gib(self.total) - _gib(self.free) - _gib(self.own)
 
     @property
+    def whole_gpu(self) -> float:
+        """GiB of the GPU."""
+        return _gib(self.total)
+
+    @property
     def amounts(self) -> str:
         refused = f": {self.wanted} more{', in one piece,' if self.is_one_piece else ''} do not fit into {self.total}"
         if self._is_others():

@@ -6,6 +6,7 @@ import re
 
 from envdoctor.knowledge.questions import circumstances
 from envdoctor.rules.rule import Facts
+from envdoctor.rules.torch import _memory_needs as needs
 from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.pattern import Pattern
 
@@ -101,6 +102,8 @@ def _server(facts: Facts) -> tuple[str, str] | None:
 
 def usual(facts: Facts, asked: Refusal | None) -> str:
     """The usual reasons, the likeliest first; those that the error's own numbers rule out are left out."""
+    if held := needs.read(facts, asked.whole_gpu if asked else None):
+        return held.reason
     reasons = [*_reasons(facts)]
     if asked is None or not asked.holds_it_all:
         reasons.append(_OTHERS)
@@ -125,6 +128,8 @@ def _reasons(facts: Facts) -> list[str]:
 
 def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     """The general advice, as it fits this run and what the error's numbers leave open."""
+    if held := needs.read(facts, asked.whole_gpu if asked else None):
+        return held.advice
     if server := _server(facts):
         return f"{server[1]} See also whether another process holds a part of the GPU (nvidia-smi)."
     if circumstances.ONE_OF_SEVERAL.stands(facts):

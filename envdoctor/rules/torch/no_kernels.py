@@ -258,7 +258,8 @@ def _raiser(facts: Facts) -> str | None:
     """The extension in whose code a report's traceback ends."""
     lines = tuple(text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
     if any(_FLASHINFER.search(text) for text in lines):
-        return "sgl-kernel" if any(_SGL.search(text) for text in facts.messages) else "flashinfer-python"
+        told = (*facts.messages, *facts.remarks, *facts.remarks.values())
+        return "sgl-kernel" if any(map(_SGL.search, told)) else "flashinfer-python"
     return next(
         (name for text in lines if (raised := caller_of(text)) and (name := extensions.extension_named(raised))), None
     )

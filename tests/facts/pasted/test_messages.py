@@ -229,3 +229,17 @@ def test_the_line_of_a_frame_was_run() -> None:
         'Traceback (most recent call last):\n  File "a.py", line 3, in run\n    raise ImportError("no CUDA binary")\n'
     )
     assert any("no CUDA binary" in line for line in read(text).messages)
+
+
+def test_a_launchers_traceback_is_not_that_of_the_error_above_it() -> None:
+    """The program's own traceback ended in its error; the launcher's, cut off, has none."""
+    text = """Traceback (most recent call last):
+  File "/content/train.py", line 3, in <module>
+    from somewhere import a_name
+ImportError: cannot import name 'a_name' from 'somewhere'
+Traceback (most recent call last):
+  File "/usr/lib/python3/dist-packages/accelerate/commands/launch.py", line 636, in simple_launcher
+    raise subprocess.CalledProcessError(returncode=process.returncode, cmd=cmd)"""
+    messages = read(text).messages
+    assert "ImportError: cannot import name 'a_name' from 'somewhere'" in messages
+    assert not any("raised in accelerate" in message for message in messages if "ImportError" in message)

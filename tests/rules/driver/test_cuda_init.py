@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from envdoctor.facts.pasted import read
 from envdoctor.rules.driver.cuda_init import cuda_init
 from tests.rules.cuda_machines import brief, driver, machine, only, pasted
 from tests.rules.judging import silent, skipped
@@ -70,3 +71,11 @@ def test_one_finding() -> None:
 def test_the_start_of_an_image_of_nvidias_tells_of_the_fabric() -> None:
     assert "802" in only(cuda_init, pasted("[[ System not yet initialized (error 802) ]]")).message
     assert skipped(cuda_init, pasted("[[ Named symbol not found (error 500) ]]"))
+
+
+def test_a_driver_of_cuda_10_is_too_old_before_anything_else() -> None:
+    smi = "NVIDIA-SMI 426.78       Driver Version: 426.78       CUDA Version: 10.1"
+    error = "RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu."
+    found = only(cuda_init, read(f"{smi}\n{error}"))
+    assert "runs CUDA 10.1" in found.message
+    assert found.remedy.text.startswith("Update the driver")

@@ -54,3 +54,10 @@ def test_a_text_of_wsl_is_never_sent_to_a_driver_for_linux(before: str, wsl: boo
     told = f"{found.message} {found.remedy.text} {' '.join(found.remedy.commands)}"
     assert ("/usr/lib/wsl/lib" in told) is wsl
     assert ("modprobe" in told) is not wsl
+
+
+@pytest.mark.parametrize("line", ["RUN python setup.py install", "docker build -t mine .", "Building it in an image"])
+def test_a_build_is_told_to_name_its_architectures(line: str) -> None:
+    found = only(no_gpu, read(f"{line}\nAssertionError: Found no NVIDIA driver on your system.\n"))
+    assert "TORCH_CUDA_ARCH_LIST" in found.remedy.commands[0]
+    assert not any("--gpus" in command for command in found.remedy.commands)

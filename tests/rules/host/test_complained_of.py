@@ -67,6 +67,7 @@ def told(text: str) -> list[str]:
         ("# Model gives gibberish\nThe chat model repeats random tokens.", "garbled text"),
         ("# Loss is not decreasing\nIt stays at 1.386 in all epochs.", "a loss that does not fall"),
         ("# Wrong results on MPS\nThe same net is right on the CPU of my MacBook.", "Apple's GPU"),
+        ("# matmul rounds on a 3090\nfloat32: 1024.5 becomes 1025 on that GPU.", "products in TF32"),
         ("# Different results between CPU and GPU\nThe outputs differ by 0.3.", "other numbers on another device"),
         ("# Training takes only one GPU\nThe job asks for --gres=gpu:4 in its sbatch file.", "Slurm's tasks"),
         ("# Just the first GPU is busy\nThere are two cards in this box.", "one process"),
@@ -277,3 +278,10 @@ def test_order_of_the_words_does_not_matter(told_of: str, ways: list[str]) -> No
 )
 def test_what_is_no_complaint(text: str) -> None:
     assert not told(text)
+
+
+def test_what_is_usual_has_no_place_beside_what_is_certain() -> None:
+    """The usual causes of an installation that fails say nothing where a program said why."""
+    title = "# Cannot install it any more"
+    assert told(title) == ["no wheel, or no compiler"]
+    assert told(f"{title}\nERROR: Package 'x' requires a different Python: 3.8.10 not in '>=3.10'") == []

@@ -27,6 +27,15 @@ def told(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "subject"),
     [
+        (
+            "# Training is very slow\nepoch 3 [40/900] Time 1.204 (1.310) Data 0.910 (1.002) Loss 2.31",
+            "steps that wait for their data",
+        ),
+        (
+            "# Training gets slower and slower\ntrain: [5][99/100] |Data 3.556s(0.517s) |Net 1.014s",
+            "steps that wait for their data",
+        ),
+        ("# Slow training\nIter 50, time: 1.50, data_time: 1.20, memory: 9000", "steps that wait for their data"),
         ("# Training is slower than before\nI wrap the net in DataParallel over three cards.", "DataParallel"),
         ("# Is 4 GPUs slower than one normal?\nAn epoch takes 50 s on one and 80 s on four.", "several GPUs"),
         ("# Very slow epochs\ntorchrun --nproc_per_node=8 main.py --num_workers 32", "workers of every process"),

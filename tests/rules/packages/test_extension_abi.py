@@ -7,6 +7,7 @@ from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.extension_abi import extension_abi
 from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped, torch
+from tests.rules.told import root
 
 SYMBOL = "ImportError: flash_attn_2_cuda.so: undefined symbol: _ZN3c105ErrorC2ENS_14SourceLocationE"
 
@@ -161,3 +162,9 @@ ImportError: libcudart.so.10.2: cannot open shared object file: No such file or 
     (found,) = findings(extension_abi, read(report))
     assert found.subject == "mmcv"
     assert "raised in" not in found.message
+
+
+def test_a_cuda_that_nobody_told_is_not_asked_for() -> None:
+    """PyTorch's index has other builds of the same release than PyPI's."""
+    line = "ImportError: /x/site-packages/mmcv/_ext.so: undefined symbol: _ZTIN3c1021AutogradMetaInterfaceE"
+    assert root("torch 1.7.1", "python 3.7", line).expected == "built for torch 1.7, Python 3.7"

@@ -4,6 +4,7 @@ from envdoctor.facts.model import Extension, Facts
 from envdoctor.rules.packages.extension_binary import extension_binary
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped, torch
+from tests.rules.told import root
 
 
 def carrying(*versions: str, cuda: str = "13.0", ours: str = "2.13.0+cu130") -> Facts:
@@ -54,3 +55,8 @@ def test_healthy_and_unknown() -> None:
     assert silent(extension_binary, Facts(packages=installed(torch="2.13.0")))
     assert skipped(extension_binary, Facts(packages=installed(complete=False)))
     assert skipped(extension_binary, Facts())
+
+
+def test_the_library_that_was_looked_for_is_the_one_that_is_asked_for() -> None:
+    line = "Could not find the bitsandbytes CUDA binary at PosixPath('/x/bitsandbytes/libbitsandbytes_cuda129.so')"
+    assert root("torch 2.8", f"WARNING:bitsandbytes.cextension:{line}").expected == "a binary for 129"
