@@ -57,6 +57,22 @@ WITHOUT_GPU = Circumstance(
 )
 """A person's word that no GPU is there, or that none is wanted."""
 
+INTEGRATED = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\b(?:integrated|onboard|built-in)\b.{0,24}\b(?:intel|iris|uhd|graphics|gpu)\b"
+        r"|\b(?:gpu|graphics|graphics card)\b.{0,24}\b(?:integrated|intel)\b|\biris ?\(?r?\)? ?xe\b"
+        r"|\bintel(?:\(r\))? (?:u?hd|iris)\b",
+        re.IGNORECASE,
+    ),
+    unless=Pattern(
+        r"\b(?:geforce|[rg]tx|quadro|tesla|dedicated|discrete|egpu|nvidia-smi)\b|\bnvidia (?:gpu|graphics|card|rtx)"
+        r"|\b[avh]100\b|\bt4\b",
+        re.IGNORECASE,
+    ),
+)
+"""The only GPU that is told of is Intel's own, within the processor."""
+
 BUILDS = Circumstance(
     of=_GPU,
     said=Pattern(
@@ -384,6 +400,7 @@ CIRCUMSTANCES = (
     XFORMERS_PYTHON,
     IMAGE_WITHOUT_CUDNN,
     ON_CUDA_11,
+    INTEGRATED,
     BUILDS,
     FROZEN,
     FORWARD_FITS,

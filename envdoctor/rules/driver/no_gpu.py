@@ -139,7 +139,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         usually = "there is no NVIDIA GPU in a Mac, and the code asks for one"
         fix = "Choose mps or cpu as the device (map_location='cpu' for torch.load), or the program's option for it."
         run = ()
-    elif circumstances.WITHOUT_GPU.stands(facts):
+    elif circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts):
         message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
         usually = ""
         fix = (
@@ -191,7 +191,9 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "update of the kernel, or refused by Secure Boot), or a container was started without it"
         )
         fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
-    none = "card" in facts.remarks or circumstances.APPLE.stands(facts) or circumstances.WITHOUT_GPU.stands(facts)
+    none = "card" in facts.remarks or any(
+        each.stands(facts) for each in (circumstances.APPLE, circumstances.WITHOUT_GPU, circumstances.INTEGRATED)
+    )
     return finding(
         title="An NVIDIA GPU is asked for where there is none" if none or builds else "",
         actual="not found",

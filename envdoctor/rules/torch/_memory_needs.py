@@ -40,9 +40,9 @@ def read(facts: Facts, whole: float | None) -> Need | None:
             f"for each, {needs:.0f} GiB before any activation, and the GPU has {room:.0f}"
             + (" (each GPU holds all of it, as long as nothing shards the model)" if several else ""),
             advice="Train fewer numbers or spread them: LoRA or QLoRA (a rank of 8 to 64 on frozen weights in bf16 or "
-            f"4 bit), FSDP or DeepSpeed ZeRO-3 over at least {-(-needs // (room * 0.8)):.0f} such GPUs, or an optimizer "
-            "with less state (8-bit AdamW, Adafactor) with bf16 weights, or its state offloaded to the processor's memory. "
-            "A smaller batch or shorter rows do not help: they shrink activations alone.",
+            f"4 bit), FSDP or DeepSpeed ZeRO-3 over at least {-(-needs // (room * 0.8)):.0f} such GPUs, an optimizer "
+            "with less state (8-bit AdamW, Adafactor) and bf16 weights, or its state offloaded to the processor's "
+            "memory. A smaller batch or shorter rows do not help: they shrink activations alone.",
         )
     needs = count * _HELD / 2**30
     if needs <= room:

@@ -1,7 +1,9 @@
 import re
 
 from envdoctor.knowledge.machine import driver_version, machine_of, nvidia_gpu, platform_of
+from envdoctor.knowledge.numbers import line
 from envdoctor.knowledge.questions import anywhere, best_build, circumstances, torch_cuda, torch_version
+from envdoctor.knowledge.torch_builds import release_of
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.finding import Finding, Pin, Remedy
 from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, known, on_cpu, remedies, rule
@@ -59,7 +61,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         + ("what asks for the GPU stops." if said else "what it computes runs on the CPU.")
         if evidence
         else f'{name} has no CUDA in it, and the code asks for a GPU of NVIDIA\'s ("{said[0] if said else ""}").',
-        usually=""
+        usually=_solver_fell_back(facts, version)
         if evidence
         else "it was installed from PyPI on Windows, whose build is for the CPU, or another package or conda brought "
         "such a build; else there is no GPU here, and the code should not ask for one",
@@ -83,6 +85,19 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     )
 
 
+def _solver_fell_back(facts: Facts, version: str | None) -> str:
+    """conda's pytorch-cuda of a line that this release of torch has no build for."""
+    packages, release = known(facts.packages), release_of(version or "")
+    asked = line(packages.conda.get("pytorch-cuda", "").partition(" ")[0]) if packages else None
+    if not asked or release is None or asked in release.lines:
+        return ""
+    return (
+        f"pytorch-cuda {asked} was asked for, for which there is no build of torch {version} (it has CUDA "
+        f"{', '.join(release.lines)}), and conda's solver took the one for processors in its place; name a CUDA that "
+        "the release has, or pin the torch that belongs to that CUDA"
+    )
+
+
 _WITHOUT_CUDA = "The code asks for CUDA, and this torch has none in it"
 _ON_CPU = (
     "the program's option for it (--device cpu, --cpu), else device='cpu' in place of 'cuda', no .cuda(), and "
@@ -95,6 +110,8 @@ def _without_nvidia(facts: Facts) -> tuple[str, str] | None:
     """What a text tells of a machine without an NVIDIA GPU, and what its code should ask for instead."""
     if platform_of(facts).startswith("macos") or circumstances.APPLE.stands(facts):
         return "as none has on a Mac", f"Ask for mps or cpu as the device: {_ON_CPU}; for Apple's GPU 'mps'."
+    if circumstances.INTEGRATED.stands(facts):
+        return "and the only GPU that is told of is Intel's", f"No NVIDIA GPU is here: compute on the CPU ({_ON_CPU})."
     if circumstances.WITHOUT_GPU.stands(facts):
         return "as was meant: the code asks for a GPU all the same", f"Have the code compute on the CPU: {_ON_CPU}."
     return None

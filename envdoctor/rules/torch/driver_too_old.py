@@ -3,7 +3,15 @@ from dataclasses import replace
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
 from envdoctor.knowledge.messages import anywhere, is_told
-from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers, torch_cuda, torch_version
+from envdoctor.knowledge.questions import (
+    best_build,
+    circumstances,
+    driver_runs,
+    minimum_driver,
+    numbers,
+    torch_cuda,
+    torch_version,
+)
 from envdoctor.knowledge.renting import for_cuda
 from envdoctor.rules.finding import WARNING, Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
@@ -51,6 +59,9 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     if said is not None and _NEWER_CALL.search(said[0]):
         yield _newer_call(facts, said, driver)
         return
+    if said is not None and driver is None and offered is None and circumstances.INTEGRATED.stands(facts):
+        yield _without_nvidia(said)
+        return
     one = _finding(facts, target, said, cuda or None, driver, offered)
     told = said is None and driver is None and line_is_guessed(facts)
     yield replace(one, severity=WARNING, certain=False) if told else one  # "CUDA 10.1" may be the toolkit's as well
@@ -66,6 +77,21 @@ def _newer_call(facts: Facts, said: Match[str], driver: str | None) -> Finding:
         f'have: it was built for a newer CUDA ("{said[0]}").',
         fix="Get a newer driver, or a build of the program for the CUDA that nvidia-smi names.",
         run="nvidia-smi",
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "packages/"),
+    )
+
+
+def _without_nvidia(said: Match[str]) -> Finding:
+    return finding(
+        title="An NVIDIA GPU is asked for where there is none",
+        kind="gpu-not-visible",
+        actual="no NVIDIA GPU",
+        expected="a machine with an NVIDIA GPU",
+        message="CUDA finds no driver of NVIDIA's, and the only GPU that the text tells of is Intel's, for which there "
+        f'is none ("{said[0]}").',
+        fix="No update helps: take a machine with an NVIDIA GPU, or a program and options that compute on the CPU "
+        "(what is made for CUDA alone, as 8-bit optimizers, has to be left out). Another program that runs here "
+        "computes on the CPU.",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "packages/"),
     )
 

@@ -206,7 +206,7 @@ def _finding(
         subject=extension or name,
         actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
-        message=_message(version, name, wanted, either=either)
+        message=_message(version if either or _is_what_runs(facts) else None, name, wanted, either=either)
         if number is not None and extension is None
         else _unspecific(extension, other, version),
         usually=_behind(facts) if number is None and not extension and not other else "",
@@ -242,6 +242,17 @@ _TRIED_NEWER = (
     "release for that very torch, and none is for a nightly: take a fresh environment, let vLLM 0.9 or later bring the "
     "torch that it is built for (its wheels are for CUDA 12.8 and later), and install the rest beside that."
 )
+
+
+_TOLD = 3
+"""Packages that a person names in a sentence or two; a list has more."""
+
+
+def _is_what_runs(facts: Facts) -> bool:
+    """Does more than a person's word say which torch it was? A program often has one in an environment of its own."""
+    torch, packages = known(facts.torch), known(facts.packages)
+    listed = packages is not None and len(packages.distributions) > _TOLD
+    return listed or facts.origin.kind != "pasted" or (torch is not None and torch.cuda is not None)
 
 
 def _message(version: str | None, name: str, wanted: str, *, either: bool) -> str:

@@ -36,6 +36,7 @@ def told(text: str) -> list[str]:
             "steps that wait for their data",
         ),
         ("# Slow training\nIter 50, time: 1.50, data_time: 1.20, memory: 9000", "steps that wait for their data"),
+        ("# Training got much slower after upgrading to 2.4.1\nSame code, same card.", "a release that is slower"),
         ("# Training is slower than before\nI wrap the net in DataParallel over three cards.", "DataParallel"),
         ("# Is 4 GPUs slower than one normal?\nAn epoch takes 50 s on one and 80 s on four.", "several GPUs"),
         ("# Very slow epochs\ntorchrun --nproc_per_node=8 main.py --num_workers 32", "workers of every process"),

@@ -7,6 +7,7 @@ from envdoctor.rules.rule import Pin
 from envdoctor.rules.torch.cpu_only import cpu_only
 from tests.rules.cuda_machines import ABSENT, CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped
+from tests.rules.told import root
 
 CPU = torch(version="2.15.0+cpu", cuda="", cuda_available=False, arch_list=())
 NAMED = Gpus(devices=(Gpu(index=0, name="NVIDIA GeForce RTX 3060 Laptop GPU"),))
@@ -72,3 +73,12 @@ def test_by_hand_names_a_line_that_the_driver_runs() -> None:
     assert only(cpu_only, facts).remedy.commands == (
         "uv pip install --torch-backend=cu128 --reinstall-package torch 'torch==2.8.0'",
     )
+
+
+def test_a_cuda_that_the_release_has_no_build_for() -> None:
+    listed = (
+        "pytorch                   2.5.1              py3.12_cpu_0    pytorch",
+        "pytorch-cuda              11.7                 h778d358_5    pytorch",
+        "pytorch-mutex             1.0                         cpu    pytorch",
+    )
+    assert "pytorch-cuda 11.7 was asked for" in root(*listed).message

@@ -6,6 +6,7 @@ from envdoctor.facts.model import Driver, Facts, Gpu, Gpus, Host, Torch
 from envdoctor.rules.torch.driver_too_old import driver_too_old
 from tests.rules.cuda_machines import CPU_TARGET, brief, driver, machine, only, pasted, torch
 from tests.rules.judging import locked, silent, skipped
+from tests.rules.told import root
 
 TOO_OLD = "CUDA initialization: The NVIDIA driver on your system is too old (found version {})."
 
@@ -114,3 +115,12 @@ def test_a_driver_that_nobody_saw_may_be_none() -> None:
     )
     assert "or none is reached" not in seen.message
     assert "440.33 cannot run" in seen.message
+
+
+def test_a_processor_s_own_gpu_has_no_driver_of_nvidia_s() -> None:
+    found = root(
+        "Error CUDA driver version is insufficient for CUDA runtime version at line 167",
+        "The GPU is an integrated one, Intel Iris Xe; torch==2.0.0+cu118",
+    )
+    assert found.kind == "gpu-not-visible"
+    assert "driver of at least" not in found.remedy.text

@@ -19,6 +19,7 @@ from tests.rules.cuda_machines import (
     torch,
 )
 from tests.rules.judging import silent, skipped
+from tests.rules.told import root
 
 FIXED = "{} with CUDA capability sm_{} is not compatible with the current PyTorch installation"
 
@@ -157,3 +158,12 @@ def test_a_gpu_named_beside_the_error_says_nothing_of_a_torch_that_is_not() -> N
     line = f"RuntimeError: RMSNorm failed with error code {error}"
     assert only(no_kernels, pasted(line, gpus=turing)).subject == "flashinfer-python"
     assert only(no_kernels, pasted(line, "sglang cannot start its server", gpus=turing)).subject == "sgl-kernel"
+
+
+def test_a_release_that_a_person_names_is_not_that_of_the_program() -> None:
+    """A program has a torch of its own, and its warning lists what that one holds."""
+    warned = (
+        "NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible with the current PyTorch "
+        "installation.\nThe current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_90."
+    )
+    assert root(warned, "The torch that I have on this machine is 2.9.0").message.startswith("torch holds no code")
