@@ -21,7 +21,6 @@ AS_TOLD = "as told: "  # before a person's own line that was taken for a program
 IN_OTHER_WORDS = "in other words: "  # before a line that says in its own way what a program's words before it say
 TRIED, HELPS, IN_VAIN = "tried", "what helps", "what does not help"  # remarks of what a person did, and how it went
 TROUBLE, SHOWS = "trouble", "what the text shows"  # names of `knowledge.topics`
-WEIGHTS, TRAINED = "weights of the model", "weights that are trained"  # a number; "all", "some" or "none"
 
 
 @frozen

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.facts.model import TRAINED, WEIGHTS
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.page import Page
+from envdoctor.knowledge.full_memory import TRAINED, WEIGHTS
 from envdoctor.values.pattern import Pattern
 
 _FULL = Pattern(r"out of memory|\boom\b|OutOfMemory|memory is full", re.IGNORECASE)

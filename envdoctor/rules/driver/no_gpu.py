@@ -1,11 +1,9 @@
-from re import IGNORECASE
-
 from envdoctor.knowledge.machine import in_wsl
 from envdoctor.knowledge.questions import anywhere, circumstances, in_container, messages, nvidia_gpu, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
-from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
 _SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", IGNORECASE)
 _MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", IGNORECASE)

@@ -1,8 +1,6 @@
-from re import IGNORECASE
-
 from envdoctor.knowledge.questions import anywhere, circumstances
 from envdoctor.rules.causes import WITHOUT_CUDA
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
+from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
 
 _NONE_SEEN = Pattern(
     r"Found no NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|machine only has: \[\]"

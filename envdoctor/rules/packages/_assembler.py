@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.generations import generation
 from envdoctor.knowledge.questions import messages, platform_of
-from envdoctor.rules.finding import Finding, finding
-from envdoctor.rules.rule import Facts, Pattern
+from envdoctor.rules.rule import Facts, Finding, Pattern, finding
 
 _UNKNOWN = Pattern(r"Value '(?P<sm>sm_(?P<major>\d{1,2})(?P<minor>\d)[af]?)' is not defined")
 _CALLED = Pattern(r"(?P<path>[^\s'\"`]{0,300}[\\/]bin[\\/]ptxas(?:-blackwell)?(?:\.exe)?)(?=[\s'\"`]|$)")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import WARNING, Packages, Target, remedies
+from envdoctor.rules.rule import WARNING, Finding, Packages, Target, finding, remedies
 
 
 def another_copy(

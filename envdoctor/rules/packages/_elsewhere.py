@@ -1,9 +1,8 @@
 """Names that are asked of a package and belong elsewhere: to another package, or to Python itself."""
 
 from envdoctor.knowledge.questions import names
-from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import remedies
+from envdoctor.rules.rule import Finding, finding, remedies
 
 
 def home_of(name: str, what: str, *, searched: frozenset[str]) -> str | None:

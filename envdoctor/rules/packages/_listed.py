@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import circumstances, messages, normal
-from envdoctor.rules.finding import Finding, finding
-from envdoctor.rules.rule import Facts, Pattern, Target, known, remedies
+from envdoctor.rules.rule import Facts, Finding, Pattern, Target, finding, known, remedies
 
 _MODULE = Pattern(r"\b[Nn]o module named ['\"]?(?P<module>\w{1,60})['\"]?(?![\w.])")
 

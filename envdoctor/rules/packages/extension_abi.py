@@ -2,16 +2,8 @@ import re
 from collections.abc import Mapping
 
 from envdoctor.knowledge.extensions import ExtensionBuild
-from envdoctor.knowledge.questions import (
-    circumstances,
-    extensions,
-    line_is_guessed,
-    messages,
-    names,
-    normal,
-    pairs,
-    versions,
-)
+from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.questions import circumstances, extensions, messages, names, normal, pairs, versions
 from envdoctor.rules.finding import Finding
 from envdoctor.rules.packages import _strings
 from envdoctor.rules.packages._callers import CALLER

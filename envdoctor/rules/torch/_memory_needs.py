@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts.model import TRAINED, WEIGHTS
+from envdoctor.knowledge.full_memory import TRAINED, WEIGHTS
 from envdoctor.knowledge.gpus import identify, models
 from envdoctor.rules.rule import Facts, known
 from envdoctor.values.frozen import frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envdoctor.knowledge.questions import circumstances
+from envdoctor.knowledge import full_memory
 from envdoctor.rules.rule import Facts
 from envdoctor.rules.torch import _memory_needs as needs
 from envdoctor.rules.torch._allocator import Refusal
@@ -69,7 +69,7 @@ _SPREAD = (
 )
 _SERVERS = (
     (
-        circumstances.SGLANG,
+        full_memory.SGLANG,
         "the share that the server takes at its start for weights and cache (--mem-fraction-static) leaves too little "
         "for what comes after it: the CUDA graphs, communication buffers and a step's activations",
         "Lower --mem-fraction-static in steps of 0.05 (0.8, 0.75), capture smaller graphs (--cuda-graph-max-bs 16), "
@@ -77,7 +77,7 @@ _SERVERS = (
         "and is slower. Where the weights alone fill the GPU: more GPUs (--tp) or a quantized model.",
     ),
     (
-        circumstances.VLLM,
+        full_memory.VLLM,
         "weights, cache and the CUDA graphs beside them are more than the GPU has: the cache takes what "
         "--gpu-memory-utilization leaves of it, and graphs and a step's activations come on top",
         "Lower --gpu-memory-utilization (0.85, 0.8) where it fails while graphs are captured or in a step, and take a "
@@ -85,7 +85,7 @@ _SERVERS = (
         "the weights alone fill the GPU: more GPUs (--tensor-parallel-size) or a quantized model.",
     ),
     (
-        circumstances.TENSORRT_LLM,
+        full_memory.TENSORRT_LLM,
         "weights, cache and buffers of the engine are more than the GPU has: the cache takes a share of what is free "
         "after the weights (nine tenths by default), and buffers grow with batch and tokens",
         "Lower the cache's share (free_gpu_memory_fraction of KvCacheConfig, --kv_cache_free_gpu_memory_fraction), "
@@ -113,15 +113,15 @@ def usual(facts: Facts, asked: Refusal | None) -> str:
 def _reasons(facts: Facts) -> list[str]:
     if server := _server(facts):
         return [server[0]]
-    if circumstances.ONE_OF_SEVERAL.stands(facts):
+    if full_memory.ONE_OF_SEVERAL.stands(facts):
         return [_ONE_OF_SEVERAL]
-    if circumstances.FULL_LATER.stands(facts):
+    if full_memory.FULL_LATER.stands(facts):
         return [_LATER]
-    if circumstances.FROZEN.stands(facts):
+    if full_memory.FROZEN.stands(facts):
         return [_ACTIVATIONS]
-    if circumstances.FORWARD_FITS.stands(facts):
+    if full_memory.FORWARD_FITS.stands(facts):
         return [_BACKWARD]
-    if circumstances.ANSWERING.stands(facts):
+    if full_memory.ANSWERING.stands(facts):
         return [_ANSWERS, _GRADIENTS]
     return [_BOTH]
 
@@ -132,20 +132,20 @@ def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
         return held.advice
     if server := _server(facts):
         return f"{server[1]} See also whether another process holds a part of the GPU (nvidia-smi)."
-    if circumstances.ONE_OF_SEVERAL.stands(facts):
+    if full_memory.ONE_OF_SEVERAL.stands(facts):
         return _SPREAD
     start, _, pieces = general.partition(_PIECES)
     smaller = _beside_what_is_on(start.removeprefix(_FIRST).removeprefix("Then "), facts)
-    if circumstances.FULL_LATER.stands(facts):
+    if full_memory.FULL_LATER.stands(facts):
         smaller = f"{_WHEN} Else {smaller}"
-    elif circumstances.ANSWERING.stands(facts):
+    elif full_memory.ANSWERING.stands(facts):
         smaller = _FEWER
     if asked is not None and asked.is_one_piece:
         smaller = f"{_ONE_PIECE} {smaller}"
     told = [smaller]
     if asked is not None and asked.in_pieces:
         told.insert(0, _PIECES_FIRST)
-    elif not circumstances.FULL_LATER.stands(facts) and (asked is None or not asked.holds_it_all):
+    elif not full_memory.FULL_LATER.stands(facts) and (asked is None or not asked.holds_it_all):
         told.insert(0, _FIRST.strip())
     if pieces and not (asked is not None and asked.has_no_pieces):
         told.append(f"{_PIECES.strip()} {pieces}")

@@ -3,12 +3,12 @@ from dataclasses import replace
 from envdoctor.knowledge.installed_torch import line_is_guessed
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
 from envdoctor.knowledge.messages import anywhere, is_told
+from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.questions import (
     best_build,
     circumstances,
     driver_runs,
     minimum_driver,
-    numbers,
     torch_cuda,
     torch_version,
 )

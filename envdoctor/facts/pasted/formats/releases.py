@@ -29,7 +29,8 @@ _NAMED = Pattern(
     rf"(?<![\w./\\@~-])(?P<name>[A-Za-z][A-Za-z_-]{{1,30}}[A-Za-z_]|[A-Za-z][\w-]{{0,30}}\w(?=[ =:(.]))"
     rf"(?P<link>{_LINK})"
     rf" ?['\"v]?(?P<version>{_VERSION})(?![\w%]|\.\d|\.?[*x]|-py\d"
-    r"|[\w.+-]{0,80}\.(?:whl|tar|zip|html|txt|json|so)\b|[/\\]| ?(?:[GMKT]i?B|ms|s|%|it/s|hours?|min(?:utes)?|seconds?)\b)",
+    r"|[\w.+-]{0,80}\.(?:whl|tar|zip|html|txt|json|so)\b|[/\\]"
+    r"| ?(?:[GMKT]i?B|ms|s|%|it/s|hours?|min(?:utes)?|seconds?)\b)",
     re.IGNORECASE,
 )
 _OF = Pattern(rf"\b{_WORD} v?(?P<version>{_VERSION}) of (?:the )?(?P<name>[A-Za-z][\w-]{{1,30}})\b", re.IGNORECASE)
