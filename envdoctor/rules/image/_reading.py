@@ -10,7 +10,8 @@ from typing import Literal
 from envdoctor.facts.images import devcontainer, dockerfile, services
 from envdoctor.facts.images.dockerfile import Dockerfile
 from envdoctor.facts.images.services import Service
-from envdoctor.facts.model import ImageFile
+from envdoctor.facts.images.words import Word as Word  # what rules of images take from here
+from envdoctor.facts.model import ImageFile as ImageFile
 from envdoctor.rules.rule import Facts, Finding, Kind, Remedy, Rule, Severity, Skip, Target, Who, finding
 
 WIDTH = 160

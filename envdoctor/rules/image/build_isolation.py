@@ -1,7 +1,6 @@
-from envdoctor.facts.model import ImageFile
 from envdoctor.rules.image._contents import Contents, every
 from envdoctor.rules.image._extensions import is_isolated, sources
-from envdoctor.rules.image._reading import at, recipes
+from envdoctor.rules.image._reading import ImageFile, at, recipes
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 

@@ -1,10 +1,8 @@
 from collections.abc import Mapping
 from itertools import chain
 
-from envdoctor.facts.images.words import Word
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.questions import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Severity, Target, on_cpu, rule
 
 _TABLES = (DEBUG, COMPILE_OFF, CACHES_OFF, PROFILERS, NCCL)

@@ -1,10 +1,9 @@
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.base_images import Base, base
 from envdoctor.knowledge.questions import best_build, driver_runs, minimum_driver, numbers
 from envdoctor.knowledge.solver import Machine
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, machine
 from envdoctor.rules.image._installs import Install
-from envdoctor.rules.image._reading import all_recipes, all_services, at, require
+from envdoctor.rules.image._reading import ImageFile, all_recipes, all_services, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, on_cpu, rule
 
 _CARRIED_FROM = 535

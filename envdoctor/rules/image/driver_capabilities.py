@@ -1,8 +1,6 @@
-from envdoctor.facts.images.words import Word
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.base_images import base
 from envdoctor.rules.image._contents import HEAVY, contents
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
 from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Skip, Target, on_cpu, rule
 
 _NAME = "NVIDIA_DRIVER_CAPABILITIES"

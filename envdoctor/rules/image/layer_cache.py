@@ -1,9 +1,8 @@
 from envdoctor.facts.images.dockerfile import Dockerfile, Instruction
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.variables import on
 from envdoctor.rules.image._contents import HEAVY
 from envdoctor.rules.image._installs import Install, installs
-from envdoctor.rules.image._reading import at, dockerfiles
+from envdoctor.rules.image._reading import ImageFile, at, dockerfiles
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, rule
 
 _CLEANS = ("/var/lib/apt/lists", "/root/.cache", "pip cache purge", "conda clean", "uv cache clean", "mamba clean")

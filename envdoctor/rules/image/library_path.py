@@ -1,7 +1,5 @@
-from envdoctor.facts.images.words import Word
-from envdoctor.facts.model import ImageFile
 from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, rule
 from envdoctor.rules.variables.library_path import is_foreign
 

@@ -1,11 +1,10 @@
 from dataclasses import replace
 
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.extensions import build_of_torch, difference, read_label
 from envdoctor.knowledge.questions import versions
 from envdoctor.rules.image._contents import Contents, as_facts, every
 from envdoctor.rules.image._installs import RequestedPackage
-from envdoctor.rules.image._reading import at, findings_of, on_line, recipes
+from envdoctor.rules.image._reading import ImageFile, at, findings_of, on_line, recipes
 from envdoctor.rules.packages.extension_abi import extension_abi
 from envdoctor.rules.packages.known_broken import known_broken
 from envdoctor.rules.packages.known_conflicts import known_conflicts

@@ -1,7 +1,6 @@
-from envdoctor.facts.model import ImageFile
 from envdoctor.knowledge.questions import never_built_for, release_of
 from envdoctor.rules.image._contents import Contents, ImageTorch, every, torch_fit
-from envdoctor.rules.image._reading import all_recipes, at, require
+from envdoctor.rules.image._reading import ImageFile, all_recipes, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, on_cpu, rule
 
 _INDEX = "--index-url https://download.pytorch.org/whl/"

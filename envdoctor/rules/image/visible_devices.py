@@ -1,8 +1,6 @@
 from collections.abc import Mapping
 
-from envdoctor.facts.images.words import Word
-from envdoctor.facts.model import ImageFile
-from envdoctor.rules.image._reading import all_dockerfiles, all_services, at, require
+from envdoctor.rules.image._reading import ImageFile, Word, all_dockerfiles, all_services, at, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, on_cpu, rule
 
 

@@ -1,20 +1,7 @@
 from envdoctor.locks.stack import by_name
 from envdoctor.rules.hardware import other_framework
-from envdoctor.rules.rule import (
-    ERROR,
-    Facts,
-    Findings,
-    Pattern,
-    Pin,
-    Skip,
-    Target,
-    Torch,
-    Who,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pin, Skip, Target, Torch, Who, finding, known, remedies, rule
+from envdoctor.values.pattern import Pattern
 
 _CAUSES: tuple[tuple[Pattern, str, Who], ...] = (
     (Pattern(r"undefined symbol|version `\S+' not found"), "two libraries of different builds meet", "you"),
