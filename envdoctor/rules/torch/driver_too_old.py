@@ -1,17 +1,10 @@
 from dataclasses import replace
 
-from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.installed_torch import line_is_guessed, torch_cuda, torch_version
 from envdoctor.knowledge.machine import driver_cuda, driver_owner, driver_version, machine_of
 from envdoctor.knowledge.messages import anywhere, is_told
 from envdoctor.knowledge.numbers import numbers
-from envdoctor.knowledge.questions import (
-    best_build,
-    circumstances,
-    driver_runs,
-    minimum_driver,
-    torch_cuda,
-    torch_version,
-)
+from envdoctor.knowledge.questions import best_build, circumstances, driver_runs, minimum_driver
 from envdoctor.knowledge.renting import for_cuda
 from envdoctor.rules.finding import WARNING, Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
