@@ -20,7 +20,7 @@ def elsewhere(facts: Facts, target: Target, said: str, built: str) -> Finding | 
         return None
     if circumstances.IN_A_BUILD.stands(facts):
         return _at_its_build(facts, target, name, version, built, said)
-    return _where_it_runs(target, name, version, found["module"], said)
+    return _where_it_runs(facts, target, name, version, found["module"], said)
 
 
 def _at_its_build(facts: Facts, target: Target, name: str, version: str, built: str, said: str) -> Finding:
@@ -48,21 +48,38 @@ def _at_its_build(facts: Facts, target: Target, name: str, version: str, built: 
     )
 
 
-def _where_it_runs(target: Target, name: str, version: str, module: str, said: str) -> Finding:
+_RAN = Pattern(r"\bof binary: (?P<python>\S{1,200})")
+"""torchrun's own word for the Python with which it started the ranks: that of the environment it is installed in."""
+
+
+def _where_it_runs(facts: Facts, target: Target, name: str, version: str, module: str, said: str) -> Finding:
+    ran = next((found["python"] for text in messages.everything(facts) if (found := _RAN.search(text))), "")
+    launcher = (
+        f"the ranks were started by {ran}: the torchrun that was found first on PATH is that Python's, and not the "
+        f"environment's in which {name} is installed; else "
+        if ran
+        else ""
+    )
     return finding(
         subject=name,
         actual=f"{version} is named, and not found",
         expected=f"{name} in the Python that runs this",
         kind="package-missing",
         message=f"The text names {name} {version}, and the Python that runs this does not find {module}: {said}",
-        usually="the list is another Python's than the one that runs this (another environment, another kernel than "
-        "the notebook's, sudo, a launcher's own), or its installation is not whole",
+        usually=f"{launcher}the list is another Python's than the one that runs this (another environment, another "
+        "kernel than the notebook's, sudo, a launcher's own), or its installation is not whole",
         fix=remedies.choose(
             target,
             (),
-            f"See which Python runs this, and whether {name} is in that very one; where it is not, run this with the "
+            (
+                "Put the environment's own folder bin first on PATH (which -a torchrun shows them all), or start with "
+                "its Python: python -m torch.distributed.run in place of torchrun, accelerate launch. "
+                if ran
+                else ""
+            )
+            + f"See which Python runs this, and whether {name} is in that very one; where it is not, run this with the "
             f"Python that has it, or install it there (that Python's own -m pip install).",
-            "python -c 'import sys; print(sys.executable)'",
+            *(("which -a torchrun python",) if ran else ("python -c 'import sys; print(sys.executable)'",)),
             f"python -m pip show {name}",
         ),
         certain=False,

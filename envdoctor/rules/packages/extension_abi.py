@@ -241,6 +241,21 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
     where torch is seen; and what pins torch brings its own.
     """
     exact = name if version is None else f"{name}=={versions.public(version)}"
+    if name in ("mmcv", "mmcv-full"):
+        old = torch is not None and versions.below(torch, "2.0")
+        text = (
+            "Take the wheel made for this torch and CUDA from OpenMMLab's own index, which mim (python -m pip install "
+            "openmim) finds; mmdetection and the others of before 2023 want mmcv-full 1.x, those since then mmcv 2.x. "
+            "Remove mmcv and mmcv-full first: the two lie in one folder."
+        )
+        return text, f"mim install {'mmcv-full' if old else 'mmcv'}", "python -m pip uninstall -y mmcv mmcv-full"
+    if name not in extensions.BUILT_AT_HOME and "torch" in (versions.label(version or "") or ""):
+        text = (
+            f"Take the file of {name} that is named for this torch, its CUDA and this Python from its project's own "
+            "releases (no index has them), or the torch that the present file is named for, of the build that the "
+            "project names: PyTorch's own of one release differ in their C++ ABI (2.6 with cu126 has the new one)."
+        )
+        return text, remedies.uninstall(name)
     label = versions.label(torch or "") or ""
     install = f"uv pip install --torch-backend={label if re.fullmatch(r'cpu|cu[0-9]+', label) else 'auto'}"
     if name in extensions.BUILT_AT_HOME:

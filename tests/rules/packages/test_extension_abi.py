@@ -168,3 +168,22 @@ def test_a_cuda_that_nobody_told_is_not_asked_for() -> None:
     """PyTorch's index has other builds of the same release than PyPI's."""
     line = "ImportError: /x/site-packages/mmcv/_ext.so: undefined symbol: _ZTIN3c1021AutogradMetaInterfaceE"
     assert root("torch 1.7.1", "python 3.7", line).expected == "built for torch 1.7, Python 3.7"
+
+
+@pytest.mark.parametrize(
+    ("package", "torch", "advised"),
+    [
+        ("mmcv/_ext.so", "torch 1.7.1", "mim install mmcv-full"),
+        ("mmcv/_ext.so", "torch 2.1.0", "mim install mmcv"),
+    ],
+)
+def test_an_extension_of_an_index_of_its_own(package: str, torch: str, advised: str) -> None:
+    line = f"ImportError: /x/site-packages/{package}: undefined symbol: _ZTIN3c1021AutogradMetaInterfaceE"
+    assert root(torch, line).remedy.commands[0] == advised
+
+
+def test_a_file_that_is_named_for_a_torch_comes_from_no_index() -> None:
+    line = "ImportError: /x/site-packages/nunchaku/_C.so: undefined symbol: _ZN3c106detail23torchInternalAssertFailEPKcS2_jS2_RKSs"
+    found = root("torch 2.6.0", "nunchaku==0.3.0.dev20250522+torch2.6", line)
+    assert not any("install nunchaku" in command for command in found.remedy.commands)
+    assert "releases" in found.remedy.text

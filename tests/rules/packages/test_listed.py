@@ -1,0 +1,21 @@
+"""A module that is not found although the text lists its package: what runs is another Python than the listed one."""
+
+from __future__ import annotations
+
+from tests.rules.told import root, whole
+
+LISTED = ("Name: accelerate", "- transformers version: 4.44.0", "- Python version: 3.10.14")
+MISSING = "ModuleNotFoundError: No module named 'transformers'"
+
+
+def test_the_list_is_another_pythons() -> None:
+    found = root(*LISTED, MISSING)
+    assert "another Python's than the one that runs this" in found.message
+    assert "torchrun" not in whole(found)
+
+
+def test_torchrun_names_the_python_that_it_took() -> None:
+    found = root(*LISTED, MISSING, "failed (exitcode: 1) local_rank: 0 (pid: 41) of binary: /opt/conda/bin/python")
+    assert "started by /opt/conda/bin/python" in found.message
+    assert "python -m torch.distributed.run" in found.remedy.text
+    assert found.remedy.commands[0] == "which -a torchrun python"
