@@ -68,7 +68,7 @@ _OTHER_RELEASE = (
             rf"{_RELEASE}", re.IGNORECASE),
 )  # fmt: skip
 _NEWER = (
-    Pattern(rf"(?:\bplease |[.;,] |^)(?:upgrade|update) {_OF}{_NAME}{_KIND}(?: version)?"
+    Pattern(rf"(?:\bplease |\byou should |\bneed to |[.;,] |^)(?:upgrade|update) {_OF}{_NAME}{_KIND}(?: version)?"
             r"(?=[.,;:!)]|$| (?:to|and|in|or|via|with|together|before|on)\b)", re.IGNORECASE),
     Pattern(rf"\byour (?:version of |installed )?{_NAME}{_KIND}(?: version)? (?:is too old|is outdated"
             r"|does not support)", re.IGNORECASE),

@@ -32,7 +32,7 @@ ANSWERS = Circumstance(
     said=Pattern(
         r"\bNVIDIA-SMI \d{3}\.\d|\bDriver Version: ?\d{3}\.\d"
         r"|nvidia-smi`?\b(?!.{0,40}(?:\bnot\b|n't|fail|no device|error|unknown)).{0,40}"
-        r"\b(?:works?|working|fine|shows?|lists?|detects?|sees?|returns?|prints?|correctly|normal(?:ly)?|ok)\b"
+        r"\b(?:works?|working|fine|shows?|displays?|opens?|lists?|detects?|sees?|returns?|prints?|correctly|normal(?:ly)?|ok)\b"
         r"|see (?:the |my )?GPUs? .{0,10}\(?(?:using|with|in) `?nvidia-smi",
         re.IGNORECASE,
     ),
@@ -79,7 +79,8 @@ BUILDS = Circumstance(
     said=Pattern(
         r"\bdocker(?: buildx)? build\b|\bDockerfile\b|\bbuild(?:s|ing)?\b.{0,60}\b(?:docker|container|image)\b"
         r"|\b(?:docker|container|image)\b.{0,40}\bbuild(?:s|ing)?\b|setup\.py\b|\bbuild_ext\b|TORCH_CUDA_ARCH_LIST"
-        r"|\bFORCE_CUDA\b|cpp_extension",
+        r"|\bFORCE_CUDA\b|cpp_extension"
+        r"|\b(?:if|when) I (?:do|run|try|use)\b.{0,12}\bpip3? install (?!-\S{1,20} torch|torch)",
         re.IGNORECASE,
     ),
 )

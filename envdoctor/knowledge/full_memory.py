@@ -107,7 +107,43 @@ FULL_LATER = Circumstance(
 )
 """The run went well for a while."""
 
+SAVING = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\b(?:sav(?:e|es|ing|ed)|checkpoint(?:s|ing)?|state_dict)\b.{0,60}\b(?:oom|out of memory|fail|crash|error)"
+        r"|\b(?:oom|out of memory)\b.{0,80}\b(?:sav(?:e|es|ing)|state_dict)\b"
+        r"|\b(?:after|once|when|at the end of)\b.{0,40}\b(?:last epoch"
+        r"|training (?:is|was|has|had) (?:done|finished|complete|over)|training finish|finished training"
+        r"|end of training)|\btraining (?:is|was|had) (?:finished|done|complete)"
+        r"|in (?:_?save_model|save_pretrained|safe_save_model\w*|_?save_checkpoint|get_state_dict|state_dict)\b"
+        r"|Failed to clone\(\) tensor with name",
+        re.IGNORECASE,
+    ),
+)
+"""It fits until the weights are saved."""
+
+GAUSSIANS = Circumstance(
+    of=_FULL,
+    said=Pattern(
+        r"\bgaussian[- _]?splat|\bsplatfacto\b|\bgsplat\b|diff[-_]gaussian|\b(?:2|3|4)dgs\b|densif(?:y|ication)"
+        r"|gaussian_renderer|scene/gaussian_model",
+        re.IGNORECASE,
+    ),
+)
+"""A scene of Gaussians is trained, whose number grows."""
+
 WEIGHTS, TRAINED = "weights of the model", "weights that are trained"
 """Remarks of a text: how many there are, and whether "all", "some" or "none" of them are trained."""
 
-CIRCUMSTANCES = (FROZEN, FORWARD_FITS, ANSWERING, FULL_LATER, SGLANG, VLLM, TENSORRT_LLM, ONE_OF_SEVERAL)
+CIRCUMSTANCES = (
+    SAVING,
+    GAUSSIANS,
+    FROZEN,
+    FORWARD_FITS,
+    ANSWERING,
+    FULL_LATER,
+    SGLANG,
+    VLLM,
+    TENSORRT_LLM,
+    ONE_OF_SEVERAL,
+)

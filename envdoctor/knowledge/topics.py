@@ -35,7 +35,7 @@ TOPICS = (
     _topic(
         "a Mac",
         r"\b(?:Mac|macOS|Apple)\b",
-        r"/Users/\w|\bmacOS[ :]1\d|\bmacosx_|\bdarwin\b|\.dylib\b|\bMacBook|\bosx-(?:64|arm64)\b",
+        r"/Users/\w|\bmacOS[ :]1\d|\bmacosx_(?!\d+_\d+_\w+, )|\bdarwin\b|\.dylib\b|\bMacBook|\bosx-(?:64|arm64)\b",
     ),
     _topic("Linux", r"(?!)", r"/home/\w|/usr/(?:lib|local/lib)/python|\bmanylinux|\.so\b"),
     _topic("sudo", r"(?!)", r"\bsudo (?!su\b)[a-z]|\broot@[\w.-]{1,60}[:#]"),

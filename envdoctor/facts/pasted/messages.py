@@ -46,7 +46,7 @@ _MESSAGE = Pattern(
     r"|\bused: False\b|\b(?:wasn|isn|doesn|couldn|won)'?t\b|\breset\b|\bstuck\b|oom\b|detect_anomaly"
     r"|\bMIG\b|\bold and new\b|\bdepends on \S|\bThe user requested\b|\bWatchdog caught\b|bootstrapping phase"
     r"|excessive nesting|(?:up|down)grading \S"
-    r"|but _scale is None|SIGKILL|op requires |session crashed"
+    r"|but _scale is None|loss\W{1,3}-?inf\b|SIGKILL|op requires |session crashed"
     r"|machine only has|not able to\b|32 bit \(|but you have|no such option|\bApex\b|_AVAILABLE\b"
     r"|freeze_support|low on memory|\bWorker exit\b|device ?=|NCCL WARN|is not recogni[sz]ed as|\bHSA_STATUS"
     r"|Memory access fault|\bbad (?:return )?status\b|illegal (?:hardware )?instruction|RESOURCE_EXHAUSTED"

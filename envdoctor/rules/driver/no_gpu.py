@@ -1,5 +1,6 @@
 from envdoctor.knowledge.machine import in_wsl
 from envdoctor.knowledge.questions import anywhere, circumstances, in_container, messages, nvidia_gpu, torch_cuda
+from envdoctor.knowledge.topics import topics_of
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
@@ -111,6 +112,10 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     """A program found no driver where it ran: why, nobody says, and what the text rules out is left out."""
     who: Who = "host" if container else "you"
     message = f'No NVIDIA driver answers here ("{said[0]}").'
+    inside = container or "a container" in topics_of(facts)
+    answers = circumstances.ANSWERS.stands(facts)
+    if answers:
+        message = f'torch finds no NVIDIA driver, while nvidia-smi answers by the text ("{said[0]}").'
     builds = said[0].startswith("Found no NVIDIA driver") and circumstances.BUILDS.stands(facts)
     run: tuple[str, ...] = ("nvidia-smi",)
     if said[0].startswith("nvidia-container-cli"):
@@ -157,14 +162,19 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "Where a GPU is there while it is built: Docker's default runtime must be nvidia."
         )
         run = ("export TORCH_CUDA_ARCH_LIST='7.5;8.0;8.6;8.9;9.0+PTX' FORCE_CUDA=1",)
-    elif container and (circumstances.HANDED_OVER.stands(facts) or circumstances.ANSWERS.stands(facts)):
+    elif inside and (circumstances.HANDED_OVER.stands(facts) or answers):
         usually = (
-            "the host's driver is not loaded, the NVIDIA Container Toolkit is not set up for this Docker, or the "
+            "the container was given the driver's capability utility alone, with which nvidia-smi works and no program "
+            "computes (NVIDIA_DRIVER_CAPABILITIES, which an image that is not NVIDIA's leaves unset), or the NVIDIA "
+            "Container Toolkit is not set up for this Docker"
+            if answers
+            else "the host's driver is not loaded, the NVIDIA Container Toolkit is not set up for this Docker, or the "
             "container was not given the capability compute"
         )
         fix = (
-            "See nvidia-smi on the host and then in the container; set the toolkit up anew, start Docker again, and "
-            "leave NVIDIA_DRIVER_CAPABILITIES at compute,utility."
+            "See nvidia-smi on the host and then in the container; start it with -e "
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility (or ENV in its Dockerfile), set the toolkit up anew, and start "
+            "Docker again."
         )
         run = _TOOLKIT
     elif circumstances.NOTEBOOK.stands(facts):

@@ -105,7 +105,9 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
         if name in _ELSEWHERE or (row is not None and row.package in _ELSEWHERE):
             continue
         own = caller_of(line) == name and "has no attribute" not in line
-        if own and (row is None or "cannot import name" in line):  # a release asks itself for nothing that it lacks
+        if own and row is not None and row.direction == "added" and _LAZY.search(line):
+            yield _asked_through(name, version, what, row, line)
+        elif own and (row is None or "cannot import name" in line):  # a release asks itself for nothing that it lacks
             yield _incomplete_package(target, packages, name, version, what, line)
         elif version is None and _is_inner_affair(line, what, row):
             yield replace(_incomplete_package(target, packages, name, version, what, line), severity=WARNING)
@@ -176,6 +178,29 @@ def _incomplete_package(
         "folder in site-packages, and install it again.",
         run=(remedies.uninstall(name), remedies.again(exact, "--no-deps --no-cache-dir")),
         repair=locked,
+    )
+
+
+_LAZY = Pattern(r"Failed to import transformers\.(?:trainer|integrations|modeling_utils|pipelines)\S{0,40} because")
+"""Parts of transformers that import peft and others where these are installed."""
+
+
+def _asked_through(name: str, version: str | None, what: str, row: names.Name, line: str) -> Finding:
+    """A part of transformers fails on a name that later releases have: whom it imports asks for it."""
+    return finding(
+        subject=name,
+        actual=version or "of unknown version",
+        expected=f"{name}>={row.release}, or what asks for {what} in a release of its time",
+        kind="package-conflict",
+        certain=False,
+        message=f"{name} has {what} from {row.release} on, and something that is installed beside an older one asks "
+        f"for it: {CALLER.sub('', line)}.",
+        usually="peft (or accelerate, sentence-transformers), which this part of it imports where it is installed, was "
+        f"upgraded without {name}, which the project holds back",
+        fix=f"Where the project pins {name}, take a peft of that time (0.13.2 goes with 4.33 to 4.45, 0.10.0 with 4.37 "
+        f"to 4.42); else upgrade {name}.",
+        run=("python -m pip show transformers peft accelerate", "python -m pip install 'peft==0.13.2'"),
+        source=row.source,
     )
 
 

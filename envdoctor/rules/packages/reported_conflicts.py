@@ -76,7 +76,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                 locked,
                 f"Install the {one} made for the torch that is there, or {requirement}."
                 if by_hand
-                else f"Install {requirement}, or separate the two.",
+                else f"Install {requirement} into the Python that runs this, and start that anew (in a notebook "
+                "restart the runtime: what was imported before stays as it was); or separate the two.",
                 remedies.install(*by_hand) if by_hand else "",
                 remedies.install(requirement),
             ),

@@ -67,6 +67,26 @@ _SPREAD = (
     'already, try the release before. A model that is too large for one GPU is split by device_map="auto" or tensor '
     "parallelism. Only then smaller batches."
 )
+_MORE_GAUSSIANS = (
+    "the number of Gaussians grows while the scene is trained (each densification adds some, and a strategy without a "
+    "cap goes on), and with it the rasterizer's buffers; or all pictures lie on the GPU in full resolution"
+)
+_FEWER_GAUSSIANS = (
+    "Bound their number (cap_max of the MCMC strategy, a higher densify_grad_threshold, an earlier densify_until_iter, "
+    "stop_split_at in nerfstudio), keep the pictures in the processor's memory (--data_device cpu, cache_images cpu), "
+    "or take them smaller (-r 2, downscale_factor). A batch plays no part: each step renders one picture."
+)
+_WHOLE_WEIGHTS = (
+    "it is saving that fails: the weights of a sharded model (FSDP, ZeRO-3) are gathered whole, and copied, on one "
+    "GPU, beside what training still holds there; the best model's weights are loaded again beside the present ones at "
+    "the end of a Trainer's run"
+)
+_SAVE_ELSEWHERE = (
+    "Gather the weights in the processor's memory (FSDP: StateDictType.FULL_STATE_DICT with offload_to_cpu=True and "
+    "rank0_only=True, or a sharded checkpoint, fsdp_state_dict_type SHARDED_STATE_DICT; DeepSpeed: keep its own "
+    "sharded checkpoint and join it later with zero_to_fp32.py), and leave out load_best_model_at_end, or free the "
+    "optimizer first. What was saved after such an error is not whole."
+)
 _SERVERS = (
     (
         full_memory.SGLANG,
@@ -115,6 +135,10 @@ def _reasons(facts: Facts) -> list[str]:
         return [server[0]]
     if full_memory.ONE_OF_SEVERAL.stands(facts):
         return [_ONE_OF_SEVERAL]
+    if full_memory.GAUSSIANS.stands(facts):
+        return [_MORE_GAUSSIANS]
+    if full_memory.SAVING.stands(facts):
+        return [_WHOLE_WEIGHTS]
     if full_memory.FULL_LATER.stands(facts):
         return [_LATER]
     if full_memory.FROZEN.stands(facts):
@@ -134,6 +158,10 @@ def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
         return f"{server[1]} See also whether another process holds a part of the GPU (nvidia-smi)."
     if full_memory.ONE_OF_SEVERAL.stands(facts):
         return _SPREAD
+    if full_memory.GAUSSIANS.stands(facts):
+        return _FEWER_GAUSSIANS
+    if full_memory.SAVING.stands(facts):
+        return _SAVE_ELSEWHERE
     start, _, pieces = general.partition(_PIECES)
     smaller = _beside_what_is_on(start.removeprefix(_FIRST).removeprefix("Then "), facts)
     if full_memory.FULL_LATER.stands(facts):

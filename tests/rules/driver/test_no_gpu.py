@@ -61,3 +61,10 @@ def test_a_build_is_told_to_name_its_architectures(line: str) -> None:
     found = only(no_gpu, read(f"{line}\nAssertionError: Found no NVIDIA driver on your system.\n"))
     assert "TORCH_CUDA_ARCH_LIST" in found.remedy.commands[0]
     assert not any("--gpus" in command for command in found.remedy.commands)
+
+
+def test_a_container_whose_nvidia_smi_works_lacks_what_computes() -> None:
+    error = "RuntimeError: Found no NVIDIA driver on your system."
+    found = only(no_gpu, read(f"{error}\nIn the container nvidia-smi shows the card and driver 535.54.\n"))
+    assert "utility alone" in found.message
+    assert "No NVIDIA driver answers" not in found.message

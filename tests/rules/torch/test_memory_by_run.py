@@ -71,3 +71,18 @@ def test_the_driver_s_refusal_under_wsl_may_be_pinned_memory(line: str) -> None:
 @pytest.mark.parametrize("lines", [("OS: Ubuntu 22.04", BARE), ("OS: WSL2", FULL)])
 def test_and_elsewhere_or_by_torch_s_own_word_it_is_not(lines: tuple[str, ...]) -> None:
     assert "under WSL it is memory" not in root(*lines).message
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("OOM after the last epoch, when the model is saved with FSDP", "rank0_only=True"),
+        ('  File "/x/llava/train.py", line 9, in safe_save_model_for_hf_trainer', "offload_to_cpu=True"),
+        ("ns-train splatfacto --data scene", "cap_max"),
+        ('  File "gaussian-splatting/train.py", line 90, in training', "densify_grad_threshold"),
+    ],
+)
+def test_what_grows_or_is_gathered_is_told(line: str, told: str) -> None:
+    found = whole(root(line, FULL))
+    assert told in found
+    assert "LoRA" not in found
