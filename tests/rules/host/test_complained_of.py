@@ -68,6 +68,12 @@ def told(text: str) -> list[str]:
         ("# Loss is not decreasing\nIt stays at 1.386 in all epochs.", "a loss that does not fall"),
         ("# Wrong results on MPS\nThe same net is right on the CPU of my MacBook.", "Apple's GPU"),
         ("# Different results between CPU and GPU\nThe outputs differ by 0.3.", "other numbers on another device"),
+        ("# Different batch sizes give different results\nIn bf16.", "other numbers in another batch"),
+        ("# Using a fixed seed doesn't work\nThe loss is another one in each run.", "not the same twice"),
+        ("# Running the script multiple times, the results are different.", "not the same twice"),
+        ("# Why does cuda memory gradually increase\nMemory grows from 3 GB to 8 GB in each epoch.", "what is kept from step to step"),
+        ("# VRAM need in training\nI wonder how much VRAM is needed, 8 GB are not enough.", "what a step needs"),
+        ("# My training process is frozen\nNo more is told.", "where it stands is not told"),
         ("# Training takes only one GPU\nThe job asks for --gres=gpu:4 in its sbatch file.", "Slurm's tasks"),
         ("# Just the first GPU is busy\nThere are two cards in this box.", "one process"),
         (
