@@ -73,6 +73,8 @@ def told(text: str) -> list[str]:
         ("# inductor recompiles the model for each length", "what torch.compile does not take"),
         ("# torch.compile gives wrong results\nEager is fine.", "a compiled model with other numbers"),
         ("# FSDP2 loss differs from DDP\nOn the same rows.", "a mean that is taken otherwise"),
+        ("# Loss exploded after epoch 84\nIt was fine before.", "a loss that rises"),
+        ("# Training loss acts strangely after resuming\nIt jumped.", "a state that is not restored"),
         ("# Gradient accumulation gives different loss than large batch", "a mean that is taken otherwise"),
         ("# GPU memory not released after training finishes", "held after the end"),
         ("# accuracy drops when training with DDP compared to single GPU", "the batch over all GPUs"),

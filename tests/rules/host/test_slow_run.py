@@ -59,6 +59,8 @@ def told(text: str) -> list[str]:
         ("# Training is slow\nIt runs fast on another machine.", "fast on another machine"),
         ("# Serving is slower than before\nDecode batch. cuda graph: False", "an engine without CUDA graphs"),
         ("# GPU training is as slow as CPU training", "slower than the processor"),
+        ("# FP16 model inference time is two times of FP32 model", "a number format that gains nothing"),
+        ("# Is it normal that CPU usage is at 100% while GPU is underutilized?", "a GPU that waits"),
         ("# Training is very slow\nWith ddp_find_unused_parameters_true.", "a search for unused parameters"),
         ("# DataLoader is very slow with num_workers > 0", "slower with workers"),
         ("# Training is slow: each epoch start takes minutes", "the time between epochs"),
