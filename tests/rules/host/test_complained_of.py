@@ -78,6 +78,7 @@ def told(text: str) -> list[str]:
         ("# Validation stuck when ranks have different data size\nFSDP.", "ranks with more batches than others"),
         ("# Cannot find CUDA devices when the machine stays idle for a while", "a GPU that goes away"),
         ("# All false attention mask causes output to be NaN\nWith SDPA.", "rows that see nothing"),
+        ("# zero3 hangs in inference\nIt goes with one prompt.", "ranks that generate to different lengths"),
         ("# Loss exploded after epoch 84\nIt was fine before.", "a loss that rises"),
         ("# Training loss acts strangely after resuming\nIt jumped.", "a state that is not restored"),
         ("# Gradient accumulation gives different loss than large batch", "a mean that is taken otherwise"),
