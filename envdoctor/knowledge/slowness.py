@@ -65,6 +65,7 @@ OTHERS = (
     "a large installation",
     "a download that fails",
     "an evaluation that fails",
+    "a compiled model that fails",
 )
 """What a person complains of beside the speed."""
 

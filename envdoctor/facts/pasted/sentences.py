@@ -25,7 +25,7 @@ _PROGRAM = Pattern(
 )
 _ASKS = Pattern(
     r"[#>*\s-]{0,8}(?:title: ?|question: ?)?(?:is|are|does|do|did|can|could|how|which|what|where|should|has|have|any)\b"
-    r"(?!.{0,20}\b(?:wrong|reason|come)\b).*\?",
+    r"(?!.{0,20}\b(?:wrong|reason|come|normal)\b).*\?",
     re.IGNORECASE,
 )
 """What is asked, and no complaint."""
