@@ -90,7 +90,8 @@ ONE_OF_SEVERAL = Circumstance(
 FULL_LATER = Circumstance(
     of=_FULL,
     said=Pattern(
-        r"\bafter (?:about |around |roughly |only |the )?(?:\d[\d.,k]*|an?|one|two|three|some|a few|several|many"
+        r"\b(?:memory|v?ram)\b.{0,60}\b(?:grow\w*|increas\w+|leak\w*|creep\w*|climb\w*|rising|builds? up)\b"
+        r"|\bafter (?:about |around |roughly |only |the )?(?:\d[\d.,k]*|an?|one|two|three|some|a few|several|many"
         r"|first)"
         r" ?(?:\w{1,12} ){0,2}(?:hours?|h\b|epochs?|steps?|iterations?|iters?|images?|batch(?:es)?|minutes?|mins?"
         r"|samples?|frames?|days?)"

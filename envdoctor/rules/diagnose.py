@@ -88,7 +88,7 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
         else:
             judged += 1
             findings += found
-    findings.sort(key=lambda f: (-(f.severity or 0), f.rule, f.subject, f.message))
+    findings.sort(key=_place)
     linked = tuple(_link_to_cause(finding, findings) for finding in findings)
     if facts.origin.kind == "pasted":
         linked = _by_certainty(linked)
@@ -108,6 +108,12 @@ def diagnose(facts: Facts, target: Target, rules: Iterable[Rule]) -> Diagnosis:
         unseen=missing_sections(facts, target),
         unexplained=why,
     )
+
+
+def _place(finding: Finding) -> tuple[int, str, str, str]:
+    """Errors first, then by rule and subject; guesses stay as their rule has them, the likeliest first."""
+    named = (finding.subject, finding.message) if finding.certain else ("", "")
+    return -(finding.severity or 0), finding.rule, *named
 
 
 def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:

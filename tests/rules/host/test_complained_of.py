@@ -90,7 +90,10 @@ def told(text: str) -> list[str]:
         ("# GPU memory usage differs across GPUs in DDP\nWhy?", "ranks that touch GPU 0"),
         ("# Using a fixed seed doesn't work\nThe loss is another one in each run.", "not the same twice"),
         ("# Running the script multiple times, the results are different.", "not the same twice"),
-        ("# Why does cuda memory gradually increase\nMemory grows from 3 GB to 8 GB in each epoch.", "what is kept from step to step"),
+        (
+            "# Why does cuda memory gradually increase\nMemory grows from 3 GB to 8 GB in each epoch.",
+            "what is kept from step to step",
+        ),
         ("# VRAM need in training\nI wonder how much VRAM is needed, 8 GB are not enough.", "what a step needs"),
         ("# My training process is frozen\nNo more is told.", "where it stands is not told"),
         ("# Training takes only one GPU\nThe job asks for --gres=gpu:4 in its sbatch file.", "Slurm's tasks"),
