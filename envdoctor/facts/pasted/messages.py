@@ -71,8 +71,8 @@ _MESSAGE = Pattern(
     r"|\bSIG(?:KILL|SEGV|ABRT|BUS|FPE|ILL|TERM|HUP)\b|Insufficient \w|FailedScheduling|\b(?:un)?tolerated taint"
     r"|^(?:StopIteration|KeyboardInterrupt)$|^\^C(?:Traceback|$)|G?PUs? requested \(\d|\b0xC0000\w{3}\b"
     r"|exit status -?\d{3}|stack smashing|\bunmet dependenc|dpkg was interrupted|No match for argument"
-    r"|disagrees about version|Unknown symbol|blocked for more than \d|unknown flag|configured multiple times|stored in legacy"
-    r"|\bnot correctly installed|not up-to-date|No suitable Python|not agreed to|No targets specified"
+    r"|disagrees about version|Unknown symbol|blocked for more than \d|unknown flag|configured multiple times"
+    r"|stored in legacy|\bnot correctly installed|not up-to-date|No suitable Python|not agreed to|No targets specified"
     r"|no matching manifest|E_ACCESSDENIED|CrashLoopBackOff|installation of the driver found|page fault"
     r"|PENDING \((?:QOS|Assoc)|buffer overflow detected|multiple definition|environment is inconsistent"
     r"|[Pp]lease install|Gradient overflow|\bstruct\.error|(?:^|\.)_?queue\.Empty$|^zsh: |\bAbort trap",
