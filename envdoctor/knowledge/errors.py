@@ -82,6 +82,11 @@ def errors_in(facts: Facts, line: str) -> Iterator[KnownError]:
     return (row for row in _rows_that_say(line) if row.besides.stand(around))
 
 
+def is_said_by_a_row(line: str) -> bool:
+    """Does a row know this very line, by itself and not by its form?"""
+    return any(not (row.weak or row.alone or row.beside) for row in _rows_that_say(line))
+
+
 @functools.lru_cache(maxsize=1_000)  # several rules ask of the same lines, and each row is a search
 def _rows_that_say(line: str) -> tuple[KnownError, ...]:
     return tuple(row for row in ERRORS if not row.last and row.pattern.search(line))

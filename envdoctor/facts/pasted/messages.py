@@ -15,6 +15,7 @@ from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
 from envdoctor.facts.pasted.frames import raised_in
+from envdoctor.facts.pasted.known_lines import KnownLines
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
@@ -222,6 +223,7 @@ def read(page: Page, draft: Draft) -> None:
     operators: list[str] = []
     heading = ""
     files = ProgramFiles()
+    known_lines = KnownLines()
     whole: set[str] = set()  # errors below a traceback of their own
     end = max((number for number, line in enumerate(page.lines) if line.strip()), default=-1)
     for number, line in page.left():
@@ -292,7 +294,11 @@ def read(page: Page, draft: Draft) -> None:
             draft.remark("available", text)
         elif found and not {" ", "/"} & {*found[0]} and is_unknown(found[1]):
             draft.remark(*found)
-        elif _MESSAGE.is_in(text) and not _OWN_WORDS.match(text) and not _FORM.fullmatch(text):
+        elif (
+            (_MESSAGE.is_in(text) or known_lines.says(text))
+            and not _OWN_WORDS.match(text)
+            and not _FORM.fullmatch(text)
+        ):
             draft.message(text)
             joined = f"{joined} {text}" if follows else text
             if follows:
