@@ -83,6 +83,7 @@ BUILDS = Circumstance(
         r"|\b(?:if|when) I (?:do|run|try|use)\b.{0,12}\bpip3? install (?!-\S{1,20} torch|torch)",
         re.IGNORECASE,
     ),
+    unless=Pattern(r"\b(?:docker|podman)(?: container)? run\b|nvidia-docker run", re.IGNORECASE),
 )
 """Something is compiled, mostly while an image is built."""
 
@@ -204,7 +205,8 @@ NEWER_TORCH = Circumstance(
     of=Pattern(r"no kernel image|is not compatible with the current", re.IGNORECASE),
     said=Pattern(
         rf"{_BY_A_PERSON}(?: \w{{1,12}}){{0,4}} (?:install|upgrad|updat|us|switch|mov|try)\w{{0,4}}\b.{{0,40}}"
-        r"\b(?:nightly|cu12[89]|cu13\d|(?:torch|pytorch)\W{0,3}(?:2\.(?:[7-9]|1\d)))\b",
+        r"\b(?:nightly|cu12[89]|cu13\d|(?:torch|pytorch)\W{0,3}(?:2\.(?:[7-9]|1\d)))\b"
+        r"|get_arch_list.{0,60}(?:sm_?1[02]\d|支持|support|has|shows|lists)|最新nightly|nightly版",
         re.IGNORECASE,
     ),
 )

@@ -116,7 +116,8 @@ SAVING = Circumstance(
         r"|\b(?:after|once|when|at the end of)\b.{0,40}\b(?:last epoch"
         r"|training (?:is|was|has|had) (?:done|finished|complete|over)|training finish|finished training"
         r"|end of training)|\btraining (?:is|was|had) (?:finished|done|complete)"
-        r"|in (?:_?save_model|save_pretrained|safe_save_model\w*|_?save_checkpoint|get_state_dict|state_dict)\b"
+        r"|in (?:_?save_model|save_pretrained|safe_save_model\w*|_?save_checkpoint|get_state_dict"
+        r"|_?save_to_state_dict|state_dict|undo_layout)\b"
         r"|Failed to clone\(\) tensor with name",
         re.IGNORECASE,
     ),

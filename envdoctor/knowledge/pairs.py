@@ -65,6 +65,16 @@ def triton_for(torch: str) -> str | None:
     return _pairs("triton", "torch", "triton").get(f"{release[0]}.{release[1]}") if release else None
 
 
+def torch_for_triton(triton: str) -> str | None:
+    """Major and minor of the newest torch whose Linux CUDA wheels require this triton, as "2.1"."""
+    release = versions.release(triton)
+    if release is None:
+        return None
+    rows = _pairs("triton", "torch", "triton")
+    fitting = [torch for torch, wanted in rows.items() if wanted == f"{release[0]}.{release[1]}"]
+    return max(fitting, key=lambda torch: versions.release(torch) or (), default=None)
+
+
 def torch_of_torchao(torchao: str) -> str | None:
     """The torch whose ABI this torchao's kernels have, as "2.9"; None from 0.17 on, which use a stable one."""
     release = versions.release(torchao)

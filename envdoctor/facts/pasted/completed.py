@@ -68,7 +68,9 @@ def complete_message(text: str, code: str, near: str) -> str:
     """The message with what it leaves out, where the report's ``code`` shows it; ``near``: the line of code that stands
     before it. The two underscores that Markdown takes for bold print come back."""
     text = _EATEN.sub(r".__\g<name>__", text)
-    if (found := _IMPORT.search(text)) is not None and (module := _module_of(found["what"], code)):
+    if (found := _IMPORT.search(text)) is not None and (
+        module := _module_of(found["what"], near) or _module_of(found["what"], code)
+    ):
         return f"{text[: found.start()]}cannot import name '{found['what']}' from '{module}'{text[found.end() :]}"
     if (found := _LACKING.search(text)) is not None and (module := _module_with(found["what"], code)):
         return f"{text[: found.start()]}module '{module}' has no attribute '{found['what']}'{text[found.end() :]}"

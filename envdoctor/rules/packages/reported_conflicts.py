@@ -65,6 +65,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             severity = WARNING if _in_question(facts, one, wanted.name) else NOTE
             yield from _notice(one, wanted.name, requirement, line, severity)
             continue
+        other_torch = pairs.torch_for_triton(version) if version and (one, wanted.name) == ("torch", "triton") else None
         yield finding(
             subject=f"{one} {wanted.name}",
             actual=version or ("not installed" if _ABSENT.search(line) else "another version"),
@@ -77,7 +78,13 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                 f"Install the {one} made for the torch that is there, or {requirement}."
                 if by_hand
                 else f"Install {requirement} into the Python that runs this, and start that anew (in a notebook "
-                "restart the runtime: what was imported before stays as it was); or separate the two.",
+                "restart the runtime: what was imported before stays as it was); or separate the two."
+                + (
+                    f" Where another package pins triton {version}, keep it and take torch {other_torch}, which goes "
+                    "with it: the present torch runs with it as well, but for torch.compile."
+                    if other_torch
+                    else ""
+                ),
                 remedies.install(*by_hand) if by_hand else "",
                 remedies.install(requirement),
             ),

@@ -111,6 +111,7 @@ def _finding(
     locked = remedies.locked_pins(target, known(facts.packages), "torch", "torchvision", "torchaudio")
     owner = driver_owner(facts)
     renting = f" {for_cuda(needed)}" if owner == "host" and needed else ""
+    last = _last_cards(driver)
     update = f"a driver of at least {minimum}" if minimum else "a newer driver"
     if unseen:
         message = (
@@ -134,6 +135,14 @@ def _finding(
             message = f'The text tells of a driver that is too old, which no program says in it ("{said[0]}").'
         fix = f"Take a torch build that this driver runs; or get {update}.{renting}"
         command = _by_hand(facts, version)
+        if last:
+            message += (
+                f" Drivers of that number are the last for {last}: where the card is one of these, no newer driver "
+            )
+            message += "and no torch of today serves it."
+            fix = "See which card it is. For such a one no update helps: compute on the CPU, or take another card or "
+            fix += f"a rented one. A newer card gets {update}."
+            command = "nvidia-smi"
     return finding(
         title=_TOLD if told else _OPEN if unseen else "",
         actual="unknown" if unseen else have.removeprefix("driver "),
@@ -152,6 +161,21 @@ def _finding(
             "packages/",
         ),
     )
+
+
+_LAST = {
+    340: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
+    341: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
+    342: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
+    390: "Fermi (GeForce 400 and 500, compute capability 2.x)",
+    391: "Fermi (GeForce 400 and 500, compute capability 2.x)",
+}
+"""By the driver's branch: for which cards there is none after it (NVIDIA's page of legacy GPUs)."""
+
+
+def _last_cards(driver: str | None) -> str:
+    branch = numbers(driver)[:1] if driver else ()
+    return _LAST.get(branch[0], "") if branch else ""
 
 
 _TOLD = "A driver that is too old is told of"

@@ -191,6 +191,12 @@ def _finding(
         by_hand = ()
     else:
         text = f"Install a build that covers {wanted}."
+        if circumstances.NEWER_TORCH.stands(facts) and not either:
+            text = (
+                f"By the text a torch that has {wanted} was installed: then it is another one than the program runs "
+                "with, which often has a Python of its own (venv, python_embeded, runtime). Install it with that very "
+                f"Python (its python -m pip), and ask that one for torch.cuda.get_arch_list(). {text}"
+            )
         if either:
             text = (
                 f"See whether torch.cuda.get_arch_list() has {wanted}. If not, install a build that covers it; if so, "
@@ -209,7 +215,12 @@ def _finding(
         message=_message(version if either or _is_what_runs(facts) else None, name, wanted, either=either)
         if number is not None and extension is None
         else _unspecific(extension, other, version),
-        usually=_behind(facts) if number is None and not extension and not other else "",
+        usually="another torch runs than the one that was installed last or asked (an environment or a Python of the "
+        "program's own)"
+        if number is not None and extension is None and not either and circumstances.NEWER_TORCH.stands(facts)
+        else _behind(facts)
+        if number is None and not extension and not other
+        else "",
         fix=remedies.choose(target, locked, text, *by_hand),
         repair=locked,
         explains=("torch/cuda-error", "torch/import-fails", "attention/", "packages/"),

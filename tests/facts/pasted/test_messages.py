@@ -243,3 +243,14 @@ Traceback (most recent call last):
     messages = read(text).messages
     assert "ImportError: cannot import name 'a_name' from 'somewhere'" in messages
     assert not any("raised in accelerate" in message for message in messages if "ImportError" in message)
+
+
+def test_the_line_above_an_import_error_names_its_module() -> None:
+    """Before Python 3.7 the error names none, and a list in parentheses further up is another import's."""
+    text = """Traceback (most recent call last):
+  File "/x/site-packages/pytorch_lightning/metrics/__init__.py", line 15, in <module>
+    from pytorch_lightning.metrics.classification import (  # noqa: F401
+  File "/x/site-packages/pytorch_lightning/metrics/utils.py", line 22, in <module>
+    from torchmetrics.utilities.data import get_num_classes as _get_num_classes
+ImportError: cannot import name 'get_num_classes'"""
+    assert any("from 'torchmetrics.utilities.data'" in message for message in read(text).messages)

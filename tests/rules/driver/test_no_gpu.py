@@ -68,3 +68,9 @@ def test_a_container_whose_nvidia_smi_works_lacks_what_computes() -> None:
     found = only(no_gpu, read(f"{error}\nIn the container nvidia-smi shows the card and driver 535.54.\n"))
     assert "utility alone" in found.message
     assert "No NVIDIA driver answers" not in found.message
+
+
+def test_a_run_in_a_container_is_no_build() -> None:
+    error = "AssertionError: Found no NVIDIA driver on your system."
+    found = only(no_gpu, read(f"docker run -t -i --privileged image bash\nThe Dockerfile is theirs.\n{error}\n"))
+    assert "TORCH_CUDA_ARCH_LIST" not in found.remedy.text

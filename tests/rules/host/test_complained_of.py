@@ -67,6 +67,12 @@ def told(text: str) -> list[str]:
         ("# Model gives gibberish\nThe chat model repeats random tokens.", "garbled text"),
         ("# Loss is not decreasing\nIt stays at 1.386 in all epochs.", "a loss that does not fall"),
         ("# Wrong results on MPS\nThe same net is right on the CPU of my MacBook.", "Apple's GPU"),
+        ("# Black images with fp16\nThe card is a GTX 1660 super, half precision.", "fp16 on a GTX 16"),
+        (
+            "# OOM when fine-tuning 13B\n  modules.py:268 in _save_to_state_dict\n    undo_layout(CxB, indices)",
+            "a checkpoint that is written",
+        ),
+        ("# No GPU is found inside WSL\nMicrosoft Windows [Version 10.0.19041.508]", "a Windows before GPUs in WSL"),
         ("# matmul rounds on a 3090\nfloat32: 1024.5 becomes 1025 on that GPU.", "products in TF32"),
         ("# Different results between CPU and GPU\nThe outputs differ by 0.3.", "other numbers on another device"),
         ("# Different batch sizes give different results\nIn bf16.", "other numbers in another batch"),

@@ -5,6 +5,7 @@ from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.reported_conflicts import reported_conflicts
 from envdoctor.rules.rule import Pin, Severity
 from tests.rules.judging import findings, installed, locked, silent
+from tests.rules.told import root
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,8 @@ def test_what_the_heading_asks_about_comes_first() -> None:
 def test_what_is_missing_is_not_called_another_version() -> None:
     (found,) = findings(reported_conflicts, read("tool 5.4 requires glue>=2.1, which is not installed.\n"))
     assert found.actual == "not installed"
+
+
+def test_a_triton_that_is_pinned_has_a_torch_of_its_own() -> None:
+    told = "torch 2.0.1 requires triton==2.0.0, but you have triton 2.1.0 which is incompatible."
+    assert "take torch 2.1" in root(told).remedy.text

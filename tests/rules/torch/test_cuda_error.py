@@ -45,8 +45,8 @@ def test_not_found() -> None:
 def test_a_broken_card_is_the_hosts() -> None:
     assert only(cuda_error, pasted("uncorrectable ECC error")).who == "host"
     assert brief(cuda_error, pasted("CUDA out of memory", "device-side assert triggered")) == [
-        "error script-wrong CUDA out of memory",
         "error script-wrong device-side assert triggered",
+        "error script-wrong CUDA out of memory",
     ]
 
 

@@ -124,3 +124,9 @@ def test_a_processor_s_own_gpu_has_no_driver_of_nvidia_s() -> None:
     )
     assert found.kind == "gpu-not-visible"
     assert "driver of at least" not in found.remedy.text
+
+
+def test_the_last_driver_of_a_card_is_not_to_be_updated() -> None:
+    found = root("PyTorch version: 1.2.0", "CUDA used to build PyTorch: 10.0", "Nvidia driver version: 342.01")
+    assert "compute capability 1.x" in found.message
+    assert found.remedy.text.startswith("See which card it is")

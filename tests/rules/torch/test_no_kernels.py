@@ -167,3 +167,13 @@ def test_a_release_that_a_person_names_is_not_that_of_the_program() -> None:
         "installation.\nThe current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_90."
     )
     assert root(warned, "The torch that I have on this machine is 2.9.0").message.startswith("torch holds no code")
+
+
+def test_a_torch_that_knows_the_card_is_another_one_than_runs() -> None:
+    warned = (
+        "NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible with the current PyTorch "
+        "installation.\nThe current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_90."
+    )
+    found = root(warned, "torch.cuda.get_arch_list() shows that sm_120 is there")
+    assert "another torch runs" in found.message
+    assert "that very Python" in found.remedy.text
