@@ -77,15 +77,24 @@ INTEGRATED = Circumstance(
 BUILDS = Circumstance(
     of=_GPU,
     said=Pattern(
-        r"\bdocker(?: buildx)? build\b|\bDockerfile\b|\bbuild(?:s|ing)?\b.{0,60}\b(?:docker|container|image)\b"
-        r"|\b(?:docker|container|image)\b.{0,40}\bbuild(?:s|ing)?\b|setup\.py\b|\bbuild_ext\b|TORCH_CUDA_ARCH_LIST"
-        r"|\bFORCE_CUDA\b|cpp_extension"
+        r"\bdocker(?: buildx)? build\b|^RUN |\bsetup\.py\b|\bbuild_ext\b|TORCH_CUDA_ARCH_LIST|\bFORCE_CUDA\b"
+        r"|cpp_extension|pip-req-build|\bpip3? wheel\b"
         r"|\b(?:if|when) I (?:do|run|try|use)\b.{0,12}\bpip3? install (?!-\S{1,20} torch|torch)",
+        re.IGNORECASE,
+    ),
+)
+"""Something is compiled."""
+
+BUILDS_AN_IMAGE = Circumstance(
+    of=_GPU,
+    said=Pattern(
+        r"\bDockerfile\b|\bbuild(?:s|ing)?\b.{0,60}\b(?:docker|container|image)\b"
+        r"|\b(?:docker|container|image)\b.{0,40}\bbuild(?:s|ing)?\b",
         re.IGNORECASE,
     ),
     unless=Pattern(r"\b(?:docker|podman)(?: container)? run\b|nvidia-docker run", re.IGNORECASE),
 )
-"""Something is compiled, mostly while an image is built."""
+"""An image is built, and nobody tells that it was started."""
 
 APPLE = Circumstance(
     of=Pattern(rf"{_GPU.source}|triton", re.IGNORECASE),
@@ -307,6 +316,7 @@ CIRCUMSTANCES = (
     ON_CUDA_11,
     INTEGRATED,
     BUILDS,
+    BUILDS_AN_IMAGE,
     KUBERNETES,
     SHM_LISTED,
 )

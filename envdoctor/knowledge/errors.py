@@ -82,9 +82,10 @@ def errors_in(facts: Facts, line: str) -> Iterator[KnownError]:
     return (row for row in _rows_that_say(line) if row.besides.stand(around))
 
 
-def is_said_by_a_row(line: str) -> bool:
-    """Does a row know this very line, by itself and not by its form?"""
-    return any(not (row.weak or row.alone or row.beside) for row in _rows_that_say(line))
+def words_of_a_row(line: str) -> str:
+    """What of this line a row knows, by itself and not by its form; "" for nothing."""
+    rows = (row for row in _rows_that_say(line) if not (row.weak or row.alone or row.beside))
+    return next((found[0] for row in rows if (found := row.pattern.search(line))), "")
 
 
 @functools.lru_cache(maxsize=1_000)  # several rules ask of the same lines, and each row is a search

@@ -13,7 +13,11 @@ _FILE = Pattern(
 )
 _LAUNCHERS = frozenset("fire click typer hydra absl invoke jsonargparse tyro simple_parsing IPython ipykernel".split())
 """What calls a program's own function, and whose frames stand last where a traceback is cut."""
-_CUT = Pattern(r"[\[(<]?(?:\.\.\.|…|snip|cut|truncated)[\])>]?", re.IGNORECASE)
+_CUT = Pattern(
+    r"[\[(<]?(?:\.\.\.|…|snip|cut|truncated"
+    r"|(?:\.{3} )?(?:skipping )?(?:hidden )?\d{1,3} (?:hidden )?frames?(?: hidden)?)[\])>]?",
+    re.IGNORECASE,
+)
 
 
 def raised_in(text: str, before: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.knowledge.errors import is_said_by_a_row
+from envdoctor.knowledge.errors import words_of_a_row
 
 _MOST = 80
 """Lines of a text that are looked up: each is held against thousands of rows, and a log may have as many lines."""
@@ -15,9 +15,9 @@ class KnownLines:
     def __init__(self) -> None:
         self._asked = 0
 
-    def says(self, text: str) -> bool:
-        """Does a row know this line? False for a question, and for whatever comes after many lines."""
+    def says(self, text: str) -> str:
+        """What a row knows of this line; "" for a question, and for whatever comes after many lines."""
         if "?" in text or not 12 <= len(text) <= _LONG or self._asked == _MOST:
-            return False
+            return ""
         self._asked += 1
-        return is_said_by_a_row(text)
+        return words_of_a_row(text)

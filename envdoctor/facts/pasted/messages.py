@@ -181,6 +181,8 @@ _RETOLD = Pattern(
 _PROSE = Pattern(r"[#>*\s]{0,8}[A-Za-z/'][\w'./()-]{0,40}(?:,? [\w'./()-]{1,40}){4}")
 _QUOTED = Pattern(r"\b[A-Z]\w{0,60}(?:Error|Exception): \S.{8,400}")
 """A program's exception within a person's own sentence."""
+_WORDS = 24
+"""Characters of a program's words that a sentence must hold to be taken for a report of them."""
 _ASKS = Pattern(r"\W{0,4}(?:why|is|are|does|do|has|have|where|which|should|any)\b", re.IGNORECASE)
 _FOREIGN = Pattern(r"报错|出错|错误|エラー|에러|오류")
 """That there is an error, in languages in which many ask."""
@@ -264,6 +266,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.message(retold["said"])
         elif own and (quoted := _QUOTED.search(text)):
             draft.message(quoted[0])
+        elif own and len(words := known_lines.says(text)) >= _WORDS:
+            draft.message(f"{words} [{AS_TOLD}{text}]")
         if (own or _is_heading(text, number)) and _COMPLAINT.search(text):
             draft.remark("complaint", text)
         elif (own or _is_heading(text, number)) and _TROUBLE.search(text) and not _TEMPLATE.match(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from envdoctor.facts.model import SHOWS
@@ -12,7 +13,9 @@ from envdoctor.knowledge.errors import ERRORS
 from envdoctor.knowledge.topics import shown_topics
 from envdoctor.values.pattern import Pattern
 
-_MOST = 12
+_MOST = 40
+_OF_EACH = 3
+"""Lines that are kept because of one pattern: what is said once more tells no more."""
 _LONG = 300
 
 
@@ -24,11 +27,14 @@ def read(page: Page, draft: Draft) -> None:
         draft.remark(SHOWS, ", ".join(sorted(topics)))
     asked = tuple(_patterns_of_surroundings(said)) if said else ()
     kept = 0
+    found_by: Counter[str] = Counter()
     for number, line in enumerate(page.lines, start=1):
         text = line.strip()
         if not (asked and text) or text in draft.messages:
             continue
-        if found := next((match for pattern in asked if (match := pattern.search(text))), None):
+        left = (pattern for pattern in asked if found_by[pattern.source] < _OF_EACH)
+        if found := next((match for pattern in left if (match := pattern.search(text))), None):
+            found_by[found.re.pattern] += 1
             start = max(0, found.start() - _LONG // 3) if len(text) > _LONG else 0
             draft.remark(f"line {number}", text[start : start + _LONG])
             kept += 1

@@ -116,7 +116,9 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     answers = circumstances.ANSWERS.stands(facts)
     if answers:
         message = f'torch finds no NVIDIA driver, while nvidia-smi answers by the text ("{said[0]}").'
-    builds = said[0].startswith("Found no NVIDIA driver") and circumstances.BUILDS.stands(facts)
+    builds = "no nvidia driver" in said[0].lower() and any(
+        each.stands(facts) for each in (circumstances.BUILDS, circumstances.BUILDS_AN_IMAGE)
+    )
     run: tuple[str, ...] = ("nvidia-smi",)
     if said[0].startswith("nvidia-container-cli"):
         message = f'The container toolkit found no NVIDIA driver where it looked ("{said[0]}").'

@@ -57,7 +57,20 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
         return
     one = _finding(facts, target, said, cuda or None, driver, offered)
     told = said is None and driver is None and line_is_guessed(facts)
+    if said is not None and _in_passing(facts, said):
+        yield replace(one, severity=WARNING, certain=False, explains=("torch/cuda-unavailable",))
+        return
     yield replace(one, severity=WARNING, certain=False) if told else one  # "CUDA 10.1" may be the toolkit's as well
+
+
+_OF_CUDA = Pattern(r"cuda|gpu|nvidia|driver|device", IGNORECASE)
+_EXCEPTION = Pattern(r"^[A-Za-z_][\w.]{0,60}(?:Error|Exception)\b ?:")
+
+
+def _in_passing(facts: Facts, said: Match[str]) -> bool:
+    """Did torch only warn of it, and go on without the GPU to an error that has nothing to do with one?"""
+    ended = [text for text in facts.messages if _EXCEPTION.match(text)]
+    return "Warning" in said.string and bool(ended) and not any(map(_OF_CUDA.search, ended))
 
 
 def _newer_call(facts: Facts, said: Match[str], driver: str | None) -> Finding:

@@ -5,7 +5,7 @@ from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findin
 from envdoctor.values import shell
 
 _SAYS = Pattern(
-    r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version (?:that was )?used to compile\s+"
+    r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version(?: (?:that was )?used to compile)?\s+"
     r"PyTorch \((?P<torch>[\d.]+)\)",
     IGNORECASE,
 )

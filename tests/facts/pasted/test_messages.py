@@ -254,3 +254,16 @@ def test_the_line_above_an_import_error_names_its_module() -> None:
     from torchmetrics.utilities.data import get_num_classes as _get_num_classes
 ImportError: cannot import name 'get_num_classes'"""
     assert any("from 'torchmetrics.utilities.data'" in message for message in read(text).messages)
+
+
+def test_a_message_within_a_persons_sentence_is_heard() -> None:
+    text = "Hello, that step ends in ```The detected CUDA version (12.5) mismatches the version\nPyTorch (11.3).```"
+    assert any(one.startswith("CUDA version (12.5) mismatches the version [as told") for one in read(text).messages)
+
+
+def test_of_a_traceback_with_folded_frames_nobody_knows_the_last() -> None:
+    text = """Traceback (most recent call last)
+/usr/local/lib/python3.12/dist-packages/diffusers/utils/import_utils.py in _get_module(self, module_name)
+    35 frames
+ModuleNotFoundError: No module named 'transformers.modeling_layers'"""
+    assert not any("raised in diffusers" in message for message in read(text).messages)

@@ -74,3 +74,9 @@ def test_a_run_in_a_container_is_no_build() -> None:
     error = "AssertionError: Found no NVIDIA driver on your system."
     found = only(no_gpu, read(f"docker run -t -i --privileged image bash\nThe Dockerfile is theirs.\n{error}\n"))
     assert "TORCH_CUDA_ARCH_LIST" not in found.remedy.text
+
+
+def test_a_step_of_a_dockerfile_is_a_build_though_the_image_also_runs() -> None:
+    error = "AssertionError: Found no NVIDIA driver on your system."
+    found = only(no_gpu, read(f"With docker run --runtime=nvidia it works.\nRUN pip wheel --no-deps .\n{error}\n"))
+    assert "TORCH_CUDA_ARCH_LIST" in found.remedy.commands[0]

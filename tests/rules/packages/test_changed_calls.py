@@ -8,6 +8,7 @@ from envdoctor.rules.diagnose import diagnose
 from envdoctor.rules.packages.changed_calls import changed_calls
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, silent, skipped
+from tests.rules.told import root
 
 GONE = "AttributeError: type object 'Trainer' has no attribute 'from_argparse_args'"
 LATER = "AttributeError: 'Trainer' object has no attribute 'num_devices'"
@@ -62,3 +63,9 @@ def test_classes_of_nobody() -> None:
     assert silent(changed_calls, Facts(messages=("AttributeError: 'Gearbox' object has no attribute 'ratio'",)))
     assert silent(changed_calls, Facts(messages=("TypeError: forward() got an unexpected keyword argument 'scale'",)))
     assert skipped(changed_calls, Facts())
+
+
+def test_a_configuration_file_of_a_newer_accelerate() -> None:
+    frame = '  File "/x/site-packages/accelerate/commands/launch.py", line 805, in _validate_launch_command'
+    found = root(frame, "TypeError: __init__() got an unexpected keyword argument 'debug'")
+    assert found.subject == "accelerate's configuration file"

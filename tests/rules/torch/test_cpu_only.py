@@ -82,3 +82,8 @@ def test_a_cuda_that_the_release_has_no_build_for() -> None:
         "pytorch-mutex             1.0                         cpu    pytorch",
     )
     assert "pytorch-cuda 11.7 was asked for" in root(*listed).message
+
+
+def test_a_plan_of_conda_that_takes_a_build_for_processors() -> None:
+    plan = "the environment gets `+ pytorch  1.12.1  cpu_py310h9dbd814_1  pkgs/main/linux-64     Cached`"
+    assert "stands before pytorch among the channels" in root("An env from a file gets something else", plan).message

@@ -130,3 +130,9 @@ def test_the_last_driver_of_a_card_is_not_to_be_updated() -> None:
     found = root("PyTorch version: 1.2.0", "CUDA used to build PyTorch: 10.0", "Nvidia driver version: 342.01")
     assert "compute capability 1.x" in found.message
     assert found.remedy.text.startswith("See which card it is")
+
+
+def test_a_warning_in_passing_is_not_what_ended_the_run() -> None:
+    warned = "UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 9010)."
+    found = root(warned, "TypeError: pad_center() takes 1 positional argument but 2 were given")
+    assert found.subject == "librosa"
