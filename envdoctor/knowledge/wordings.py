@@ -46,8 +46,15 @@ def _concepts() -> dict[str, Concept]:
     return {one.name: one for one in CONCEPTS}
 
 
+_BETWEEN = re.compile(
+    r"(?<=[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef])(?=[A-Za-z0-9])|(?<=[A-Za-z0-9])(?=[\u2e80-\u9fff\uac00-\ud7af])"
+)
+"""Between letters of Latin and of Chinese, Japanese or Korean script, which are one word to a regular expression."""
+
+
 def complaint_in(sentence: str) -> str | None:
     """What a sentence complains of, by the first wording that it has."""
+    sentence = sentence if sentence.isascii() else _BETWEEN.sub(" ", sentence)
     return next((one.of for one in WORDINGS if one.is_in(sentence)), None)
 
 

@@ -57,8 +57,13 @@ _SENTENCE = Pattern(r"\b(?:" + "|".join(re.escape(words) for words in _SENTENCES
 _EXCEPTION = Pattern(r"\b(?:" + "|".join(map(re.escape, _EXCEPTIONS)) + r")(?= ?:)", re.IGNORECASE)
 
 
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d\u2032", "''\"\"'")
+
+
 def as_written(line: str) -> str:
-    """The line with the known sentences and the exceptions of Python in it as the tools write them."""
+    """The line with the known sentences and the exceptions of Python in it as the tools write them, and with their
+    plain quotes where an editor or a forum made typographic ones of them."""
+    line = line if line.isascii() else line.translate(_QUOTES)
     for pattern in (_SENTENCE, _EXCEPTION):
         line = pattern.sub(lambda found: _AS_WRITTEN[found[0].lower()], line)
     return line

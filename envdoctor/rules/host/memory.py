@@ -1,4 +1,5 @@
 from envdoctor.knowledge.questions import mebibytes, messages
+from envdoctor.knowledge.topics import topics_of
 from envdoctor.rules.finding import Finding, Severity
 from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
@@ -49,7 +50,7 @@ def memory(facts: Facts) -> Findings:
             f"A process was {why}: {said.string.rstrip('.')}.",
             told,
             _WHILE_BUILT if built else usually,
-            _BUILD_LESS if built else _LOAD_LESS,
+            _BUILD_LESS if built else _LOAD_LESS + (_OF_WSL if "WSL" in topics_of(facts) else ""),
         )
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
@@ -89,6 +90,10 @@ _WHILE_BUILT = (
 _LOAD_LESS = (
     "End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
     "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's."
+)
+_OF_WSL = (
+    " WSL has about half of Windows' memory unless told otherwise: write memory= and swap= under [wsl2] into "
+    ".wslconfig in the user's folder of Windows, then wsl --shutdown."
 )
 _BUILD_LESS = (
     "Compile fewer files at once (MAX_JOBS=2, or 1; NVCC_THREADS=1), only for this GPU (TORCH_CUDA_ARCH_LIST), or give "

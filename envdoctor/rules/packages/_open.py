@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envdoctor.knowledge.installed_torch import line_is_guessed
+from envdoctor.knowledge.messages import everything
 from envdoctor.knowledge.programs import Program, program_of
 from envdoctor.knowledge.questions import ask_of, first_release, names, toolkits, torch_cuda, versions
 from envdoctor.knowledge.symptoms import names_the_called
@@ -64,16 +65,28 @@ def release_with_wheels(facts: Facts, name: str, version: str) -> str:
     return f"; {name} {first} is the first with wheels for Python {python} on Linux and Windows"
 
 
+RAN = Pattern(r"\bof binary: (?P<python>\S{1,200})")
+"""torchrun's own word for the Python with which it started the ranks: that of the environment it is installed in."""
+
+
 def project(facts: Facts, module: str) -> Program | None:
     """The project that the module is part of, where a file of it ran by its path."""
     root = facts.remarks.get(f"project of {module}")
     if root is None:
         return None
+    ran = next((found["python"] for text in everything(facts) if (found := RAN.search(text))), "")
+    launcher = (
+        f"torchrun started the ranks with {ran}, as the first torchrun on PATH is that Python's: where the project is "
+        "installed in another environment, put that one's folder bin first on PATH, or start with python -m "
+        "torch.distributed.run there. Else: "
+        if ran
+        else ""
+    )
     return Program(
         path="",
-        what="a file that lies in its own folder",
-        remedy=f"It is the project's own package, which a file of it needs installed: install the project ({root}) "
-        "into the Python that runs it, or put its folder src (or its root) on PYTHONPATH.",
+        what="a file that lies in its own folder" + (", under the Python that torchrun took" if ran else ""),
+        remedy=f"{launcher}It is the project's own package, which a file of it needs installed: install the project "
+        f"({root}) into the Python that runs it, or put its folder src (or its root) on PYTHONPATH.",
         source="",
         commands=(f"python -m pip install -e {root}",),
     )

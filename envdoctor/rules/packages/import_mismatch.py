@@ -261,6 +261,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     if row.direction == "added":
         use = from_release(facts, row.package, row.release)
         text, fix = f"{row.package} has {what} from {row.release} on, and {asking} needs it", f"Install {use}."
+        if named and named != row.package:
+            fix += f" Where the project holds {row.package} back, take an earlier {named} instead."
         if pinner := pinned_by(row.package):
             fix = f"Install {use} together with {pinner}, which goes with few releases of {row.package}: pip takes one "
             fix += f"that fits it, and {row.package} alone may become too new for it."

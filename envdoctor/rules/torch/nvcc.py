@@ -53,13 +53,24 @@ def nvcc(facts: Facts) -> Findings:
     failed = WARNING if messages.in_report(facts, _FAILED) else NOTE
     yield finding(
         actual=line(toolkit) or toolkit,
-        expected=f"CUDA {major}.x, best {line(cuda) or cuda}" if numbers(cuda) else "the CUDA that torch is built for",
+        expected=(f"CUDA {major}.x, best {line(cuda) or cuda}" + (_OR_TORCH if said and numbers(toolkit) else ""))
+        if numbers(cuda)
+        else "the CUDA that torch is built for",
         severity=ERROR if said else failed,
         message=f"The toolkit on this machine is {_cuda_name(toolkit)}, torch is built for {_cuda_name(cuda)}: "
         + ("the build of an extension stopped at it." if said else "extensions cannot be built from source here."),
+        usually=_REPLACED if said else "",
         fix=remedy,
         explains=("packages/",) if said else ("packages/known-errors",) if failed is WARNING else (),
     )
+
+
+_OR_TORCH = ", or a torch for the toolkit's own line"
+_REPLACED = (
+    "the toolkit is another one than the project asks for, or an installation (pytorch-lightning, xformers, a "
+    "requirements.txt without pins) put a newer torch in the place of the one that was meant: then that one is "
+    "installed again, from the index of its line, and pinned"
+)
 
 
 def _cuda_name(cuda: str) -> str:

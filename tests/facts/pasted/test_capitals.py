@@ -79,3 +79,8 @@ def test_known_messages_in_a_persons_words(text: str, rule: str) -> None:
 def test_other_sentences_about_cuda_are_no_cpu_build(text: str) -> None:
     found = diagnose(read(f"# A problem\n{text}\n"), no_target(), RULES).findings
     assert "torch/cpu-only" not in {one.rule for one in found}
+
+
+def test_quotes_that_an_editor_made_are_plain_again() -> None:
+    line = "ImportError: cannot import name \u2018a_name\u2019 from \u2018package.module\u2019"
+    assert as_written(line) == "ImportError: cannot import name 'a_name' from 'package.module'"

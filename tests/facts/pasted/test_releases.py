@@ -160,3 +160,8 @@ def test_several_releases_of_which_none_is_known_to_run() -> None:
     found = read("I have installed PyTorch 0.4.1 here.\nIt was fine with PyTorch 0.4.0 before." + ERROR).torch
     assert isinstance(found, Unavailable)
     assert found.reason == "the text names 0.4.0 and 0.4.1"
+
+
+def test_the_torch_that_a_model_was_trained_with_is_not_the_one_that_is_here() -> None:
+    line = "Model was trained with torch 1.10.0+cu102, yours is 2.5.1+cu124. Bad things might happen unless you revert"
+    assert torch(line).version == "2.5.1+cu124"

@@ -19,3 +19,10 @@ def test_torchrun_names_the_python_that_it_took() -> None:
     assert "started by /opt/conda/bin/python" in found.message
     assert "python -m torch.distributed.run" in found.remedy.text
     assert found.remedy.commands[0] == "which -a torchrun python"
+
+
+def test_a_project_s_own_module_under_another_python_s_torchrun() -> None:
+    frame = '  File "/work/Factory/src/factory/launcher.py", line 5, in <module>'
+    ran = "failed (exitcode: 1) local_rank: 0 (pid: 41) of binary: /opt/conda/bin/python"
+    found = root("Traceback (most recent call last):", frame, "ModuleNotFoundError: No module named 'factory'", ran)
+    assert "torchrun started the ranks with /opt/conda/bin/python" in found.remedy.text

@@ -43,7 +43,7 @@ def test_healthy() -> None:
 def test_remedy_names_the_toolkit() -> None:
     found = only(nvcc, report("12.9", "11.8", STOPPED.format("12.9", "11.8")))
     assert found.remedy.commands == ("export CUDA_HOME=/usr/local/cuda-11.8",)
-    assert (found.actual, found.expected) == ("12.9", "CUDA 11.x, best 11.8")
+    assert (found.actual, found.expected) == ("12.9", "CUDA 11.x, best 11.8, or a torch for the toolkit's own line")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_numbers_are_read_though_a_frame_names_the_exception_before_them() -> No
     found = only(
         nvcc, pasted("raise CUDAMismatchException(", f"CUDAMismatchException: >- DeepSpeed Op Builder: {said}")
     )
-    assert (found.actual, found.expected) == ("12.4", "CUDA 11.x, best 11.7")
+    assert (found.actual, found.expected) == ("12.4", "CUDA 11.x, best 11.7, or a torch for the toolkit's own line")
 
 
 def test_without_numbers_no_number_is_made_up() -> None:

@@ -28,8 +28,11 @@ _OTHER = Pattern(
     re.IGNORECASE,
 )
 """Words by which a release is another one than the installed one."""
-_HAS = Pattern(r"(?:PyTorch |\b)\d\.\d\S{0,40} with (?:CUDA|HIP) .{1,30}\(you have (\d[\w.+]{2,40})\)")
-"""xformers: what it was built for, and what is there."""
+_HAS = Pattern(
+    r"(?:PyTorch |\b)\d\.\d\S{0,40} with (?:CUDA|HIP) .{1,30}\(you have (\d[\w.+]{2,40})\)"
+    r"|was trained with torch \S{1,40}, yours is (\d[\w.+]{2,38}\w)"
+)
+"""What xformers was built for, or a model of pyannote's trained with, and what is there."""
 _PATH = Pattern(
     r"[/\\]python(?P<dotted>3\.\d{1,2})[/\\](?:site|dist)-packages|[/\\]Python(?P<plain>3\d{1,2})[/\\]", re.IGNORECASE
 )
@@ -80,7 +83,7 @@ def read(page: Page, draft: Draft) -> None:
     lines = [text for _, text in page.left() if len(text) < 600 and not re.match(r"host\b|host_", text, re.IGNORECASE)]
     for text in lines:
         if has := _HAS.search(text):
-            draft.claim("torch.version", has[1], STATED)
+            draft.claim("torch.version", has[1] or has[2], STATED)
             draft.message(text)
     releases.read(page, draft)
     found = {match["version"] for text in lines for match in _DRIVER.finditer(text) if not _other(text, match)}

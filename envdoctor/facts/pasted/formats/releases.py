@@ -36,7 +36,7 @@ _NAMED = Pattern(
 _OF = Pattern(rf"\b{_WORD} v?(?P<version>{_VERSION}) of (?:the )?(?P<name>[A-Za-z][\w-]{{1,30}})\b", re.IGNORECASE)
 _OTHER = Pattern(
     r"requir|need|upgrad|updat|downgrad|\binstall|until|since|before|after|older|newer|later|earlier|expect|support"
-    r"|built (?:for|with|against)|compiled|compatible"
+    r"|built (?:for|with|against)|compiled|compatible|\btrained (?:with|on|by|using)"
     r"|(?<!to )(?<!not )(?<!n't )work(?:s|ed|ing)?\b.{0,12}(?:with|on|in)"
     r"|instead|than|previous|fixed|regress|\btr(?:y|ied|ying)\b|unlike|\brather\b|should|must|want|recommend|latest"
     r"|minimum|at least|[<>]=?|~=|!=|\?|deprecat|\bremov|\bdropped|\bintroduced|\bas of\b|release notes?"
