@@ -85,8 +85,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                     if other_torch
                     else ""
                 ),
-                remedies.install(*by_hand) if by_hand else "",
-                remedies.install(requirement),
+                remedies.install(*by_hand) if by_hand else remedies.install(requirement),
+                instead=(remedies.install(requirement),) if by_hand else (),
             ),
             repair=locked,
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),

@@ -43,6 +43,8 @@ _ALL = 0.85
 """Of the GPU's memory: then what others hold is no more than a context or a display."""
 _CONTEXT = 1.5
 """GiB that this process's own context and libraries may take beside what torch counts."""
+_SEEN = 0.6
+"""GiB beside torch's count from which on somebody looks for them."""
 _LARGE = 0.3
 """Of the GPU's memory, for one tensor: a batch, a length or a resolution makes those, and no layer's weights."""
 
@@ -92,7 +94,7 @@ class Refusal(NamedTuple):
         if self.refused:
             return f": {self.wanted} were refused while {self.free} of {self.total} were free"
         if self.holds_it_all:
-            return f"{refused}, of which this process holds {self.own} itself{self._pieces}"
+            return f"{refused}, of which this process holds {self.own} itself{self._pieces}{self._context}"
         if self.others is not None and self.others >= _CONTEXT:
             return (
                 f"{refused}, of which this process holds {self.own} by torch's own count, and about "
@@ -108,6 +110,16 @@ class Refusal(NamedTuple):
     def _or(self) -> str:
         """Older messages count what this process's torch holds, and nothing of what else is in the process."""
         return "" if self.whole else " (or, which is rare, something in this one beside torch)"
+
+    @property
+    def _context(self) -> str:
+        """What lies beside torch's own count, where that is seen and no other process need hold it."""
+        if self.whole or self.others is None or self.others < _SEEN:
+            return ""
+        return (
+            f", and about {self.others:.1f} GiB are CUDA's context of this process, libraries and what draws the "
+            "screen, which no setting of torch frees"
+        )
 
     @property
     def _pieces(self) -> str:

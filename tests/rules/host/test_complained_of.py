@@ -74,6 +74,10 @@ def told(text: str) -> list[str]:
         ),
         ("# No GPU is found inside WSL\nMicrosoft Windows [Version 10.0.19041.508]", "a Windows before GPUs in WSL"),
         ("# 用模型做训练，loss一下子掉成0\nfp16: true", "a loss without content"),
+        (
+            "# Training hangs in WSL when nearly all VRAM is allocated\nShared GPU memory rises in the Task Manager.",
+            "memory that spills over under Windows",
+        ),
         ("# matmul rounds on a 3090\nfloat32: 1024.5 becomes 1025 on that GPU.", "products in TF32"),
         ("# Different results between CPU and GPU\nThe outputs differ by 0.3.", "other numbers on another device"),
         ("# Different batch sizes give different results\nIn bf16.", "other numbers in another batch"),
