@@ -146,7 +146,9 @@ def test_the_readme_says_what_was_recorded() -> None:
     ):
         assert f"{label} | {' | '.join(map(', '.join, zip(*cells, strict=True)))} |" in plain
     without = _sizes("peers-without-avx512.json")
-    assert f"{_ranges(slower)} where the CPU's bfloat16 is half as fast, {_ranges(without)} without)" in readme
+    amx = _sizes("peers-amx.json")
+    slow = f"{_ranges(slower)} with bfloat16 half as fast"
+    assert f"{slow}, {_ranges(amx)} with AMX, {_ranges(without)} without)" in " ".join(readme.split())
 
 
 def test_the_readme_says_what_the_write_ups_came_to() -> None:
@@ -221,6 +223,28 @@ def test_the_page_says_where_a_step_of_float32_goes(name: str) -> None:
         f"{1 - (products['seconds'] + attention['seconds']) / total:.0%}",
     )
     assert f"| {' | '.join(cells)} |".replace("%", " %") in PAGE
+
+
+def test_the_page_says_what_a_cpu_with_amx_reaches() -> None:
+    found = json.loads((RECORDED / "peers-amx.json").read_text())
+    assert "amx_bf16" in found["units"]
+    for name in ("5m", "30m"):
+        one = {name: found["sizes"][name]}
+        cells = (name.upper(), *_times(one, "HF defaults"), *_times(one, "TRL packed"), *_shares(one))
+        assert f"| {' | '.join(cells)} |" in PAGE
+    record = json.loads((RECORDED / "profile-30m-amx.json").read_text())
+    seconds = {kind: row["seconds"] for kind, row in record["kinds"].items()}
+    total, best = sum(seconds.values()), record["achievable"]["bfloat16"]
+    page = " ".join(PAGE.split()).replace(" %", "%")
+    assert f"is {record['useful_flops'] / record['wall'] / best:.0%} of the best product's rate" in page
+    assert (
+        f"products take {seconds['products'] / total:.0%} of the operators' time, "
+        f"norms, positions and activations {seconds['norms, positions, activations'] / total:.0%}, "
+        f"casts and copies {seconds['casts and copies'] / total:.0%}, attention {seconds['attention'] / total:.0%}."
+    ) in page
+    assert f"it would be {total / seconds['products']:.2f} times as fast" in page
+    reached = found["sizes"]["30m"]["achievable"]
+    assert f"{reached['bfloat16'] / 1e9:,.0f} GFLOP/s, its float32 {reached['float32'] / 1e9:.0f}." in page
 
 
 def test_the_page_says_what_two_processes_and_the_loop_itself_come_to() -> None:
