@@ -116,6 +116,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     answers = circumstances.ANSWERS.stands(facts)
     if answers:
         message = f'torch finds no NVIDIA driver, while nvidia-smi answers by the text ("{said[0]}").'
+    without = circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts)
     builds = "no nvidia driver" in said[0].lower() and any(
         each.stands(facts) for each in (circumstances.BUILDS, circumstances.BUILDS_AN_IMAGE)
     )
@@ -144,7 +145,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         usually = "there is no NVIDIA GPU in a Mac, and the code asks for one"
         fix = "Choose mps or cpu as the device (map_location='cpu' for torch.load), or the program's option for it."
         run = ()
-    elif circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts):
+    elif without:
         message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
         usually = ""
         fix = (
@@ -201,9 +202,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "update of the kernel, or refused by Secure Boot), or a container was started without it"
         )
         fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
-    none = "card" in facts.remarks or any(
-        each.stands(facts) for each in (circumstances.APPLE, circumstances.WITHOUT_GPU, circumstances.INTEGRATED)
-    )
+    none = without or "card" in facts.remarks or circumstances.APPLE.stands(facts)
     return finding(
         title="An NVIDIA GPU is asked for where there is none" if none or builds else "",
         actual="not found",

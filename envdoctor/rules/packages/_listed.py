@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import circumstances, messages, normal
-from envdoctor.rules.packages._open import RAN
+from envdoctor.rules.packages._open import torchrun_s_python
 from envdoctor.rules.rule import Facts, Finding, Pattern, Target, finding, known, remedies
 
 _MODULE = Pattern(r"\b[Nn]o module named ['\"]?(?P<module>\w{1,60})['\"]?(?![\w.])")
@@ -50,7 +50,7 @@ def _at_its_build(facts: Facts, target: Target, name: str, version: str, built: 
 
 
 def _where_it_runs(facts: Facts, target: Target, name: str, version: str, module: str, said: str) -> Finding:
-    ran = next((found["python"] for text in messages.everything(facts) if (found := RAN.search(text))), "")
+    ran = torchrun_s_python(facts)
     launcher = (
         f"the ranks were started by {ran}: the torchrun that was found first on PATH is that Python's, and not the "
         f"environment's in which {name} is installed; else "

@@ -65,8 +65,13 @@ def release_with_wheels(facts: Facts, name: str, version: str) -> str:
     return f"; {name} {first} is the first with wheels for Python {python} on Linux and Windows"
 
 
-RAN = Pattern(r"\bof binary: (?P<python>\S{1,200})")
-"""torchrun's own word for the Python with which it started the ranks: that of the environment it is installed in."""
+_RAN = Pattern(r"\bof binary: (?P<python>\S{1,200})")
+
+
+def torchrun_s_python(facts: Facts) -> str:
+    """The Python with which torchrun says that it started the ranks, that of the environment it is installed in; ""
+    where it says nothing."""
+    return next((found["python"] for text in everything(facts) if (found := _RAN.search(text))), "")
 
 
 def project(facts: Facts, module: str) -> Program | None:
@@ -74,7 +79,7 @@ def project(facts: Facts, module: str) -> Program | None:
     root = facts.remarks.get(f"project of {module}")
     if root is None:
         return None
-    ran = next((found["python"] for text in everything(facts) if (found := RAN.search(text))), "")
+    ran = torchrun_s_python(facts)
     launcher = (
         f"torchrun started the ranks with {ran}, as the first torchrun on PATH is that Python's: where the project is "
         "installed in another environment, put that one's folder bin first on PATH, or start with python -m "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from envdoctor.knowledge.full_memory import TRAINED, WEIGHTS
 from envdoctor.knowledge.gpus import identify, models
 from envdoctor.rules.rule import Facts, known
+from envdoctor.rules.torch._allocator import Refusal
 from envdoctor.values.frozen import frozen
 
 _TRAINED = 16
@@ -22,11 +23,11 @@ class Need:
     advice: str
 
 
-def read(facts: Facts, whole: float | None) -> Need | None:
-    """What the weights need, where that is more than the GPU's ``whole`` GiB (by its name, where no error says it);
-    None where it fits, or the text does not tell."""
+def read(facts: Facts, asked: Refusal | None) -> Need | None:
+    """What the weights need, where that is more than the GPU has (by its name, where the error does not say it); None
+    where it fits, or the text does not tell."""
     count = float(facts.remarks.get(WEIGHTS, "0"))
-    room = whole or _of_its_name(facts)
+    room = (asked.whole_gpu if asked else None) or _of_its_name(facts)
     if not count or room is None:
         return None
     several = _several(facts)

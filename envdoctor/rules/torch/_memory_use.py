@@ -122,7 +122,7 @@ def _server(facts: Facts) -> tuple[str, str] | None:
 
 def usual(facts: Facts, asked: Refusal | None) -> str:
     """The usual reasons, the likeliest first; those that the error's own numbers rule out are left out."""
-    if held := needs.read(facts, asked.whole_gpu if asked else None):
+    if held := needs.read(facts, asked):
         return held.reason
     reasons = [*_reasons(facts)]
     if asked is None or not asked.holds_it_all:
@@ -152,7 +152,7 @@ def _reasons(facts: Facts) -> list[str]:
 
 def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
     """The general advice, as it fits this run and what the error's numbers leave open."""
-    if held := needs.read(facts, asked.whole_gpu if asked else None):
+    if held := needs.read(facts, asked):
         return held.advice
     if server := _server(facts):
         return f"{server[1]} See also whether another process holds a part of the GPU (nvidia-smi)."

@@ -151,10 +151,12 @@ def _finding(
         if last:
             message += (
                 f" Drivers of that number are the last for {last}: where the card is one of these, no newer driver "
+                "and no torch of today serves it."
             )
-            message += "and no torch of today serves it."
-            fix = "See which card it is. For such a one no update helps: compute on the CPU, or take another card or "
-            fix += f"a rented one. A newer card gets {update}."
+            fix = (
+                "See which card it is. For such a one no update helps: compute on the CPU, or take another card or "
+                f"a rented one. A newer card gets {update}."
+            )
             command = "nvidia-smi"
     return finding(
         title=_TOLD if told else _OPEN if unseen else "",
@@ -177,11 +179,8 @@ def _finding(
 
 
 _LAST = {
-    340: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
-    341: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
-    342: "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)",
-    390: "Fermi (GeForce 400 and 500, compute capability 2.x)",
-    391: "Fermi (GeForce 400 and 500, compute capability 2.x)",
+    **dict.fromkeys((340, 341, 342), "cards of 2006 to 2010 (GeForce 8 to 300, compute capability 1.x)"),
+    **dict.fromkeys((390, 391), "Fermi (GeForce 400 and 500, compute capability 2.x)"),
 }
 """By the driver's branch: for which cards there is none after it (NVIDIA's page of legacy GPUs)."""
 

@@ -22,7 +22,7 @@ def test_torchrun_names_the_python_that_it_took() -> None:
 
 
 def test_a_project_s_own_module_under_another_python_s_torchrun() -> None:
-    frame = '  File "/work/Factory/src/factory/launcher.py", line 5, in <module>'
+    frame = '  File "/data/Factory/src/factory/launcher.py", line 5, in <module>'
     ran = "failed (exitcode: 1) local_rank: 0 (pid: 41) of binary: /opt/conda/bin/python"
     found = root("Traceback (most recent call last):", frame, "ModuleNotFoundError: No module named 'factory'", ran)
     assert "torchrun started the ranks with /opt/conda/bin/python" in found.remedy.text
