@@ -108,6 +108,12 @@ _TOOLKIT = (
 )
 
 
+_IN_WSL = (
+    "Windows is older than 21H2, whose WSL has no GPU, its NVIDIA driver is missing or from before WSL, WSL's own kernel is "
+    "old, or Docker does not run on WSL 2 (but on Hyper-V, or in a distribution of WSL 1)"
+)
+
+
 def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     """A program found no driver where it ran: why, nobody says, and what the text rules out is left out."""
     who: Who = "host" if container else "you"
@@ -134,6 +140,15 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "does not: install or load the driver."
         )
         run = ("nvidia-smi", "docker context ls", "snap list docker")
+        if in_wsl(facts) or "WSL" in topics_of(facts):
+            usually = _IN_WSL
+            fix = (
+                "See nvidia-smi in the WSL distribution, without a container. Where it fails: bring Windows to 21H2 or "
+                "later (winver tells), install NVIDIA's driver for Windows, and none in WSL, then wsl --update and wsl "
+                "--shutdown. Where it works: take Docker Desktop with its WSL 2 backend, or the toolkit beside the "
+                "engine in WSL."
+            )
+            run = ("nvidia-smi", "wsl --version", "wsl --update")
     elif "card" in facts.remarks:
         usually = "the only card is the AMD one that is told of, which a torch for CUDA cannot use"
         fix = (

@@ -15,8 +15,8 @@ _NONE_SEEN = Pattern(
 _NEVER = Pattern(r"Torch not compiled with CUDA", IGNORECASE)
 """The build has no CUDA, whatever the container is given."""
 _START = Pattern(
-    r"(?:^|\s)(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?(?:container )?"
-    r"(?P<verb>run|exec|shell|instance start)\b"
+    r"(?:^|\s)(?P<command>(?:sudo )?(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?(?:container )?"
+    r"(?P<verb>run|exec|shell|instance start)\b.*)"
 )
 _GIVES = Pattern(
     r"--gpus\b|--runtime\b|--nv\b|--nvccli\b|--rocm\b|--device\b|--privileged\b|nvidia\.com/gpu|NVIDIA_VISIBLE_DEVICES"
@@ -42,13 +42,15 @@ def started_without_gpu(facts: Facts, target: Target) -> Findings:
     none_seen = anywhere(facts, _NONE_SEEN)
     if start is None or none_seen is None:
         raise Skip("no start of a container that sees no GPU is in the report")
+    command = start["command"]
     tool, own = start["tool"], start["tool"] in ("apptainer", "singularity")
     if (start["verb"] != "run" and not own) or _GIVES.search(command) or _NEVER.search(none_seen[0]):
         return
     if circumstances.HANDED_OVER.stands(facts) or circumstances.WITHOUT_GPU.stands(facts):
         return
     option = "--nv" if own else "--device nvidia.com/gpu=all" if tool == "podman" else "--gpus all"
-    mended = f"{command[: start.end()].strip()} {option}{command[start.end() :]}"
+    verb = start.end("verb") - start.start("command")
+    mended = f"{command[:verb]} {option}{command[verb:]}"
     yield finding(
         actual=command[:200],
         expected=f"{start['verb']} {option}",

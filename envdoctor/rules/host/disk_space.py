@@ -29,6 +29,9 @@ def disk_space(facts: Facts) -> Findings:
         if "inotify" in said.string.lower():
             yield _of_watches(said.string)
             return
+        if _INSTALLING.search(said.string):
+            yield _of_pip(said.string)
+            return
         yield _finding("disk", said.string, f"A file system has no room left: {said.string}", ERROR, _WHERE)
         return
     if host is None or not host.storage:
@@ -62,6 +65,30 @@ _WHERE = (
     "it is the disk of the caches or of the output, /tmp or the container's own layer, your quota, or /dev/shm (64 MiB "
     "in a container); with room left it has no inodes left"
 )
+
+
+_INSTALLING = Pattern(r"Could not install packages due to an OSError", IGNORECASE)
+
+
+def _of_pip(said: str) -> Finding:
+    return finding(
+        subject="pip's temporary folder",
+        title="A disk that pip writes to is full",
+        actual="no space left",
+        expected="10 GB or more for torch with CUDA",
+        severity=ERROR,
+        message=f"A file system that pip writes to has no room left: {said}",
+        usually="it is /tmp, where pip downloads and unpacks and which many systems keep in memory, whatever the disk "
+        "has; else the disk of the environment, pip's cache, the container's own layer or your quota",
+        fix="See which of them is full. Give pip a temporary folder on the larger disk (TMPDIR), leave its cache "
+        "(--no-cache-dir), or make the environment there.",
+        run=(
+            "df -h /tmp .",
+            "mkdir -p /PATH/ON/A/LARGER/DISK/tmp",
+            "export TMPDIR=/PATH/ON/A/LARGER/DISK/tmp",
+            "python -m pip cache purge",
+        ),
+    )
 
 
 def _of_watches(said: str) -> Finding:

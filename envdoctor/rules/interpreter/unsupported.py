@@ -101,9 +101,11 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         python = _python_of(said.string)
         if missing is not None and (missing["wanted"] or "").startswith("=="):
             python = _python_for(missing["name"].lower(), missing["wanted"])
-        yield _finding(
-            target, interpreter, said.string, "a Python that these packages support", proven=True, python=python
-        )
+        wanted_python = "a Python that these packages support"
+        if _OLD_SETUPTOOLS.search(said.string) and messages.in_report(facts, _BUILDS):
+            yield _of_a_build(interpreter, said.string, wanted_python, python)
+            return
+        yield _finding(target, interpreter, said.string, wanted_python, proven=True, python=python)
         return
     missing = missing or _torch_of_command(facts, interpreter)
     if missing is not None:
@@ -229,6 +231,23 @@ _NO_DISTUTILS = (
     "their earlier Pythons in a package of its own, python3-distutils"
 )
 _OLD_SETUPTOOLS = Pattern(r"'?pkgutil'? has no attribute '?ImpImporter")
+
+
+_BUILDS = Pattern(r"Getting requirements to build wheel|subprocess-exited-with-error|metadata-generation-failed")
+
+
+def _of_a_build(interpreter: Interpreter, text: str, expected: str, python: str) -> Finding:
+    """pip builds a package in an environment of its own, with the setuptools that the package pins."""
+    return finding(
+        actual=f"{interpreter.implementation} {interpreter.version}",
+        expected=expected,
+        message=_sentence(interpreter, text),
+        fix="A package is built from its sources here, in an environment that pip makes for it with a setuptools of "
+        "before Python 3.12: another setuptools beside it changes nothing. Take a release of that package that has "
+        f"a wheel for this Python (the line Collecting above names it), or Python {python}.",
+        run=f"uv venv --python {python} .venv",
+        explains=("packages/import-mismatch", "packages/missing", "packages/known-errors"),
+    )
 
 
 def _sentence(interpreter: Interpreter, text: str) -> str:

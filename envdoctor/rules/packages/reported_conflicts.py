@@ -57,6 +57,8 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
         mates = normal(one) in ("torchvision", "torchaudio") and wanted.name == "torch"
         kept = _KEPT.search(line) if mates else None
         by_hand = pairs.together(normal(one), kept["version"]) if kept else None
+        new = _came_with(facts) if mates else ""
+        beside = f"xformers=={last}" if "xformers" in new and (last := _xformers_for(wanted)) else ""
         if (
             not (mates or locked or wanted.name in _STACK)
             and (_HAVE.search(line) or _ABSENT.search(line))
@@ -75,7 +77,9 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             fix=remedies.choose(
                 target,
                 locked,
-                f"Install the {one} made for the torch that is there, or {requirement}."
+                (f"The torch that is there came along with {new}. " if new else "")
+                + f"Install the {one} made for it, or {requirement}"
+                + (f" and {beside}, which is made for it." if beside else ".")
                 if by_hand
                 else f"Install {requirement} into the Python that runs this, and start that anew (in a notebook "
                 "restart the runtime: what was imported before stays as it was); or separate the two."
@@ -86,11 +90,26 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
                     else ""
                 ),
                 remedies.install(*by_hand) if by_hand else remedies.install(requirement),
-                instead=(remedies.install(requirement),) if by_hand else (),
+                instead=(remedies.install(requirement, *([beside] if beside else [])),) if by_hand else (),
             ),
             repair=locked,
             explains=("packages/import-mismatch", f"packages/known-symptoms {wanted.name}"),
         )
+
+
+def _came_with(facts: Facts) -> str:
+    """What pip installed together with torch, other than what torch itself brings: one of these asked for it."""
+    names = facts.remarks.get("just installed", "").split()
+    others = [name for name in names if not name.startswith(_BROUGHT) and name not in _STACK]
+    return ", ".join(others) if "torch" in names and 0 < len(others) <= 4 else ""
+
+
+_BROUGHT = ("nvidia-", "cuda-", "pytorch-triton", "sympy", "mpmath", "networkx", "jinja2", "filelock", "markupsafe")
+
+
+def _xformers_for(torch: Wanted) -> str | None:
+    exact = _exact(torch.specifier)
+    return pairs.xformers_for(exact) if exact else None
 
 
 _NOTICE = Pattern(

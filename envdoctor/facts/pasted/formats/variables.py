@@ -47,6 +47,8 @@ _ADVICE = Pattern(
 )
 _TRIAL = Pattern(r"\b(?:disabled|works?|succeeds?|solved|fixed|workaround|helps?|unless)\b.{0,80}:$", re.IGNORECASE)
 """A message that tells somebody to set a variable says that it was not set."""
+_OUT = Pattern(r"#(?:export\b|[A-Z][A-Z0-9_]{1,60}=)")
+"""A line of a script that is commented out; behind "# " it may be root's prompt."""
 
 
 def read(page: Page, draft: Draft) -> None:
@@ -54,6 +56,8 @@ def read(page: Page, draft: Draft) -> None:
     for number, text in page.left():
         trial, before = _TRIAL.search(before) is not None, text
         text = text.removeprefix("$ ").removeprefix("# ")
+        if _OUT.match(text):
+            continue
         if trial and _LINE.fullmatch(text):
             continue  # what was tried, or is said to help
         if _ADVICE.search(text):
