@@ -110,7 +110,8 @@ APPLE = Circumstance(
 NOTEBOOK = Circumstance(
     of=_GPU,
     said=Pattern(
-        r"\bcolab\b|\bkaggle\b|Paperspace|SageMaker|Studio Lab|\bRunPod\b|Vast\.ai|JupyterHub|AutoDL|\bLightning AI\b"
+        r"\bcolab\b|\bgoogle collab\b|\bcollab notebooks?\b|\bkaggle\b|Paperspace"
+        r"|SageMaker|Studio Lab|\bRunPod\b|Vast\.ai|JupyterHub|AutoDL|\bLightning AI\b"
         r"|Hugging ?Face Spaces?\b|ZeroGPU|notebook (?:pod|server)|\bmodal\.com\b",
         re.IGNORECASE,
     ),
@@ -264,13 +265,19 @@ RESTARTED = Circumstance(
 IN_A_BUILD = Circumstance(
     of=Pattern(r"No module named"),
     said=Pattern(
-        r"\[end of output\]|\bFile \"<string>\", line \d|[Gg]etting requirements to build|Preparing metadata"
+        r"\[end of output\]|pyproject_hooks[/\\]_in_process|[Gg]etting requirements to build|Preparing metadata"
         r"|subprocess-exited-with-error|metadata-generation-failed|get_requires_for_build|build backend returned"
         r"|egg_info did not run"
     ),
+)
+"""An installer builds a package from source."""
+
+RUNS_A_STRING = Circumstance(
+    of=Pattern(r"No module named"),
+    said=Pattern(r"\bFile \"<string>\", line \d"),
     unless=Pattern(r"spawn_main|\bpython\S{0,20} -c\b"),
 )
-"""An installer builds a package from source. Python's own children run a string, too."""
+"""So does an installer when it builds; Python's own children run a string, too, and whoever types one."""
 
 FROM_A_FILE = Circumstance(
     of=Pattern(r"No module named"),
@@ -315,6 +322,7 @@ CIRCUMSTANCES = (
     IMAGE_WITHOUT_CUDNN,
     ON_CUDA_11,
     INTEGRATED,
+    RUNS_A_STRING,
     BUILDS,
     BUILDS_AN_IMAGE,
     KUBERNETES,

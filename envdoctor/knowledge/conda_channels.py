@@ -25,7 +25,8 @@ _RANGES = {
     # Files of https://anaconda.org/pytorch/pytorch-cuda and https://anaconda.org/conda-forge/cudatoolkit
     "pytorch-cuda": ("11.6", "12.4", "before it the CUDA line is told by cudatoolkit, after it torch comes from "
                      "conda-forge (pytorch-gpu with cuda-version) or from PyPI"),
-    "cudatoolkit": ("", "11.8", "later toolkits are called cuda-toolkit"),
+    "cudatoolkit": ("", "11.8", "later toolkits are called cuda-toolkit; the channel pytorch tells the line of its "
+                    "torch 1.13 and later by pytorch-cuda (=11.7, with -c nvidia)"),
 }  # fmt: skip
 NO_CUDA_ON_MAC = Pattern(r"cuda.*|cudnn|nccl|pytorch-cuda|pytorch-gpu|cutensor")
 _NAMES = {

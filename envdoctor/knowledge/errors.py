@@ -82,9 +82,10 @@ def errors_in(facts: Facts, line: str) -> Iterator[KnownError]:
     return (row for row in _rows_that_say(line) if row.besides.stand(around))
 
 
-def words_of_a_row(line: str) -> str:
-    """What of this line a row knows, by itself and not by its form; "" for nothing."""
-    rows = (row for row in _rows_that_say(line) if not (row.weak or row.alone or row.beside))
+def words_of_a_row(line: str, *, weak: bool = False) -> str:
+    """What of this line a row knows, by itself and not by its form; "" for nothing. Rows that are ``weak`` count where
+    it is known that a program printed the line."""
+    rows = (row for row in _rows_that_say(line) if not (row.alone or row.beside or (row.weak and not weak)))
     return next((found[0] for row in rows if (found := row.pattern.search(line))), "")
 
 

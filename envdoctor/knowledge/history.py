@@ -137,6 +137,20 @@ def of_argument(callee: str, argument: str) -> Iterator[Span]:
             yield found
 
 
+def of_method(method: str, argument: str) -> Span | None:
+    """When the method of this name knew the argument, whosever it is: Python before 3.10 names no class. None where
+    methods of several classes differ in it."""
+    heading = re.compile(rf"^a \w+\.{re.escape(method)}$", re.MULTILINE)
+    found: dict[tuple[str, str, str], Span] = {}
+    for package in packages():
+        book = _book(package)
+        for owner in set(heading.findall(book.text)) if book else ():
+            span = book.under(owner, argument) if book else None
+            if span is not None:
+                found[package, span.added, span.removed] = span
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
 def library_of(module: str) -> str:
     """The library whose module the top of this dotted name is; "" where none of that name was read."""
     book = _book_of(module)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Literal
 
 from envdoctor.knowledge import history, versions
@@ -171,10 +171,15 @@ def library_of(call: str) -> str:
     return history.library_of(call)
 
 
-def one_class_with(package: str, argument: str) -> str:
-    """The one class of a library of which an argument came or went; "" where there is none, or several."""
+def one_class_with(package: str, argument: str, named: Collection[str] = ()) -> str:
+    """The class of a library of which an argument came or went: the one that is ``named``, or any of them where it came
+    or went with one release for all; "" where there is none, or nobody can tell which."""
     found = history.classes_with(package, argument)
-    return found[0] if len(found) == 1 else ""
+    told = [name for name in found if name in named]
+    if len(told) == 1:
+        return told[0]
+    spans = {(span.added, span.removed) for name in found for span in history.of_argument(name, argument)}
+    return found[0] if len(spans) == 1 else ""
 
 
 def is_module(path: str) -> bool:
@@ -192,6 +197,10 @@ def of_member(owner: str, member: str) -> Iterator[Name]:
     return (_row(span, owner, f"{owner}.{member}") for span in history.of_member(owner, member))
 
 
+_METHOD = re.compile(r"(?=.{10,60}$)[a-z]+(?:_[a-z0-9]+)+")
+"""A name that no two libraries are likely to have for different things."""
+
+
 def of_call(callee: str, argument: str) -> Iterator[Name]:
     """Rows about an argument of callables that are named so, in every library that has one."""
     callee = callee.removesuffix(".__init__")
@@ -199,7 +208,10 @@ def of_call(callee: str, argument: str) -> Iterator[Name]:
     yield from (_row(span, callee, callee, argument) for span in told)
     read = {span.package for span in told}
     owned = METHODS.among({argument}, lambda block: block.texts("owner") == (callee,))
-    yield from (row.row(argument) for row in owned if row.package not in read)
+    rows = tuple(row.row(argument) for row in owned if row.package not in read)
+    yield from rows
+    if not told and not rows and _METHOD.fullmatch(callee) and (span := history.of_method(callee, argument)):
+        yield _row(span, callee, callee, argument)
     if "." in callee and (package := history.library_of(callee)):
         last = callee.rpartition(".")[2]
         of_library = (span for span in history.of_argument(last, argument) if span.package == package)

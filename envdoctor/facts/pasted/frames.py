@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from envdoctor.values.pattern import Pattern
 
@@ -41,3 +42,34 @@ def raised_in(text: str, before: str) -> str:
     if found is not None and found["name"] in _LAUNCHERS:
         return ""
     return before if found is None else found["name"] or ""
+
+
+_IMPORTED = Pattern(
+    r"^\s{2,}(?:from|import) (?P<name>[A-Za-z_]\w{0,60})(?P<part>[\w.]{0,120})(?: import (?P<what>[\w, ()*]{1,200}))?"
+)
+_FRAME_LINE = Pattern(r'^\s*File "[^"]{1,300}", line \d+')
+_BLAMED = Pattern(
+    r"cannot import name '\w{1,80}' from (?:partially initialized module )?'(?P<source>\w{1,60})"
+    r"|module '(?P<module>\w{1,60})[\w.]{0,120}' has no attribute"
+)
+
+
+def raised_where_cut(lines: Sequence[str], error: str, last: str) -> str:
+    """Whose code ended in the error that a heading tells, of a traceback that is cut off before it; "" where nobody
+    can tell: its last frame has lost its line, or imports something else, whose frames are cut.
+
+    ``last`` is the module of the last frame that is there.
+    """
+    at = max((number for number, line in enumerate(lines) if _FRAME_LINE.match(line)), default=None)
+    if at is None:
+        return last
+    code = lines[at + 1] if at + 1 < len(lines) else ""
+    if not code.startswith(" ") or not code.strip():
+        return ""
+    blamed, imported = _BLAMED.search(error), _IMPORTED.match(code)
+    if blamed is None or imported is None:
+        return last
+    missed = blamed["source"] or blamed["module"]
+    if imported["name"] in (missed, last):
+        return last
+    return imported["name"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from envdoctor.knowledge.errors import words_of_a_row
+from envdoctor.values.pattern import Pattern
 
 _MOST = 80
 """Lines of a text that are looked up: each is held against thousands of rows, and a log may have as many lines."""
 _LONG = 400
+_WARNING = Pattern(r"\b[A-Z]\w{2,30}Warning: (?P<said>.{8,300})")
+"""Of a program, within a person's sentence: then also rows that say what such a line means in most cases."""
 
 
 class KnownLines:
@@ -20,4 +23,5 @@ class KnownLines:
         if "?" in text or not 12 <= len(text) <= _LONG or self._asked == _MOST:
             return ""
         self._asked += 1
-        return words_of_a_row(text)
+        warned = _WARNING.search(text)
+        return words_of_a_row(text) or (words_of_a_row(warned[0], weak=True) if warned else "")

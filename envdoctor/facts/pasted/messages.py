@@ -6,7 +6,7 @@ A person's own prose is left out unless it reads like a message, so that rules o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from envdoctor.facts.model import AS_TOLD
 from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons, weights
@@ -14,7 +14,7 @@ from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
-from envdoctor.facts.pasted.frames import raised_in
+from envdoctor.facts.pasted.frames import raised_in, raised_where_cut
 from envdoctor.facts.pasted.known_lines import KnownLines
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
@@ -336,7 +336,7 @@ def read(page: Page, draft: Draft) -> None:
     if told_of or (kernel_of and len(page.lines) - since <= 8):
         _attribute(draft, told_of or kernel_of)
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
-        _attribute_title(draft, raised, whole)
+        _attribute_title(draft, page.lines, raised, whole)
     if stopped and not ended and not any(_EXCEPTION.search(message) for message in draft.messages):
         if last and end - shown <= _NEAR_END:
             draft.message(f"traceback ends in {last['file']}, {last['function']}")
@@ -385,11 +385,13 @@ _NAMED = Pattern(
 _HEADED = Pattern(r"(?P<error>[A-Za-z_]\w{0,60})\s+Traceback \(most recent call last\):?")
 
 
-def _attribute_title(draft: Draft, module: str, whole: Collection[str]) -> None:
+def _attribute_title(draft: Draft, lines: Sequence[str], last: str, whole: Collection[str]) -> None:
     """A traceback that is cut off before its error: what a heading told of it, or the class that stands above it, was
     raised by its last frame; not what stands below a ``whole`` traceback."""
     for text in [text for text in draft.messages if "[raised in" not in text and text not in whole]:
-        headed = _HEADED.fullmatch(text)
+        headed, module = _HEADED.fullmatch(text), raised_where_cut(lines, text, last)
+        if not module:
+            continue
         if headed:
             draft.message(f"{headed['error']} [raised in {module}]")
         elif _NAMED.search(text) and len(text) < 400:

@@ -108,9 +108,10 @@ _TOOLKIT = (
 )
 
 
+_NO_NVIDIA = ("An NVIDIA GPU is asked for where there is none", "code, or a torch, for what is here")
 _IN_WSL = (
-    "Windows is older than 21H2, whose WSL has no GPU, its NVIDIA driver is missing or from before WSL, WSL's own kernel is "
-    "old, or Docker does not run on WSL 2 (but on Hyper-V, or in a distribution of WSL 1)"
+    "Windows is older than 21H2, whose WSL has no GPU, its NVIDIA driver is missing or from before WSL, WSL's own "
+    "kernel is old, or Docker does not run on WSL 2 (but on Hyper-V, or in a distribution of WSL 1)"
 )
 
 
@@ -122,6 +123,8 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     answers = circumstances.ANSWERS.stands(facts)
     if answers:
         message = f'torch finds no NVIDIA driver, while nvidia-smi answers by the text ("{said[0]}").'
+    title, expected = "", ""
+    hosted = circumstances.NOTEBOOK.stands(facts)
     without = circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts)
     builds = "no nvidia driver" in said[0].lower() and any(
         each.stands(facts) for each in (circumstances.BUILDS, circumstances.BUILDS_AN_IMAGE)
@@ -149,18 +152,21 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
                 "engine in WSL."
             )
             run = ("nvidia-smi", "wsl --version", "wsl --update")
-    elif "card" in facts.remarks:
+    elif "card" in facts.remarks and not hosted:
+        title, expected = _NO_NVIDIA
         usually = "the only card is the AMD one that is told of, which a torch for CUDA cannot use"
         fix = (
             "Take torch for ROCm (Linux, and AMD's own wheels on Windows for the cards that they name) or the "
             "program's variant for AMD; else the CPU (--device cpu)."
         )
         run = ()
-    elif circumstances.APPLE.stands(facts):
+    elif circumstances.APPLE.stands(facts) and not hosted:
+        title, expected = _NO_NVIDIA
         usually = "there is no NVIDIA GPU in a Mac, and the code asks for one"
         fix = "Choose mps or cpu as the device (map_location='cpu' for torch.load), or the program's option for it."
         run = ()
     elif without:
+        title, expected = _NO_NVIDIA
         message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
         usually = ""
         fix = (
@@ -169,6 +175,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         )
         run = ()
     elif builds:
+        title, expected, who = _NO_NVIDIA[0], "the architectures by name", "image"
         message = f'What is compiled asks for a GPU, and where it is built there is none ("{said[0]}").'
         usually = (
             "the build of an extension asks torch which GPU there is, to compile for it, as nothing names the "
@@ -195,7 +202,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "Docker again."
         )
         run = _TOOLKIT
-    elif circumstances.NOTEBOOK.stands(facts):
+    elif hosted:
         usually = "this session or machine was rented or started without a GPU, or its host's driver has failed"
         fix = (
             "Choose a machine with a GPU in the service's settings (Colab: Runtime, Change runtime type; Kaggle: "
@@ -217,12 +224,11 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
             "update of the kernel, or refused by Secure Boot), or a container was started without it"
         )
         fix, run = _FIX + _ELSE, ("lspci -d 10de:", "sudo modprobe nvidia", "nvidia-smi")
-    none = without or "card" in facts.remarks or circumstances.APPLE.stands(facts)
     return finding(
-        title="An NVIDIA GPU is asked for where there is none" if none or builds else "",
+        title=title,
         actual="not found",
-        expected="the architectures by name" if builds else "code, or a torch, for what is here" if none else "",
-        who="image" if builds else who,
+        expected=expected,
+        who=who,
         message=message,
         usually=usually,
         fix=fix,

@@ -48,7 +48,8 @@ def nvidia_smi(facts: Facts) -> Findings:
         who="host" if lost else driver_owner(facts),
         message=f'nvidia-smi fails: "{first}".',
         usually=_behind(driver.smi) if lost or empty else "",
-        fix=f"Switch the machine off and on; where it comes again the GPU must be replaced. {RELIABLE}"
+        fix="Switch the machine off and on; where it comes again seat the card and its power cables anew, without a "
+        f"riser, or in another slot; what drops off there as well must be replaced. {RELIABLE}"
         if lost
         else "Look into the kernel log.",
         run="dmesg | grep -i -e nvrm -e xid | tail",

@@ -15,8 +15,8 @@ _NONE_SEEN = Pattern(
 _NEVER = Pattern(r"Torch not compiled with CUDA", IGNORECASE)
 """The build has no CUDA, whatever the container is given."""
 _START = Pattern(
-    r"(?:^|\s)(?P<command>(?:sudo )?(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?(?:container )?"
-    r"(?P<verb>run|exec|shell|instance start)\b.*)"
+    r"(?:^|\s)(?P<command>(?:sudo )?(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?"
+    r"(?:container )?(?P<verb>run|exec|shell|instance start)\b.*)"
 )
 _GIVES = Pattern(
     r"--gpus\b|--runtime\b|--nv\b|--nvccli\b|--rocm\b|--device\b|--privileged\b|nvidia\.com/gpu|NVIDIA_VISIBLE_DEVICES"

@@ -1,9 +1,10 @@
-from envdoctor.knowledge.questions import versions
+from envdoctor.knowledge.questions import messages, versions
 from envdoctor.locks.stack import by_name
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Target, finding, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Target, finding, need, rule
 
 _NEEDED = "2.28"  # manylinux_2_28: torch's wheels from 2.7 on
 _FIRST = "2.7"
+_NO_WHEEL = Pattern(r"\btorch\S{0,40} has no wheels with a matching platform tag")
 
 
 @rule(ERROR, kind="python-unsupported", subject="glibc", who="image")
@@ -21,12 +22,19 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
     torch = by_name(target.choice.pins).get("torch") if target.choice else None
     if torch is not None and versions.below(torch.version, _FIRST):
         return
-    blocked = target.name != "none"
+    blocked = target.name != "none" or messages.in_report(facts, _NO_WHEEL) is not None
     yield finding(
         actual=libc,
         expected=f"glibc {_NEEDED} or later",
         severity=None if blocked else NOTE,
         message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
-        fix="Use a newer base image (Debian 10, Ubuntu 20.04, RHEL 8 or later).",
-        explains=("packages/missing",) if blocked else (),
+        fix="Use a newer system or base image (Debian 10, Ubuntu 20.04, RHEL 8 or later), or a torch before 2.7.",
+        explains=(
+            "packages/missing",
+            "packages/no-such-release",
+            "packages/known-errors torch",
+            "packages/known-errors a",
+        )
+        if blocked
+        else (),
     )

@@ -19,7 +19,7 @@ def elsewhere(facts: Facts, target: Target, said: str, built: str) -> Finding | 
     version = packages.version(name)
     if version is None:
         return None
-    if circumstances.IN_A_BUILD.stands(facts):
+    if circumstances.IN_A_BUILD.stands(facts) or circumstances.RUNS_A_STRING.stands(facts):
         return _at_its_build(facts, target, name, version, built, said)
     return _where_it_runs(facts, target, name, version, found["module"], said)
 

@@ -216,7 +216,10 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
         f"The channels that were asked do not have this release for this system; where it is looked for first: {where}"
     )
     if any(name.startswith("cudatoolkit") for name in homes):
-        text += " (cudatoolkit up to 11.8, for Linux and Windows; later ones are called cuda-toolkit)"
+        text += (
+            " (cudatoolkit up to 11.8, for Linux and Windows; later ones are called cuda-toolkit. Of the channel "
+            "pytorch, torch 1.13 and later tell their CUDA line by pytorch-cuda=11.7 in its place, with -c nvidia)"
+        )
     if "pytorch" in homes:
         text += " (PyTorch's channel ended with 2.5, and has the old releases for the Pythons of their time)"
     help_ = (

@@ -62,6 +62,8 @@ _HIDDEN = Pattern(
     r"|is not a package|partially initialized|circular import|cannot import name '_\w+' from 'numpy\._?core\b"
 )
 """No release lacks these: another file or folder of that name is imported, or one that was changed meanwhile."""
+_PYTHON_2 = Pattern(r"\bImportError: No module named [A-Za-z_]")
+"""Without quotes: so words it a Python 2."""
 _PRIVATE = Pattern(r"_(?!_|core$)\w")
 _PYTHONS_OWN = frozenset(
     "warnings os sys math json re time copy pickle functools itertools subprocess shutil glob logging threading".split()
@@ -86,6 +88,8 @@ def import_mismatch(facts: Facts, target: Target) -> Findings:
             continue  # a file that hides the module: interpreter/shadowed-modules
         if "Unable to initialize backend '" in line:
             continue  # JAX's log of each way that it tries
+        if _PYTHON_2.search(line):
+            continue  # another Python runs than the one that has the package: a row of errors.toml
         match = next((m for pattern in _LINES if (m := pattern.search(line))), None)
         if match is None:
             continue

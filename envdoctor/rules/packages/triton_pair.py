@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from envdoctor.knowledge.pairs import triton_for
+from envdoctor.knowledge.pairs import torch_for_triton, triton_for
 from envdoctor.knowledge.questions import circumstances, demanded_specifier, line_of, messages, platform_of, versions
 from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
 from envdoctor.rules.packages._assembler import assembler_finding
@@ -105,8 +105,9 @@ _CAUSES = (
     (
         Pattern(r"Cannot find a working triton"),
         "A Triton that works is asked for, and none is found",
-        "triton is not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), is of another release than "
-        "torch asks for, or fails when it is imported",
+        "triton is not installed (PyTorch's wheels for Windows, macOS and CPUs bring none), was installed into another "
+        "Python than the one that runs (a portable program has one of its own), is of another release than torch asks "
+        "for, or fails when it is imported",
     ),
     (
         _GONE,
@@ -147,7 +148,14 @@ def _proof(said: str) -> tuple[str, str, str]:
 
 def _triton(packages: Packages | None) -> str | None:
     found = (packages.version(name) for name in _NAMES) if packages else ()
-    return next((version for version in found if version), None)
+    return next((version for version in found if version and not _is_a_pythons(packages, version)), None)
+
+
+def _is_a_pythons(packages: Packages | None, version: str) -> bool:
+    """People write of "triton 3.11.9" and mean the Python beside it: no torch asked for such a Triton yet."""
+    release = versions.release(version) or ()
+    told = packages is not None and not packages.complete
+    return told and (3, 8) <= release[:2] < (3, 20) and torch_for_triton(version) is None
 
 
 def _wanted_triton(facts: Facts, packages: Packages | None, torch: str) -> str | None:

@@ -65,8 +65,10 @@ def _finding(said: Match[str] | None, outside: list[Library], several: dict[str,
     twice = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(several.items())]
     paths = [short(library.path) for library in outside]
     actual = "; ".join(twice) or ", ".join(paths[:4]) or (said[0] if said else "")
+    usually = ""
     if said is not None:
         message = f'CUDA libraries of two versions meet: "{said[0]}".'
+        usually = _USUALLY
     elif twice:
         message = f"Several versions of one CUDA library are loaded: {'; '.join(twice)}."
     else:
@@ -75,9 +77,23 @@ def _finding(said: Match[str] | None, outside: list[Library], several: dict[str,
         actual=actual,
         severity=ERROR if severe else WARNING,
         message=message,
-        fix="Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete.",
-        run="env -u LD_LIBRARY_PATH python train.py",
+        usually=usually,
+        fix=_FIX if said is not None else _START,
+        run=("python -m pip list | grep -i nvidia", _WITHOUT) if said is not None else _WITHOUT,
         explains=("torch/cuda-error", "torch/import-fails", "torch/cuda-unavailable", "packages/cuda-wheels")
         if severe
         else (),
     )
+
+
+_WITHOUT = "env -u LD_LIBRARY_PATH python train.py"
+_START = "Start the job without LD_LIBRARY_PATH; install torch again if its own libraries are incomplete."
+_USUALLY = (
+    "a toolkit's folder on LD_LIBRARY_PATH or in the image is searched before torch's own, wheels of two CUDA lines "
+    "(nvidia-nccl-cu11 beside nvidia-nccl-cu12, an older torch's that stayed) put files of one name into one folder, "
+    "or one library was upgraded without the others"
+)
+_FIX = (
+    "Start the job without LD_LIBRARY_PATH. See which nvidia packages are installed: of two lines remove all (cu11 and "
+    "cu12), then install torch again with what it asks for, or make the environment anew."
+)

@@ -95,3 +95,17 @@ def test_a_dictionary_of_mmcv_is_read_entry_by_entry() -> None:
     assert host is not None
     assert torch is not None
     assert (host.nvcc, torch.version, torch.cuda) == ("10.1.243", "1.8.1", "11.1")
+
+
+def test_all_that_any_build_would_take_is_told() -> None:
+    tree = (
+        "The following packages are incompatible\n"
+        "├─ pytorch-cuda ==12.1 ha16c6d3_5 is requested and can be installed;\n"
+        "└─ torchaudio 2.0.2  is not installable because there are no viable options\n"
+        "   ├─ torchaudio 2.0.2 would require\n"
+        "   │  └─ pytorch-cuda 11.7.* , which conflicts with any installable versions previously reported;\n"
+        "   └─ torchaudio 2.0.2 would require\n"
+        "      └─ pytorch-cuda 11.8.* , which conflicts with any installable versions previously reported.\n"
+    )
+    (line,) = [each for each in read(tree).messages if each.startswith("the solver's conflict")]
+    assert "torchaudio 2.0.2 requires pytorch-cuda 11.7|11.8, and pytorch-cuda 12.1 is asked for" in line

@@ -8,7 +8,7 @@ from envdoctor.facts.pasted import read
 from envdoctor.rules.checkup import CheckOptions
 from envdoctor.rules.driver.no_gpu import no_gpu
 from tests.rules.cuda_machines import CPU_TARGET, brief, machine, only, pasted
-from tests.rules.judging import silent, skipped
+from tests.rules.judging import findings, silent, skipped
 
 UNLOADED = Driver(kernel_module="", pci=("0000:01:00.0 10de:2330",))
 
@@ -80,3 +80,31 @@ def test_a_step_of_a_dockerfile_is_a_build_though_the_image_also_runs() -> None:
     error = "AssertionError: Found no NVIDIA driver on your system."
     found = only(no_gpu, read(f"With docker run --runtime=nvidia it works.\nRUN pip wheel --no-deps .\n{error}\n"))
     assert "TORCH_CUDA_ARCH_LIST" in found.remedy.commands[0]
+
+
+def test_a_notebook_of_somebody_elses_has_not_the_card_that_is_told_of() -> None:
+    error = "RuntimeError: Found no NVIDIA driver on your system."
+    here = read(f"None of the Google collab notebooks work.\n{error}\nMy card is a Radeon RX 6600.\n")
+    at_home = read(f"None of the programs work.\n{error}\nMy card is a Radeon RX 6600.\n")
+    (finding,) = findings(no_gpu, here)
+    assert "Change runtime type" in finding.remedy.text
+    assert finding.title == ""
+    (finding,) = findings(no_gpu, at_home)
+    assert "ROCm" in finding.remedy.text
+    assert finding.title == "An NVIDIA GPU is asked for where there is none"
+
+
+def test_the_title_is_of_the_branch_that_the_remedy_is_of() -> None:
+    text = "RuntimeError: Found no NVIDIA driver on your system.\npip install . builds a CUDAExtension on my MacBook\n"
+    (finding,) = findings(no_gpu, read(text))
+    assert finding.remedy.text.startswith("Choose mps or cpu")
+    assert (finding.who, finding.expected) == ("you", "code, or a torch, for what is here")
+
+
+def test_the_toolkit_in_wsl_looks_for_windows_driver() -> None:
+    line = (
+        "nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so.1: cannot open shared object"
+    )
+    (finding,) = findings(no_gpu, read(f"I am on WSL2 (Docker Desktop).\n{line} file: no such file or directory\n"))
+    assert "older than 21H2" in finding.message
+    assert "snap" not in finding.remedy.text

@@ -16,6 +16,7 @@ NONE = "RuntimeError: Found no NVIDIA driver on your system."
         ("$ apptainer shell train.sif", "apptainer shell --nv train.sif"),
         ("docker run -it --rm pytorch/pytorch bash", "docker run --gpus all -it --rm pytorch/pytorch bash"),
         ("sudo docker run -v /data:/data trainer:1", "sudo docker run --gpus all -v /data:/data trainer:1"),
+        ("2. started it: docker run -it trainer", "docker run --gpus all -it trainer"),
         ("podman run trainer python fit.py", "podman run --device nvidia.com/gpu=all trainer python fit.py"),
     ],
 )

@@ -55,3 +55,10 @@ def test_unknown_is_skipped() -> None:
     assert skipped(disk_space, Facts())
     line = "No space left on device: '/dev/shm/torch_1'"
     assert skipped(disk_space, Facts(messages=(line,)))
+
+
+def test_a_disk_that_pip_fills_is_most_often_the_one_of_temporary_files() -> None:
+    line = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"
+    (finding,) = findings(disk_space, Facts(messages=(line,)))
+    assert "Usually it is /tmp" in finding.message
+    assert "export TMPDIR=/PATH/ON/A/LARGER/DISK/tmp" in finding.remedy.commands

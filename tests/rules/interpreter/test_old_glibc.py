@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Facts, Interpreter
+from envdoctor.facts.pasted import read
 from envdoctor.locks.target import Target
 from envdoctor.rules.interpreter.old_glibc import old_glibc
 from envdoctor.rules.rule import Severity
@@ -30,3 +31,14 @@ def test_healthy_and_unknown() -> None:
     for text in ("glibc 2.28", "glibc 2.36", "musl", None):
         assert silent(old_glibc, libc(text), locked(torch="2.13.0"))
     assert skipped(old_glibc, Facts())
+
+
+def test_the_tag_that_uv_names_is_the_systems() -> None:
+    facts = read(
+        "Using Python 3.11.13 environment at: /env\n"
+        "  × No solution found when resolving dependencies:\n"
+        "      and torch==2.7.0+cu118 has no wheels with a matching platform tag (e.g., `manylinux_2_27_x86_64`), we "
+        "can conclude that torch==2.7.0 cannot be used.\n"
+    )
+    (finding,) = findings(old_glibc, facts)
+    assert (finding.severity, finding.actual) == (Severity.ERROR, "glibc 2.27")

@@ -117,6 +117,14 @@ def test_an_old_pkg_resources_is_upgraded_where_it_runs() -> None:
     assert finding.remedy.instead == ("uv venv --python 3.11 .venv",)
 
 
+def test_an_old_pkg_resources_of_a_build_is_not_the_one_of_the_environment() -> None:
+    line = "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'"
+    built = "× Getting requirements to build wheel did not run successfully."
+    (finding,) = findings(unsupported, python("3.12.2", messages=(built, line)))
+    assert finding.remedy.commands == ("uv venv --python 3.11 .venv",)
+    assert finding.remedy.instead == ()
+
+
 @pytest.mark.parametrize("line", ["Requires-Python: >=3.10", "shelf requires Python 3.10 or later and needs a GPU."])
 def test_what_a_package_asks_for_is_no_error_of_a_python_that_has_it(line: str) -> None:
     assert silent(unsupported, python("3.12.4", messages=(line,), packages=installed()))

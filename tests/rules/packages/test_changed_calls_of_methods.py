@@ -21,6 +21,7 @@ UNEXPECTED = "TypeError: {}() got an unexpected keyword argument '{}'"
         ("hotswap_adapter_from_state_dict", "config", "peft", "peft>=0.15.0"),
         ("SentencePieceUnigramTokenizer.train_from_iterator", "initial_alphabet", "tokenizers", "tokenizers>=0.12.1"),
         ("create_causal_mask", "cache_position", "transformers", "transformers<5.9.0"),
+        ("register_forward_pre_hook", "with_kwargs", "torch", "torch>=2.0.0"),  # Python before 3.10 names no class
     ],
 )
 def test_a_method_or_function_of_another_release(callee: str, argument: str, package: str, use: str) -> None:

@@ -83,3 +83,36 @@ def test_an_index_that_was_asked_is_not_said_to_be_missing() -> None:
 
     assert "PyTorch's own index was asked" in told("https://x/simple, https://download.pytorch.org/whl/cu116/")
     assert "are on PyTorch's own index" in told("https://x/simple")
+
+
+@pytest.mark.parametrize(
+    ("beside", "line", "subject"),
+    [
+        (
+            "docker run -it --user 1000 shelf/serve:3",
+            "serve: error while loading shared libraries: libpython3.11.so.1.0: cannot open shared object file",
+            "the image's Python",
+        ),
+        (
+            "GPU available: True (cuda), used: True",
+            "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, use spawn",
+            "Lightning's processes",
+        ),
+        (
+            "the nodes are joined by InfiniBand",
+            "node01:1:2 [0] NCCL INFO NET/IB : No device found.",
+            "InfiniBand",
+        ),
+        (
+            "load(documents, PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0)",
+            "RuntimeError: MPS backend out of memory (MPS allocated: 2.44 GB)",
+            "PYTORCH_MPS_HIGH_WATERMARK_RATIO",
+        ),
+    ],
+)
+def test_a_row_that_asks_for_what_stands_beside_it(beside: str, line: str, subject: str) -> None:
+    def subjects(text: str) -> set[str]:
+        return {one.subject for one in judged(text).findings if one.rule == "packages/known-errors"}
+
+    assert subject in subjects(f"{beside}\n{line}\n")
+    assert subject not in subjects(f"{line}\n")

@@ -117,6 +117,7 @@ def test_a_traceback_that_is_cut_off_names_who_raised_what_the_heading_says() ->
         "# ImportError: cannot import name 'quux' from 'flashinfer.sampling'\n"
         "Traceback (most recent call last):\n"
         '  File "/opt/e/lib/python3.10/site-packages/sglang/srt/x.py", line 3, in <module>\n'
+        "    from flashinfer.sampling import quux\n"
     )
     root = judged(text).root_cause
     assert root is not None

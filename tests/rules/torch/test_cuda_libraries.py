@@ -55,3 +55,8 @@ def test_message_names_the_strangers() -> None:
 
 def test_not_judged() -> None:
     assert skipped(cuda_libraries, machine())
+
+
+def test_two_lines_of_wheels_are_among_what_is_usual() -> None:
+    found = only(cuda_libraries, pasted("libtorch_cuda.so: undefined symbol: ncclMemFree"))
+    assert "nvidia-nccl-cu11 beside nvidia-nccl-cu12" in found.message

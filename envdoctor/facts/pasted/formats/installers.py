@@ -32,6 +32,8 @@ _LOG = Pattern(
     r"|Downloading \S{1,200}\.whl|DEBUG uv |Attempting uninstall: |Using cached \S{1,200}\.whl).*"
 )
 
+_OLDER_GLIBC = Pattern(r"matching platform tag \(e\.g\., ['`]?manylinux_2_(?P<minor>\d{1,2})_")
+"""uv names the newest tag that this system takes."""
 _NOTICE = Pattern(r"dependency resolver does not currently|source of the following dependency conflicts")
 """What pip says of demands that it broke, once it has installed what it was asked for."""
 _SOURCES = Pattern(rf"(?:Downloading|Using cached) (?:\S{{0,300}}/)?({_NAME})-({words.VERSION})\.(?:tar\.gz|zip)\b")
@@ -122,6 +124,8 @@ def read(page: Page, draft: Draft) -> None:
             draft.claim("interpreter.version", python[1] or python[2] or python[3], INFERRED)
         elif (absent := _ABSENT.search(text)) and (version := wanted.get(absent[1].lower())):
             draft.message(f"No matching distribution found for {absent[1]}=={version}")
+        if tag := _OLDER_GLIBC.search(text):
+            draft.claim("interpreter.libc", f"glibc 2.{tag['minor']}", LISTED)
         if system := _SYSTEM.search(text):
             names = {"windows": "Windows", "linux": "Linux", "macos": "Darwin"}
             draft.claim("host.system", names[system["system"]], INFERRED)

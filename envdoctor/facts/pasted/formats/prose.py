@@ -43,7 +43,7 @@ _DRIVER = Pattern(
 )
 _GPU = Pattern(
     r"\b(?:(?:NVIDIA |GeForce |Quadro |Tesla ){0,3}"
-    r"(?:(?:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
+    r"(?:(?i:RTX|GTX) ?(?:PRO )?A?\d{4}(?: ?(?:Ti|SUPER|D|Ada|Max-Q|Laptop)\b){0,2}"
     r"|(?:A100|A800|H100|H200|H20|H800|B200|B300|GB200|GB300|GH200|GB10|V100|P100|P40|K80|T4|L4|L40S?|A10G?|A40|A30|A6000"
     r"|A5000|A4000|M40|K40)\b)|DGX Spark|(?i:Jetson (?:AGX )?(?:Orin|Thor|Xavier)))"
 )

@@ -67,6 +67,7 @@ def read(page: Page, draft: Draft) -> None:
 def _conflict_of_pins(page: Page) -> str:
     """Of a tree: which of the packages that were asked for requires another release of one that was asked for, too."""
     asked: dict[str, str] = {}
+    wishes: dict[tuple[str, str], list[str]] = {}  # of each pair the releases that any build of the one would take
     parent = ""
     for _, text in page.left():
         if top := _ASKED.match(text):
@@ -80,8 +81,13 @@ def _conflict_of_pins(page: Page) -> str:
             release, spec = release.rstrip("."), asked.get(name, "").strip("=*").rstrip(".")
             apart = not f"{release}.".startswith(f"{spec}.") and not f"{spec}.".startswith(f"{release}.")
             if spec and parent.split()[0] != name and apart:
-                return f"the solver's conflict: {parent} requires {name} {release}, and {name} {spec} is asked for"
+                wishes.setdefault((parent, name), []).append(release)
             parent = ""
+    for (who, name), releases in wishes.items():
+        either = "|".join(dict.fromkeys(releases))  # as conda writes "or"
+        return (
+            f"the solver's conflict: {who} requires {name} {either}, and {name} {asked[name].strip('=*')} is asked for"
+        )
     return ""
 
 
