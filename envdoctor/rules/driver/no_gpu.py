@@ -61,7 +61,8 @@ def no_gpu(facts: Facts, target: Target) -> Findings:
     if said is not None and wsl and not unloaded and "couldn't communicate" in said[0]:
         yield _silent_in_wsl(said)
         return
-    if wsl or (not unloaded and said is None):
+    toolkit = said is not None and said[0].startswith("nvidia-container-cli")
+    if (wsl and not toolkit) or (not unloaded and said is None):
         return  # WSL has neither a kernel module nor a PCI device of its own: `driver/wsl`
     if said is not None and _PASSED_OVER.search(said.string):
         return  # the program said it in passing, as it does wherever it runs on the CPU
