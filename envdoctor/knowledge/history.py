@@ -132,7 +132,7 @@ def of_argument(callee: str, argument: str) -> Iterator[Span]:
     callee = callee.removesuffix(".__init__")
     for package in packages():
         book = _book(package)
-        found = book.under(f"a {callee}", argument) if book else None
+        found = book.of_constructor(callee, argument) if book else None
         if found is not None:
             yield found
 
@@ -160,8 +160,11 @@ def library_of(module: str) -> str:
 def classes_with(package: str, argument: str) -> tuple[str, ...]:
     """The classes of a library whose constructor gained or lost this argument."""
     book = _book(package)
-    headings = re.findall(r"^a ([A-Z]\w*)$", book.text, re.MULTILINE) if book else []
-    return tuple(name for name in headings if book and book.under(f"a {name}", argument) is not None)
+    headings = (
+        re.findall(r"^(?:a ([A-Z]\w*)$|c ([A-Z]\w*(?:Config|Arguments))\b)", book.text, re.MULTILINE) if book else []
+    )
+    names = dict.fromkeys(one or other for one, other in headings)
+    return tuple(name for name in names if book and book.of_constructor(name, argument) is not None)
 
 
 def newest(package: str) -> str:
@@ -199,6 +202,12 @@ class _Book:
                     if plain == name:
                         return self._span(name, bounds, to)
         return None
+
+    def of_constructor(self, callee: str, argument: str) -> Span | None:
+        """Of what is called by this name; what a dataclass of settings is made with are its members."""
+        found = self.under(f"a {callee}", argument)
+        settings = callee.endswith(("Config", "Arguments"))
+        return found or (self.under(f"c {callee}", argument) if settings else None)
 
     def _below(self, heading: str) -> Iterator[list[str]]:
         """The lines below each of the headings of this name: found by its letters, as an expression takes ten times

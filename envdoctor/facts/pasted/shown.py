@@ -18,6 +18,7 @@ _CHECKED_OUT = Pattern(r'File "[^"]{1,200}[/\\](?P<name>sglang|vllm|deepspeed|me
 _NO_CLASS = Pattern(r"(?<![\w.])__init__\(\) got an unexpected keyword argument")
 _LOADED = Pattern(r"Requested to load (?P<name>[A-Za-z]\w{1,60})$")
 """The parts of a pipeline that ComfyUI brings to the GPU, in their order."""
+_CLASS = Pattern(r"\b[A-Z][a-z]\w{3,60}\b")
 _WORD = Pattern(r"[A-Za-z][A-Za-z_-]{2,40}")
 _IMPORT = Pattern(
     r"^[>\s.|\d-]{0,24}from (?P<module>[A-Za-z_]\w{0,40}(?:\.\w{1,40}){0,6}) import \(?(?P<names>[\w, ]{1,200})"
@@ -49,8 +50,10 @@ def read(page: Page, draft: Draft) -> None:
 def _name_libraries(page: Page, draft: Draft) -> None:
     """The libraries that the words of a report name, where an error of it leaves out the class."""
     words = {found[0].lower().replace("_", "-") for line in page.lines for found in _WORD.finditer(line[:2_000])}
+    classes = {found[0] for line in page.lines for found in _CLASS.finditer(line[:2_000])}
+    at_home = {home for each in classes if (home := names.home_of(each))}
     for package in names.libraries_read():
-        if words & set(names.shown_as(package)):
+        if package in at_home or words & set(names.shown_as(package)):
             draft.remark(f"library named {package}", package)
 
 

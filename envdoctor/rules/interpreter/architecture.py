@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import ERROR, Facts, Findings, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Interpreter, finding, known, need, rule
 
 _SIXTY_FOUR = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
 
@@ -22,6 +22,8 @@ def architecture(facts: Facts) -> Findings:
         reason = "a 32-bit Python; torch has no wheels for it"
     elif (interpreter.libc or "").startswith("musl"):
         reason = "a Python on musl (Alpine); torch has no wheels for it"
+    elif machine == "x86_64" and (chip := facts.remarks.get("Apple's processor")):
+        yield _translated(interpreter, chip)
     elif machine == "x86_64" and actual == "aarch64":
         reason = "an x86-64 Python on an ARM machine: everything runs through an emulator"
     if reason:
@@ -33,3 +35,17 @@ def architecture(facts: Facts) -> Findings:
             run="uv venv --python 3.12 .venv",
             explains=("packages/missing", "torch/"),
         )
+
+
+def _translated(interpreter: Interpreter, chip: str) -> Finding:
+    return finding(
+        actual=f"{interpreter.platform} on {chip}",
+        expected="a Python for Apple's processors (arm64)",
+        who="you",
+        message="This Python was built for Intel's processors and is translated on one of Apple's (Rosetta): macOS "
+        "tells it an old version (10.16), torch finds no GPU that it may use, and torch's wheels for it ended with 2.2.",
+        fix="Make the environment anew with a native Python: Miniforge or Anaconda for arm64, Homebrew's in "
+        "/opt/homebrew, or uv's, from a terminal that is not set to Rosetta.",
+        run=("python -c 'import platform; print(platform.machine())'", "uv venv --python 3.12 .venv"),
+        explains=("packages/missing", "torch/", "packages/known-errors MPS"),
+    )

@@ -260,6 +260,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     caller = row.caller(dict(installed), named)
     what = _whole(row)
     asking = f"{caller.name if caller else named or 'the code that imports it'}"
+    if named and caller is None and CALLER.search(line) is None:
+        asking = f"{named} or what it imports"  # a part of it that could not be imported, whoever failed in it
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
     first = ""
     if row.direction == "added":

@@ -2,12 +2,30 @@ from packaging.version import Version
 
 from envdoctor.knowledge.questions import messages, normal, release_of, versions
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import ERROR, Facts, Findings, Interpreter, Pattern, Skip, finding, known, remedies, rule
+from envdoctor.rules.rule import (
+    ERROR,
+    Facts,
+    Findings,
+    Interpreter,
+    Match,
+    Pattern,
+    Skip,
+    finding,
+    known,
+    remedies,
+    rule,
+)
 
 _OFFERED = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
     r"(?P<name>[A-Za-z][\w.-]{0,80}?)(?:\[[\w, -]{1,80}\])? ?={2,3} ?(?P<wanted>\d[\w.!+-]{0,40})(?=[ (;,]|$).{0,300}?"
     r"\(from versions?: (?P<offered>(?!none)[^)]{1,4000})(?P<end>\)?)",
+)
+_OFFERED_TO_A_RANGE = Pattern(
+    r"Could not find a version that satisfies the requirement (?P<name>[A-Za-z][\w.-]{0,80}?)(?:\[[\w, -]{1,80}\])?"
+    r"(?P<asked> ?(?:[<>!=~]{1,2}[\w.*]{1,30},){0,4}<=?(?P<end_of_range>\d[\w.]{0,30})"
+    r"(?:,[<>!=~]{1,2}[\w.*]{1,30}){0,4})"
+    r".{0,300}?\(from versions?: (?P<offered>(?!none)[^)]{1,4000})\)",
 )
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio", "triton"})
 _NVIDIA = Pattern(r"nvidia-[a-z-]{3,24}-cu1[1-3]")  # of which packages/known-errors knows more
@@ -34,6 +52,9 @@ def no_such_release(facts: Facts) -> Findings:
         raise Skip("the report has no error lines")
     found = messages.in_report(facts, _OFFERED)
     if found is None:
+        ranged = messages.in_report(facts, _OFFERED_TO_A_RANGE)
+        if ranged is not None:
+            yield from _all_newer(facts, ranged)
         return
     name, wanted = normal(found["name"]), found["wanted"].rstrip(".-")
     listed = [text.strip() for text in found["offered"].split(",")]
@@ -93,6 +114,29 @@ def no_such_release(facts: Facts) -> Findings:
             "packages/known-errors a wheel",
             "interpreter/unsupported",
         ),
+    )
+
+
+def _all_newer(facts: Facts, found: Match[str]) -> Findings:
+    """A range that ends before the first release that is offered: what is in it was made for older Pythons."""
+    name, end = normal(found["name"]), versions.parse(found["end_of_range"])
+    listed = (versions.parse(text.strip()) for text in found["offered"].split(","))
+    offered = sorted(one for one in listed if one and one.release > (0, 1, 2))
+    if end is None or not offered or offered[0] < end:
+        return
+    here = known(facts.interpreter)
+    python = f"this Python ({here.version})" if here else "this Python"
+    yield finding(
+        subject=name,
+        actual=f"{offered[0]} and later are offered",
+        expected=f"{name}{found['asked']}",
+        message=f"All {name} that this Python and system are offered are too new for what is asked for; the first is "
+        f"{offered[0]}: {CALLER.sub('', found.string)[:500]}",
+        usually=f"{python} is newer than the releases below {end} have wheels for",
+        fix=f"Make the environment with a Python of the time of {name} {end}; or take a later release of what asks for "
+        "it, which allows newer ones.",
+        run="uv venv --python 3.11 .venv" if here is None or not versions.below(here.version, "3.12") else "",
+        explains=(f"packages/known-errors {name}", "packages/known-errors a wheel", "interpreter/unsupported"),
     )
 
 

@@ -16,6 +16,8 @@ def read_platform(text: str, draft: Draft) -> None:
     draft.claim("host.system", system)
     if machine := _MACHINE.search(text):
         draft.claim("host.machine", "x86_64" if machine[1].lower() in ("amd64", "x86_64") else machine[1])
+    if intel := re.match(r"macOS-([\d.]+)-x86_64", text):  # of the Python that asked, translated or not
+        draft.claim("interpreter.platform", f"macosx-{intel[1]}-x86_64", INFERRED)
     if libc := re.search(r"(glibc|musl)-?(\d[\d.]*)", text):
         draft.claim("interpreter.libc", f"{libc[1]} {libc[2].rstrip('.')}", INFERRED)
     if system == "Linux" and (

@@ -60,6 +60,7 @@ _WINDOWS = Pattern(
 )
 _MAC = Pattern(r"(?<![\w:/\\.])(?:/Users/[^/\s]{1,60}|/opt/homebrew)/\S{0,300}(?:lib/python3|-packages/)")
 """Where a Mac's Python keeps what it runs."""
+_APPLES_CHIP = Pattern(r"(?:CPU|Chip|Processor)?:? {0,4}Apple M[1-9](?: (?:Pro|Max|Ultra))?", re.IGNORECASE)
 _BOARD = Pattern(r"\bJetson\b|\bJetPack\b|\btegra\b|\bL4T\b", re.IGNORECASE)
 _DESKTOP = Pattern(r"x86_64|\bamd64\b|win_amd64|\bJetPack ?7|\bThor\b", re.IGNORECASE)
 """No board that needs NVIDIA's own wheels: JetPack 7 runs those of PyTorch's index."""
@@ -98,6 +99,8 @@ def read(page: Page, draft: Draft) -> None:
     if not draft.gpus and (card := next((named[0] for text in lines if (named := _AMD.search(text))), None)):
         draft.remark("card", card)
     board = next((named[0] for text in page.lines if len(text) < 600 and (named := _BOARD.search(text))), None)
+    if chip := next((text.strip() for text in page.lines if _APPLES_CHIP.fullmatch(text.strip())), None):
+        draft.remark("Apple's processor", chip)
     if board and not any(_DESKTOP.search(text) for text in page.lines):
         draft.remark("board", board)
     if any(_UNAVAILABLE.search(text) for text in lines) or any(map(_answers_false, lines, lines[1:])):
