@@ -132,7 +132,7 @@ def of_argument(callee: str, argument: str) -> Iterator[Span]:
     callee = callee.removesuffix(".__init__")
     for package in packages():
         book = _book(package)
-        found = book.of_constructor(callee, argument) if book else None
+        found = book.under(f"a {callee}", argument) if book else None
         if found is not None:
             yield found
 
@@ -202,12 +202,6 @@ class _Book:
                     if plain == name:
                         return self._span(name, bounds, to)
         return None
-
-    def of_constructor(self, callee: str, argument: str) -> Span | None:
-        """Of what is called by this name; what a dataclass of settings is made with are its members."""
-        found = self.under(f"a {callee}", argument)
-        settings = callee.endswith(("Config", "Arguments"))
-        return found or (self.under(f"c {callee}", argument) if settings else None)
 
     def _below(self, heading: str) -> Iterator[list[str]]:
         """The lines below each of the headings of this name: found by its letters, as an expression takes ten times

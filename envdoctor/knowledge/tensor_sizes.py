@@ -130,8 +130,19 @@ def _picture(pixels: int) -> str:
     return ""
 
 
+_VOCABULARY = 20_000
+
+
+def _is_of_tokens(size: Size) -> bool:
+    """Is it a few of many tokens that differ, and not the width of another model?"""
+    one, other = size.stored[0], size.wanted[0]
+    return min(one, other) > _VOCABULARY and abs(one - other) * 20 < one
+
+
 def _reading_by_size(kind: str, size: Size) -> Reading:
     stored, wanted = size.stored, size.wanted
+    if kind == "base" and _is_of_tokens(size):
+        kind = "tokens"
     if kind == "rank":
         side = 0 if "lora_A" in size.name else 1
         return Reading(
@@ -156,9 +167,10 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
     if kind == "tokens":
         return Reading(
             meaning=f"The file has {stored[0]} tokens and the model {wanted[0]} ({size.name})",
-            usually="tokens were added (or padded) before one of the two was made, or their tokenizers differ",
-            remedy="Take the tokenizer that was saved with the file, and before loading it call "
-            f"model.resize_token_embeddings({stored[0]}).",
+            usually="tokens were added (or padded) before one of the two was made, their tokenizers differ, or the "
+            "libraries (transformers) are of another release than when it was saved and add others",
+            remedy="Take the tokenizer that was saved with the file, the releases that its page names, and before "
+            f"loading it call model.resize_token_embeddings({stored[0]}).",
         )
     if kind == "places":
         return Reading(

@@ -28,3 +28,10 @@ def test_fix_is_offered_where_it_repairs() -> None:
     assert remedies.setting(NOTHING, "x", "unset X").commands == ("unset X",)
     found = remedies.setting(asking(), "x", "unset X")
     assert (found.commands, found.instead) == (("envdoctor fix --target h100",), ("unset X",))
+
+
+def test_jax_brings_no_jaxlib_of_its_own() -> None:
+    command = remedies.install_releases("jax", "jax>=0.3.18")
+    assert command.split()[:4] == ["python", "-m", "pip", "install"]
+    assert "jaxlib" in command
+    assert command.endswith("--upgrade")

@@ -43,7 +43,7 @@ def _translated(interpreter: Interpreter, chip: str) -> Finding:
         expected="a Python for Apple's processors (arm64)",
         who="you",
         message="This Python was built for Intel's processors and is translated on one of Apple's (Rosetta): macOS "
-        "tells it an old version (10.16), torch finds no GPU that it may use, and torch's wheels for it ended with 2.2.",
+        "tells it an old version (10.16), torch finds no GPU that it may use, and its wheels for it ended with 2.2.",
         fix="Make the environment anew with a native Python: Miniforge or Anaconda for arm64, Homebrew's in "
         "/opt/homebrew, or uv's, from a terminal that is not set to Rosetta.",
         run=("python -c 'import platform; print(platform.machine())'", "uv venv --python 3.12 .venv"),

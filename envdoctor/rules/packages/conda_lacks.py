@@ -215,7 +215,11 @@ def _of_channels(facts: Facts, specs: list[str], asked: tuple[str, ...], said: s
     text = (
         f"The channels that were asked do not have this release for this system; where it is looked for first: {where}"
     )
-    if any(name.startswith("cudatoolkit") for name in homes):
+    if "cudatoolkit-dev" in homes:
+        text += (
+            " (for Linux alone; what compiles on Windows takes cuda-nvcc and cuda-libraries-dev of the channel nvidia)"
+        )
+    if "cudatoolkit" in homes:
         text += (
             " (cudatoolkit up to 11.8, for Linux and Windows; later ones are called cuda-toolkit. Of the channel "
             "pytorch, torch 1.13 and later tell their CUDA line by pytorch-cuda=11.7 in its place, with -c nvidia)"

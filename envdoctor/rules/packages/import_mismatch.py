@@ -297,6 +297,13 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             cures = f", or what does without it: {', '.join(there)}." if there else ""
             cures = cures or f", or a release of {asking} that does without it."
             fix = f"Install {use}" + (f" ({moved})." if moved else cures)
+        if caller is None and not named and row.needed_by:
+            asked_by = ", ".join(
+                one.replace(",<=", " to ").replace(">=", " ").replace("<=", " up to ") for one in row.needed_by[:6]
+            )
+            fix += f" Releases that are known to ask for it: {asked_by}" + (
+                f"; it was mended in {', '.join(row.cured_in[:6])}." if row.cured_in else "."
+            )
     if row.direction == "added" and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         fix += f" It is a module of its own: write import {row.module}.{row.name} as well."
     if row.direction == "removed" and (python := _too_new_a_python(facts, row)):

@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Facts, Host, Interpreter
+from envdoctor.facts.pasted import read
 from envdoctor.rules.interpreter.architecture import architecture
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, silent, skipped
@@ -41,3 +42,15 @@ def test_healthy(facts: Facts) -> None:
 
 def test_unknown_is_skipped() -> None:
     assert skipped(architecture, Facts())
+
+
+def test_a_python_that_is_translated_on_apples_processor() -> None:
+    facts = read(
+        "OS: macOS 15.3 (x86_64)\nPython version: 3.12.8 (64-bit runtime)\n"
+        "Python platform: macOS-10.16-x86_64-i386-64bit\nIs CUDA available: False\nCPU:\nApple M2 Pro\n"
+    )
+    (finding,) = findings(architecture, facts)
+    assert "Rosetta" in finding.message
+    assert finding.who == "you"
+    intel = read("Python version: 3.12.8\nPython platform: macOS-14.1-x86_64-i386-64bit\nCPU:\nIntel(R) Core(TM) i7\n")
+    assert silent(architecture, intel)

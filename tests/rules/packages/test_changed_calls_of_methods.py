@@ -61,3 +61,19 @@ def test_a_method_that_every_such_class_has_is_a_guess() -> None:
 )
 def test_everyday_names_and_classes_of_ones_own(callee: str, argument: str) -> None:
     assert silent(changed_calls, Facts(messages=(UNEXPECTED.format(callee, argument),)))
+
+
+def test_a_constructor_that_the_text_names() -> None:
+    lines = (
+        "torch1.9.1 can't support the norm_first in TransformerDecoderLayer",
+        UNEXPECTED.format("__init__", "norm_first"),
+    )
+    found = root(*lines)
+    assert (found.rule, found.subject) == ("packages/changed-calls", "torch")
+    assert found.expected.startswith("torch>=1.10.0")
+
+
+def test_settings_of_a_library_whose_class_the_text_names() -> None:
+    found = root("model = PeftModel.from_pretrained(model, name)", UNEXPECTED.format("__init__", "enable_lora"))
+    assert (found.rule, found.expected) == ("packages/changed-calls", "peft<0.3.0")
+    assert "LoraConfig" in found.message

@@ -104,6 +104,21 @@ def test_an_index_that_was_asked_is_not_said_to_be_missing() -> None:
             "InfiniBand",
         ),
         (
+            "uv pip install vllm --torch-backend=cu129",
+            "ImportError: libcudart.so.13: cannot open shared object file: No such file or directory",
+            "a package for CUDA 13",
+        ),
+        (
+            "python -m pip install paddlepaddle-gpu",
+            "ImportError: libcudart.so.10.2: cannot open shared object file: No such file or directory",
+            "paddlepaddle-gpu",
+        ),
+        (
+            "dinov2/fsdp/__init__.py, in free_if_fsdp",
+            "AttributeError: 'VisionTransformer' object has no attribute '_handles'",
+            "torch",
+        ),
+        (
             "load(documents, PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0)",
             "RuntimeError: MPS backend out of memory (MPS allocated: 2.44 GB)",
             "PYTORCH_MPS_HIGH_WATERMARK_RATIO",

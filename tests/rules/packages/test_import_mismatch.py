@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Facts, Interpreter
+from envdoctor.facts.pasted import read
 from envdoctor.rules.packages.import_mismatch import import_mismatch
 from envdoctor.rules.rule import Finding, Severity
 from tests.rules.judging import findings, installed, silent
@@ -10,7 +11,7 @@ from tests.rules.judging import findings, installed, silent
     ("line", "subject", "missing"),
     [
         ("ImportError: cannot import name 'is_npu' from 'transformers.utils' (/x.py)", "transformers", "is_npu"),
-        ("AttributeError: module 'torch' has no attribute 'float8_e4m3fn'", "torch", "float8_e4m3fn"),
+        ("AttributeError: module 'torch' has no attribute 'float7_e4m2fn'", "torch", "float7_e4m2fn"),
         ("ModuleNotFoundError: No module named 'huggingface_hub.wonders'", "huggingface-hub", "wonders"),
         ("ImportError: trl (/opt/env/trl/__init__.py) has no name GRPOWonder", "trl", "GRPOWonder"),
         ("AttributeError: module 'sklearn.utils' has no attribute 'x'", "scikit-learn", "x"),
@@ -84,3 +85,17 @@ def test_a_package_that_asks_itself_for_what_it_dropped_is_mixed() -> None:
     (finding,) = findings(import_mismatch, Facts(messages=(line,)))
     assert (finding.kind, finding.subject) == ("package-damaged", "transformers")
     assert "dropped" not in finding.message
+
+
+def test_who_fails_within_a_part_that_could_not_be_imported_is_not_told() -> None:
+    head = (
+        "RuntimeError: Failed to import diffusers.loaders.lora_pipeline because of the following error (look up to see"
+    )
+    facts = read(f"{head} its traceback):\nmodule 'torch' has no attribute 'int1'\n")
+    (finding,) = findings(import_mismatch, facts)
+    assert "torch has int1 from 2.6.0 on, and diffusers or what it imports needs it" in finding.message
+
+
+def test_without_quotes_it_is_another_python_and_no_part_that_is_missing() -> None:
+    said = "ImportError: No module named torch.utils.cpp_extension"
+    assert silent(import_mismatch, Facts(messages=(said,), packages=installed(torch="1.13.1")))

@@ -26,3 +26,14 @@ def test_a_project_s_own_module_under_another_python_s_torchrun() -> None:
     ran = "failed (exitcode: 1) local_rank: 0 (pid: 41) of binary: /opt/conda/bin/python"
     found = root("Traceback (most recent call last):", frame, "ModuleNotFoundError: No module named 'factory'", ran)
     assert "torchrun started the ranks with /opt/conda/bin/python" in found.remedy.text
+
+
+def test_a_command_that_asks_for_the_version_hides_no_build() -> None:
+    text = (
+        "No module named 'torch' - does it not support my card?\n"
+        '$ python -c "import torch; print(torch.__version__)"\nPyTorch : 2.9.0+cu130\n'
+        "$ pip install 'git+https://example.org/detect.git'\n  Getting requirements to build wheel ... error\n"
+        '  File "/e/lib/python3.10/site-packages/pip/_vendor/pyproject_hooks/_in_process/_in_process.py", line 9\n'
+    )
+    found = root(text)
+    assert found.subject == "build isolation"

@@ -63,3 +63,12 @@ def test_an_extension_of_another_number_is_not_said_to_lack_a_wheel() -> None:
     assert diagnosis.root_cause is not None
     assert diagnosis.root_cause.rule == "packages/no-such-release"
     assert not any(one.kind == "extension-binary-missing" for one in diagnosis.findings)
+
+
+def test_a_range_that_ends_before_the_first_that_is_offered() -> None:
+    one = found(_ASKED + "triton<3,>=2.0.0 (from versions: 0.1.2, 3.2.0, 3.3.0)")
+    assert one is not None
+    assert one.actual == "3.2.0 and later are offered"
+    assert "newer than the releases below 3 have wheels for" in one.message
+    assert found(_ASKED + "spam<3,>=2.5 (from versions: 2.0, 2.1)") is None
+    assert found(_ASKED + "spam>=3.5 (from versions: 3.2.0)") is None
