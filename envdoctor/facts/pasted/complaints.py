@@ -143,6 +143,10 @@ _OF = {
     "a release that broke it": Pattern(
         rf"\b(?:not|in) ?-?compatib\w{{2,4}} with (?:the )?(?:latest |newest |new(?:er)? |recent "
         rf"|current )?{_RELEASE}\b(?! (?:installation|PyTorch install))"
+        rf"|\b(?:{_PACKAGES}) ?v?(?:==)?\d[\d.]{{0,12}} (?:has )?(?:breaks|broke|broken)\b"
+        r"|\bfailing with [\w-]{2,30}==\d"
+        rf"|\b(?:broken|breaks?|broke) (?:by|with|after|since) (?:\w{{1,12}} ){{0,3}}"
+        rf"(?:updat|upgrad|switch|mov)\w{{1,3}} to {_RELEASE}"
         rf"|\b(?:broken|breaks?|broke|fails?|not work\w{{0,3}}|n't work|crash\w{{0,3}}) "
         rf"(?:\w{{1,12}} )?(?:with|by|on|since|after|under|in) (?:the )?(?:latest|newest|new|newer|recent|{_RELEASE})\b"
         rf"|\b(?:after|since) (?:I |we |the |an? )?(?:upgrad|updat)\w{{1,3}} (?:of |to "

@@ -183,6 +183,23 @@ def told(text: str) -> list[str]:
         ("# It just hangs\nNothing else is printed.", "where it stands is not told"),
         ("# There is a memory leak somewhere\nI cannot say more.", "what grows is not told"),
         ("# The model keeps repeating itself\nWhat can it be.", "why it is nonsense is not told"),
+        (
+            "RTX 4080 not detected on Windows 11\n\nTensorFlow version: 2.18.0\nOS platform: Windows 11 24h2",
+            "TensorFlow on Windows",
+        ),
+        (
+            "My GPU is not found\n\nonnxruntime and onnxruntime-gpu are both installed.",
+            "onnxruntime's two packages",
+        ),
+        ("no cuda / gpu inside the docker container (agx orin)", "a Jetson's torch"),
+        ("IPEX with oneAPI 2024.1 finds no XPU device on a Max 1550", "the way to Intel's GPU"),
+        ("The GPU is not detected any more\n\njax.devices() shows only the CPU", "JAX's plugin"),
+        (
+            "torch 2.10.0 broke torchcodec\nTraceback (most recent call last):\n"
+            '  File "/e/lib/python3.13/site-packages/torchcodec/_core/ops.py", line 104, in <module>\n',
+            "what is compiled for each torch",
+        ),
+        ("The accuracy script is failing with nltk==3.9.1", "NLTK's punkt"),
     ],
 )
 def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:
