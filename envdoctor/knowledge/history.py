@@ -164,7 +164,7 @@ def classes_with(package: str, argument: str) -> tuple[str, ...]:
         re.findall(r"^(?:a ([A-Z]\w*)$|c ([A-Z]\w*(?:Config|Arguments))\b)", book.text, re.MULTILINE) if book else []
     )
     names = dict.fromkeys(one or other for one, other in headings)
-    return tuple(name for name in names if book and book.of_constructor(name, argument) is not None)
+    return tuple(name for name in names if book and book.under(f"a {name}", argument) is not None)
 
 
 def newest(package: str) -> str:
