@@ -160,11 +160,8 @@ def library_of(module: str) -> str:
 def classes_with(package: str, argument: str) -> tuple[str, ...]:
     """The classes of a library whose constructor gained or lost this argument."""
     book = _book(package)
-    headings = (
-        re.findall(r"^(?:a ([A-Z]\w*)$|c ([A-Z]\w*(?:Config|Arguments))\b)", book.text, re.MULTILINE) if book else []
-    )
-    names = dict.fromkeys(one or other for one, other in headings)
-    return tuple(name for name in names if book and book.under(f"a {name}", argument) is not None)
+    headings = re.findall(r"^a ([A-Z]\w*)$", book.text, re.MULTILINE) if book else []
+    return tuple(name for name in headings if book and book.under(f"a {name}", argument) is not None)
 
 
 def newest(package: str) -> str:

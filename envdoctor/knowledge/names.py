@@ -249,6 +249,16 @@ def of_unnamed_callable(argument: str, said: str) -> Iterator[Name]:
     return (row for row in _ARGUMENTS.among({argument}) if row.name.rpartition(".")[2] in words)
 
 
+def of_a_constructor(package: str, argument: str) -> Iterator[Name]:
+    """The row of a class of the package whose constructor gained or lost the argument, where it is one alone, or all of
+    them did with one release."""
+    found = [
+        row for row in ARGUMENTS.among({argument}) if row.package == package and re.fullmatch(r"[A-Z]\w*", row.owner)
+    ]
+    if len({(row.direction, row.release) for row in found}) == 1:
+        yield found[0].row(argument)
+
+
 _CALLED_BY_TRAINER = frozenset(
     "compute_loss create_optimizer_and_scheduler create_scheduler evaluation_loop get_train_dataloader log "
     "prediction_loop prediction_step save_model training_step".split()

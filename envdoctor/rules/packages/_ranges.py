@@ -42,6 +42,8 @@ def rows_of_unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
     for key, package in facts.remarks.items():
         if key.startswith("library named ") and (owner := names.one_class_with(package, argument, words)):
             yield from (row for row in names.of_call(owner, argument) if row.package == package)
+        elif key.startswith("library named "):
+            yield from names.of_a_constructor(package, argument)
 
 
 def range_of_all(facts: Facts, row: names.Name) -> tuple[str, str]:
