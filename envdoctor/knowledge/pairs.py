@@ -106,6 +106,23 @@ def xformers_for(torch: str) -> str | None:
     return max(fitting, key=lambda name: versions.parse(name) or versions.parse("0"), default=None)  # type: ignore[arg-type,return-value]
 
 
+def compiled_for(package: str, torch: str) -> str | None:
+    """The newest minor of a package that is compiled for this torch's minor, as "0.9"; None where no row tells."""
+    release = versions.release(torch)
+    if release is None:
+        return None
+    minor = f"{release[0]}.{release[1]}"
+    blocks = (block for block in bundled_table("pairs").blocks if block.kind == "compiled")
+    return next(
+        (
+            block.texts("release")[0]
+            for block in blocks
+            if (block.texts("package")[0], block.texts("torch")[0]) == (package, minor)
+        ),
+        None,
+    )
+
+
 def torchao_for(torch: str) -> str | None:
     """The newest line of torchao whose kernels were built with this torch, as "0.15"; from 2.11 on "0.17"."""
     release = versions.release(torch)
