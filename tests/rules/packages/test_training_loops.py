@@ -20,7 +20,7 @@ ValueError: Tried to step 1002 times. The specified number of total steps is 100
   steps of an epoch
 ValueError: Tried to step 12 times. The specified number of steps is 10 | made for 10 steps | make the schedule anew
 TypeError: FP16_Optimizer is not an Optimizer | FP16_Optimizer is not of that class | wrapper.optimizer
-TypeError: ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics' | without the number |
+TypeError: ReduceLROnPlateau.step() missing 1 required positional argument: 'metrics' | without that number |
   scheduler.step(validation_loss)
 ValueError: batch_sampler option is mutually exclusive with batch_size, | were both given | leave the others out
 ValueError: DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle=True | takes no
@@ -102,7 +102,7 @@ KeyError: 'pytorch-lightning_version' | no entry for the release of Lightning | 
 ValueError: AcceleratorState has already been initialized and cannot be | second Accelerator | restart the kernel
 RuntimeError: Lightning can't create new processes if CUDA is already initialized. | touched before | Restart the
   kernel
-train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose | by the name no | --mixed_precision no
+train.py: error: argument --mixed_precision: invalid choice: 'fp32' (choose | name is no | --mixed_precision no
 ValueError: FooForCausalLM does not support gradient checkpointing. | FooForCausalLM | Turn it off
 TypeError: FooPreTrainedModel._set_gradient_checkpointing() got an unexpected keyword argument 'enable' | 4.35 | newer
   copy
@@ -151,7 +151,7 @@ ValueError: Expected parameter logits (Tensor of shape (1, 4)) of distribution C
   to satisfy the constraint IndependentConstraint(Real(), 1), but found invalid values: | NaN | rewards
 ValueError: The global train batch size (3 x 1) must be evenly divisible by the number of generations per prompt (8).
   | no multiple | num_generations
-AttributeError: 'TrainingArguments' object has no attribute 'model_init_kwargs' | asks for model_init_kwargs |
+AttributeError: 'TrainingArguments' object has no attribute 'model_init_kwargs' | asked for model_init_kwargs |
   SFTConfig
 AttributeError: 'MyTrainer' object has no attribute 'tokenizer' | processing_class | transformers<5
 TypeError: MyTrainer.training_step() takes 3 positional arguments but 4 were given | training_step of a
@@ -216,7 +216,7 @@ AssertionError: The shape of the 2D attn_mask is torch.Size([77, 77]), but shoul
   another | batch_first
 ValueError: 'epochs' is not a valid IntervalStrategy, please select one of ['no', 'steps', | does not know | lists
 AssertionError: EarlyStoppingCallback requires IntervalStrategy of | contradict each other | load_best_model_at_end
-assert outputs.is_cuda or outputs.device.type == "xla" // AssertionError: | loss that lies on the CPU | enabled=
+assert outputs.is_cuda or outputs.device.type == "xla" // AssertionError: | does not lie on the GPU | enabled=
 instance_ref = weakref.ref(method.__self__) // AttributeError: 'function' object has no attribute '__self__' |
   apex.amp | torch.amp
 TypeError: cannot unpack non-iterable NoneType object | None stands where | which value is None
@@ -248,7 +248,7 @@ UnboundLocalError: local variable 'loss' referenced before assignment | loss is 
 AttributeError: 'Namespace' object has no attribute 'local_rank' | reads local_rank | one release
 ValueError: Object arrays cannot be loaded when allow_pickle=False | Python objects | allow_pickle=True
 TypeError: 'module' object is not callable | A module is called | module.name()
-TypeError: slice indices must be integers or None or have an __index__ method | A float stands | int(x)
+TypeError: slice indices must be integers or None or have an __index__ method | it is a float | int(x)
 TypeError: unhashable type: 'list' | A list is used as a key | tuple(x)
 IndexError: tuple index out of range | fewer parts | Print its length
 ValueError: assignment destination is read-only | only looks at | x.copy()
