@@ -131,3 +131,35 @@ def test_a_row_that_asks_for_what_stands_beside_it(beside: str, line: str, subje
 
     assert subject in subjects(f"{beside}\n{line}\n")
     assert subject not in subjects(f"{line}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'NSYS' is not recognized as an internal or external command",
+        "libGL.so.1 => /lib/x86_64-linux-gnu/libGL.so.1 (0x00007f)",
+        "fatal error: cuda_utils.h: No such file or directory",
+        "'NoneType' object has no attribute 'cget'",
+        'Error: unsupported architecture "arm64"',
+        "Loaded D:\\ui\\bin\\cudnn64_9.dll",
+        "Set the CUDA_HOME environment variable before you build",
+        "model.from_pretrained(path, ignore_mismatched_sizes=True)",
+        "FSDP_TRANSFORMER_CLS_TO_WRAP=LlamaDecoderLayer",
+        "CUDA available: True, MPS available: False",
+    ],
+)
+def test_what_only_resembles_a_line_is_not_taken_for_it(text: str) -> None:
+    rules = [one.rule for one in judged(f"torch==2.4.0\n{text}\n").findings if one.severity.word == "error"]
+    assert "packages/known-errors" not in rules
+
+
+def test_a_module_that_a_running_program_lacks_is_not_said_to_be_missing_in_a_build() -> None:
+    line = "ModuleNotFoundError: No module named 'torch'\n"
+
+    def told(before: str) -> str:
+        found = (one.message for one in judged(f"{before}\n{line}").findings if one.rule == "packages/known-errors")
+        return "\n".join(found)
+
+    assert "needs torch while it is built, and" in told("error: subprocess-exited-with-error")
+    assert "The Python that runs or builds this has no torch" in told("Preparing metadata (setup.py) ... done")
+    assert "torch is not installed in the Python that runs this" in told("python train.py")
