@@ -23,6 +23,7 @@ class Symptom:
     source: str
     moved: str = ""
     unless: str = ""
+    beside: str = ""
     usually: str = ""
 
     @cached_property
@@ -30,7 +31,9 @@ class Symptom:
         return Pattern(self.said, re.IGNORECASE)
 
     def is_excepted(self, lines: Iterable[str]) -> bool:
-        """Does one of the lines say with what the error means something else?"""
+        """Does one of the lines say with what the error means something else, or none what must stand beside it?"""
+        if self.beside and not any(Pattern(self.beside, re.IGNORECASE).search(line) for line in lines):
+            return True
         return bool(self.unless) and any(Pattern(self.unless, re.IGNORECASE).search(line) for line in lines)
 
 

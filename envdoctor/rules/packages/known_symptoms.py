@@ -181,7 +181,7 @@ def _meanings(
             continue
         if (
             row.pattern.search(line)
-            and not row.is_excepted(lines)
+            and not row.is_excepted((*lines, said, *present))
             and (version is None or not row.moved or versions.within(version, row.moved) is not False)
         ):
             yield row.package, row.meaning, row.instead, row.source

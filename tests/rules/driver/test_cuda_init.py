@@ -79,3 +79,14 @@ def test_a_driver_of_cuda_10_is_too_old_before_anything_else() -> None:
     found = only(cuda_init, read(f"{smi}\n{error}"))
     assert "runs CUDA 10.1" in found.message
     assert found.remedy.text.startswith("Update the driver")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "could not synchronize on CUDA context: CUDA_ERROR_UNKNOWN: unknown error",
+        "NCCL WARN Cuda failure 304 'OS call failed or operation not supported on this OS'",
+    ],
+)
+def test_an_error_of_the_run_does_not_tell_that_cuda_did_not_start(line: str) -> None:
+    assert skipped(cuda_init, pasted(line))

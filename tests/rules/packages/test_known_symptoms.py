@@ -66,3 +66,44 @@ def test_what_a_file_begins_with_tells_a_pointer_from_pickles_of_another_time() 
     operand = "WeightsUnpickler error: Unsupported operand "
     assert findings(known_symptoms, Facts(messages=(said, operand + "147")))
     assert not findings(known_symptoms, Facts(messages=(said, operand + "118")))
+
+
+EVAL_STRATEGY = "AttributeError: 'TrainingArguments' object has no attribute 'eval_strategy'"
+
+
+@pytest.mark.parametrize(
+    ("said", "packages", "subject", "expected"),
+    [
+        (EVAL_STRATEGY, {}, "transformers", "transformers>=4.41,<5"),
+        (EVAL_STRATEGY, {"setfit": "1.0.3"}, "setfit", "transformers<4.41, or setfit>=1.1"),
+        (
+            "ImportError: Using low_cpu_mem_usage=True requires Accelerate: pip install 'accelerate>=0.26'",
+            {},
+            "accelerate",
+            "accelerate in a later release",
+        ),
+    ],
+)
+def test_the_package_that_the_text_shows(said: str, packages: dict[str, str], subject: str, expected: str) -> None:
+    (finding,) = findings(known_symptoms, Facts(messages=(said,), packages=installed(packages, complete=False)))
+    assert (finding.subject, finding.expected) == (subject, expected)
+
+
+def test_what_is_only_usual_is_said_as_usual() -> None:
+    line = "ValueError: Invalid pattern: '**' can only be an entire path component"
+    (finding,) = findings(known_symptoms, Facts(messages=(line,)))
+    before, _, usual = finding.message.partition(" Usually ")
+    assert "datasets" not in before
+    assert "datasets before 2.14.6" in usual
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ModuleNotFoundError: No module named 'pkg_resources.extern'",
+        "AttributeError: partially initialized module 'numpy' has no attribute 'bool'",
+        "TypeError: 'LRUCache' object is not subscriptable",
+    ],
+)
+def test_lines_of_other_causes(line: str) -> None:
+    assert silent(known_symptoms, Facts(messages=(line,)))
