@@ -135,7 +135,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "no wheel for macOS",
             "sys_platform == 'linux'",
         ),
-        ("ERROR: No matching distribution found for decord==0.6.0\n", "decord has wheels", "eva-decord"),
+        ("ERROR: No matching distribution found for decord==0.6.0\n", "wheels for Linux and Windows", "eva-decord"),
         ("'DynamicCache' object has no attribute 'seen_tokens'\n", "get_max_length", "transformers<4.49"),
         ("Error: pg_config executable not found.\n", "PostgreSQL", "psycopg2-binary"),
         ("error: command 'swig' failed: No such file or directory\n", "SWIG", "pip install swig"),
@@ -154,7 +154,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("Permission denied (publickey).\ndeepspeed --hostfile hosts train.py\n", "launcher", "without a password"),
         (
             "AttributeError: 'Sequential' object has no attribute 'predict_classes'\n",
-            "A model of this Keras has no predict_classes",
+            "This model has no predict_classes",
             "argmax",
         ),
         ("AttributeError: module 'tensorflow._api.v2.train' has no attribute 'AdamOptimizer'\n", "train", "compat.v1"),
@@ -162,7 +162,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
         ("AttributeError: module 'tensorflow_core.compat.v2' has no attribute '__internal__'\n", "newer than", "2.3.1"),
         ("..\\meson.build:1:0: ERROR: Unknown compiler(s): [['icl'], ['cl']]\n", "Meson", "has wheels"),
         ("ERROR: Can not perform a '--user' install. User site-packages are not visible\n", "--user", "Leave --user"),
-        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "not accepted by a program", "--native-tls"),
+        ("  Caused by: invalid peer certificate: UnknownIssuer\n", "is not accepted", "--native-tls"),
         ("CondaSSLError: OpenSSL appears to be unavailable on this machine.\n", "module ssl", "conda's own prompt"),
         (
             "error: The requested interpreter resolved to Python 3.9.6, which is incompatible with the project's "
