@@ -73,7 +73,7 @@ _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 @rule(ERROR, kind="package-conflict")
 def import_mismatch(facts: Facts, target: Target) -> Findings:
-    """One package asks another for something that its version does not have.
+    """A package is asked for something that it does not have.
 
     Why: a name that cannot be imported, an attribute or an argument that does not exist, mean that the caller was
     written for an older or newer release of the package it calls. Which of the two to move follows from who dropped
@@ -175,7 +175,8 @@ def _incomplete_package(
         expected="the files of one release",
         kind="package-damaged",
         certain=False,
-        message=f"{name} {version or ''}".rstrip() + f" lacks a part of its own, {what}: {CALLER.sub('', line)}.",
+        message=f"{name} {version or ''}".rstrip() + f" does not find a part of its own, {what}: "
+        f"{CALLER.sub('', line)}.",
         usually="files of two releases are mixed, an upgrade went on under a running Python, or the imports go in a "
         "circle",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
@@ -197,8 +198,8 @@ def _asked_through(name: str, version: str | None, what: str, row: names.Name, l
         expected=f"{name}>={row.release}, or what asks for {what} in a release of its time",
         kind="package-conflict",
         certain=False,
-        message=f"{name} has {what} from {row.release} on, and something that is installed beside an older one asks "
-        f"for it: {CALLER.sub('', line)}.",
+        message=f"{name} has {what} from {row.release} on, and is asked for it where it has not: "
+        f"{CALLER.sub('', line)}.",
         usually="peft (or accelerate, sentence-transformers), which this part of it imports where it is installed, was "
         f"upgraded without {name}, which the project holds back",
         fix=f"Where the project pins {name}, take a peft of that time (0.13.2 goes with 4.33 to 4.45, 0.10.0 with 4.37 "
@@ -259,7 +260,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     named = caller_of(line) if caller_of(line) != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed), named)
     what = _whole(row)
-    asking = f"{caller.name if caller else named or 'the code that imports it'}"
+    told = caller is not None and (caller.name == named or CALLER.search(line) is None)
+    asking = f"{caller.name if caller and told else named or 'the code that imports it'}"
     if named and caller is None and CALLER.search(line) is None:
         asking = f"{named} or what it imports"  # a part of it that could not be imported, whoever failed in it
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
@@ -361,6 +363,7 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     locked = remedies.locked_pins(target, packages, name)
     named = caller_of(line)
     caller = named if named and named != name else None
+    by = f"{caller} or what it imports" if caller and CALLER.search(line) is None else caller
     new = _NEW.search(line) is not None and name in _SEARCHED
     first: tuple[str, ...] = ()
     again: tuple[str, ...] = (caller, name) if caller else (name,)
@@ -390,8 +393,8 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     return finding(
         subject=name,
         actual=version or "of unknown version",
-        expected=f"a release that has {what}",
-        message=f"What is imported as {name} has no {what}, which {caller or 'its caller'} expects"
+        expected=f"a {name} that has {what}",
+        message=f"What is imported as {name} has no {what}, which {by or 'its caller'} expects"
         + (f" ({name} {version} is listed): " if version else ": ")
         + f"{CALLER.sub('', line)}.",
         usually=behind(name, caller, version, line, new=new),
