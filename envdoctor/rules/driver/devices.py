@@ -117,7 +117,9 @@ def _devices_taken(lost: str) -> Finding:
 
 def _silent_in_container(lost: str, *, before: bool) -> Finding:
     """NVML's own words, said in a container; ``before``: by the text it worked at some time."""
-    taken = "it has lost them since it started (a reload of systemd takes them back; starting it again brings them back)"
+    taken = (
+        "it has lost them since it started (a reload of systemd takes them back; starting it again brings them back)"
+    )
     not_given = "it was not given them (an old toolkit, no-cgroups = true in its settings)"
     return finding(
         subject="/dev/nvidia0",

@@ -95,7 +95,9 @@ def _of_machine(name: str, version: str, said: str) -> Finding:
 def _of_pip(specs: list[str], said: str) -> Finding:
     wanted = [found for spec in specs if (found := _LABEL.fullmatch(spec))]
     label = wanted[0]["version"].partition("+")[2]
-    text = f"conda is asked for releases by the labels that PyTorch's own wheels carry (+{label}), which it does not know"
+    text = (
+        f"conda is asked for releases by the labels that PyTorch's own wheels carry (+{label}), which it does not know"
+    )
     pins = [f"{one['name']}=={one['version']}" for one in wanted]
     command = shell.with_requirements("python -m pip install", *pins)
     tail = f" --extra-index-url https://download.pytorch.org/whl/{label}"

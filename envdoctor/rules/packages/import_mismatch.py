@@ -2,13 +2,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import names, newest_python, normal, versions
+from envdoctor.knowledge.questions import names, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
 from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.packages._elsewhere import elsewhere, home_of, of_python
 from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided, is_private, pinned_by, to_the_same_time
-from envdoctor.rules.packages._ranges import from_release
+from envdoctor.rules.packages._ranges import from_release, too_new_a_python
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
@@ -308,7 +308,7 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             )
     if row.direction == "added" and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         fix += f" It is a module of its own: write import {row.module}.{row.name} as well."
-    if row.direction == "removed" and (python := _too_new_a_python(facts, row)):
+    if row.direction == "removed" and (python := too_new_a_python(facts, row)):
         fix += (
             f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change the "
         )
@@ -345,17 +345,6 @@ def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:
     if interpreter is None or floor is None or versions.below(row.release, floor):
         return False
     return versions.below(interpreter.version, "3.9")
-
-
-def _too_new_a_python(facts: Facts, row: names.Name) -> str:
-    """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
-    release, interpreter = versions.release(row.release), known(facts.interpreter)
-    if release is None or interpreter is None:
-        return ""
-    last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
-    newest = newest_python(row.package, last)
-    here = ".".join(interpreter.version.split(".")[:2])
-    return newest if newest and versions.below(newest, here) else ""
 
 
 def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, what: str, line: str) -> Finding:

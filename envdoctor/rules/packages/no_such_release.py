@@ -1,20 +1,11 @@
+from re import Match
+
 from packaging.version import Version
 
+from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge.questions import messages, normal, release_of, versions
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import (
-    ERROR,
-    Facts,
-    Findings,
-    Interpreter,
-    Match,
-    Pattern,
-    Skip,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _OFFERED = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "

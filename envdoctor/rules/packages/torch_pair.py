@@ -55,8 +55,11 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
         text, usually = _proof(name, said.string)
         one = _finding(target, packages, torch or "", name, text, serious=True, proven=True, usually=usually)
         part = "reader of pictures" if _PICTURES.search(said.string) else "compiled operators"
-        yield replace(one, title=f"{name}'s {part} do{'es' if part.startswith('r') else ''} not work here")\
-            if usually else one
+        yield (
+            replace(one, title=f"{name}'s {part} do{'es' if part.startswith('r') else ''} not work here")
+            if usually
+            else one
+        )
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"

@@ -69,7 +69,9 @@ def _finding(said: Match[str] | None, outside: list[Library], several: dict[str,
     if said is not None and _STATUS.search(said[0]):
         title = "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH"
         message = f'{title}: "{said[0]}".'
-        usually = "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong"
+        usually = (
+            "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong"
+        )
     elif said is not None:
         title = "A library of CUDA does not have what is asked of it"
         message = f'{title}: "{said[0]}".'

@@ -105,8 +105,8 @@ def _number(text: str | None) -> Numbers:
 _NOT_THERE = "cuDNN is asked for and not found"
 _TWO = "Two releases of cuDNN meet in one process"
 _FOUND_FIRST = (
-    "another cuDNN than torch's own is found first (LD_LIBRARY_PATH, the system's, conda's), or the package nvidia-cudnn "
-    "was changed without torch"
+    "another cuDNN than torch's own is found first (LD_LIBRARY_PATH, the system's, conda's), or the package "
+    "nvidia-cudnn was changed without torch"
 )
 
 
