@@ -3,22 +3,9 @@ from dataclasses import replace
 
 from envdoctor.knowledge.asking import is_package
 from envdoctor.knowledge.questions import messages
-from envdoctor.rules.finding import USUALLY
+from envdoctor.rules.finding import USUALLY, Remedy
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import (
-    ERROR,
-    WARNING,
-    Facts,
-    Finding,
-    Findings,
-    Pattern,
-    Remedy,
-    Skip,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _SAYS = (
     Pattern(r"partially initialized module '(?!torchvision\b)([\w.]+)'"),
@@ -106,8 +93,8 @@ def _of_no_package(name: str, top: str, file: str, line: str, said: str) -> Find
     usually = f"{hidden}; else {circle}" if hides else f"{circle}; else {hidden}"
     fix = (
         f"Where {top} should be an installed package: rename the file, or start from another directory (python -P "
-        "leaves the directory out). Where it is the code's own: import within the function that needs it, or move what both "
-        "modules need into a third one."
+        "leaves the directory out). Where it is the code's own: import within the function that needs it, or move "
+        "what both modules need into a third one."
     )
     return replace(
         one,
