@@ -60,11 +60,11 @@ _SIZES = (
 )
 _WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_forward_module")
 _BY = {
-    "module": "DataParallel and DistributedDataParallel put it there",
-    "_orig_mod": "torch.compile puts it there",
-    "_fsdp_wrapped_module": "FSDP puts it there",
-    "base_model.model": "PEFT puts it there",
-    "model": "a Lightning module or a class around the model puts it there",
+    "module": "as DataParallel and DistributedDataParallel put it there",
+    "_orig_mod": "as torch.compile puts it there",
+    "_fsdp_wrapped_module": "as FSDP puts it there",
+    "base_model.model": "as PEFT puts it there",
+    "model": "as a Lightning module or a class around the model puts it there",
 }
 
 
@@ -116,7 +116,7 @@ def _by_names(missing: Sequence[str], unexpected: Sequence[str]) -> Reading | No
         return None
     for longer, shorter, side in ((unexpected, missing, "file"), (missing, unexpected, "model")):
         if prefix := _prefix(longer, shorter):
-            by = _BY.get(prefix, "a class around the model puts it there")
+            by = _BY.get(prefix, "as a class around the model puts it there")
             other = "model" if side == "file" else "file"
             off = f"Take it off before loading: {{k.removeprefix('{prefix}.'): v for k, v in state.items()}}"
             on = (
@@ -130,16 +130,18 @@ def _by_names(missing: Sequence[str], unexpected: Sequence[str]) -> Reading | No
             )
     if _same(map(_bare, missing), map(_bare, unexpected)):
         return Reading(
-            meaning="The file and the model were wrapped in different places (DataParallel around a part, or around "
-            "the whole): the same tensors, with module. at another place in their names",
+            meaning="The file and the model name the same tensors, with a wrapper's part of the name (module. and the "
+            "like) at another place, as when DataParallel is put around a part or around the whole",
             remedy="Take the part out on both sides: load into the model before it is wrapped, with {k.replace("
             "'module.', '').replace('_orig_mod.', ''): v for k, v in state.items()}.",
         )
     for changes, who in _RENAMED:
         if _same((_renaming(name, changes) for name in unexpected), missing):
-            return Reading(meaning=f"The file has the names of another release: {who}", remedy=_RELEASE)
+            return Reading(meaning=f"The file has other names for the same tensors: {who}", remedy=_RELEASE)
         if _same((_renaming(name, changes) for name in missing), unexpected):
-            return Reading(meaning=f"The model has the names of another release than the file: {who}", remedy=_RELEASE)
+            return Reading(
+                meaning=f"The model has other names for the same tensors than the file: {who}", remedy=_RELEASE
+            )
     return None
 
 
@@ -147,7 +149,7 @@ _RELEASE = "Load it with the release that wrote it and save it anew, or rename t
 _RENAMED = (
     (
         ((r"\bweight_g$", "parametrizations.weight.original0"), (r"\bweight_v$", "parametrizations.weight.original1")),
-        "weight_norm stores other names since torch 2.1",
+        "weight_norm of torch.nn.utils.parametrizations (from torch 2.1 on) names them otherwise than the older one",
     ),
     (((r"\bgamma$", "weight"), (r"\bbeta$", "bias")), "TensorFlow's names gamma and beta for weight and bias"),
     (
@@ -270,7 +272,9 @@ def _by_depth(misfit: Misfit) -> Reading | None:
     more, less = ("model", "file") if misfit.missing else ("file", "model")
     return Reading(
         meaning=f"Of what is listed only blocks from {stack}.{numbers[0]} on are too many in the {more}: it has more "
-        f"of them than the {less}, and is deeper",
+        f"of them than the {less}",
+        usually="the model is another size of its family, or its depth is set otherwise than when the file was saved"
+        + ("; else the file is one of several parts" if misfit.missing else ""),
         remedy="Make the model with as many blocks as the file has (its configuration: num_layers, depth, "
         "num_hidden_layers), or take the file of the model that is made here; with strict=False blocks that the file "
         "lacks keep random numbers.",
@@ -282,16 +286,17 @@ _MARKS = (
     _Mark(
         Pattern(r"\bposition_ids$"),
         "file",
-        "Only position_ids are too many: transformers stores this buffer no more since 4.31, and the file is older",
+        "Only position_ids are too many, a buffer that transformers stores no more since 4.31",
         _HARMLESS,
         only=True,
     ),
     _Mark(
         Pattern(r"\b(?:inv_freq|masked_bias|attn\.bias|relative_position_index|attn_mask)$"),
         "file",
-        "Only buffers that the model computes itself are too many: the file was written by another release",
+        "Of what is listed only such names are too many as models have for buffers that they compute themselves",
         _HARMLESS,
         only=True,
+        usually="the file was written by another release of the code, which stored them",
     ),
     _Mark(
         Pattern(r"\b(?:total_ops|total_params)$"),
@@ -319,7 +324,7 @@ _MARKS = (
     _Mark(
         Pattern(r"\bnum_batches_tracked$"),
         "model",
-        "Only num_batches_tracked is missing: the file was written by PyTorch before 0.4.1",
+        "Only num_batches_tracked is missing, which PyTorch stores since 0.4.1",
         _HARMLESS,
         only=True,
     ),
@@ -331,28 +336,30 @@ _MARKS = (
         "pipe.load_lora_weights for diffusers), or load a file into which they were merged.",
     ),
     _Mark(
-        Pattern(r"\blora_[AB]\b|\.base_layer\."),
+        Pattern(r"\blora_[AB]\b|\.base_layer\.|\blora_embedding_[AB]\b|\.lora_(?:down|up)\."),
         "model",
-        "The model was given LoRA adapters before loading, and the file has none: it is the base model, or merged",
+        "The model was given LoRA adapters before loading, and the file has none, as a base model's or a merged one",
         "Load the weights before the adapters are added.",
     ),
     _Mark(
         Pattern(r"\.(?:absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.bitsandbytes__\w+)$"),
         "file",
-        "The file was saved in bitsandbytes' 4 bits, and is loaded into a model that is not quantised",
+        "The file was saved in bitsandbytes' 4 bits, and what loads it does not take what belongs to them",
         "Load it with its quantization_config (from_pretrained reads it from the file's config.json), or take the "
         "weights that were not quantised.",
+        usually="the model is not quantised; else load_state_dict is called on one that is, which takes whole weights",
     ),
     _Mark(
         Pattern(r"\.(?:SCB|weight_format)$"),
         "file",
-        "The file was saved in bitsandbytes' 8 bits, and is loaded into a model that is not quantised",
+        "The file was saved in bitsandbytes' 8 bits, and what loads it does not take what belongs to them",
         "Load it with load_in_8bit (BitsAndBytesConfig), or take the weights that were not quantised.",
+        usually="the model is not quantised",
     ),
     _Mark(
         Pattern(r"\.(?:qweight|qzeros|g_idx)$"),
         "file",
-        "The file holds GPTQ or AWQ weights, and the model was made without quantised layers",
+        "The file holds weights that are packed as by GPTQ or AWQ, and the model was made without layers for them",
         "Load it by from_pretrained of the library that reads its quantization_config (gptqmodel, autoawq or "
         "compressed-tensors installed), or take the weights that were not quantised.",
     ),

@@ -162,8 +162,8 @@ def _inner_width(sizes: Sequence[Size]) -> Reading | None:
     if not all(0.2 < ratio < 17 for ratio in (there, here)):
         return None
     return Reading(
-        meaning=f"Only the inner width of its feed-forward layers differs, {stored} in the file and {wanted} in the "
-        f"model; what goes in and comes out ({outer}) is as wide in both",
+        meaning=f"Of what is listed only the inner width of feed-forward layers differs, {stored} in the file and "
+        f"{wanted} in the model; what goes in and comes out ({outer}) is as wide in both",
         usually="their ratio to that width is set otherwise (mlp_ratio, ffn_dim, intermediate_size): about "
         f"{there:.3g} in the file, {here:.3g} here, by another variant or by code of another time than the file",
         remedy=f"Make the model with the file's inner width ({stored}, that is {there:.3g} x {outer}): the variant's "

@@ -29,7 +29,8 @@ def read_sizes(sizes: Sequence[Size]) -> Reading | None:
     sizes = [size for size in sizes if size.wanted]
     if all(size.wanted == (0,) and size.stored != (0,) for size in sizes):
         return _PARTITIONED
-    packed = next((size for size in sizes if len(size.stored) == 2 and 1 in size.stored and _halves(size)), None)
+    flat = (size for size in sizes if len(size.stored) == 2 and 1 in size.stored and 1 not in size.wanted)
+    packed = next(filter(_halves, flat), None)
     if packed is not None:
         return Reading(
             meaning=f"{packed.name} is stored packed in 4 bits and loaded into a layer that is not quantised",
@@ -152,8 +153,9 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
     if kind == "base":
         side = 1 if "lora_A" in size.name else 0
         return Reading(
-            meaning="The adapters were trained on another base model than the one that they are loaded onto "
+            meaning="The adapters are for layers of another width than those that they are loaded onto "
             f"({size.name} is {stored[side]} wide in the file, {wanted[side]} in the model)",
+            usually="they were trained on another base model, or on another size of it",
             remedy="Load the base model that adapter_config.json names (base_model_name_or_path), then the adapters.",
         )
     if kind == "quantised":
@@ -174,8 +176,8 @@ def _reading_by_size(kind: str, size: Size) -> Reading:
         )
     if kind == "places":
         return Reading(
-            meaning=f"{size.name} has other places in the file than in the model: {_shape(stored)} there and "
-            f"{_shape(wanted)} here",
+            meaning=f"{size.name}, which is for places, has {_shape(stored)} in the file and {_shape(wanted)} in the "
+            "model",
             usually="another image size, patch or length of sequence is set than when the file was saved, or one of "
             "the two has places more (for a class, distillation or register token)",
             remedy="Make the model with the size that the file was trained with, or interpolate the positions.",

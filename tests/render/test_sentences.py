@@ -76,7 +76,7 @@ def test_a_line_that_the_sentence_quotes_is_printed_once() -> None:
         (
             "Could not load library libcudnn_cnn_infer.so.8. Error: libcudnn_cnn_infer.so.8: cannot open shared object "
             "file: No such file or directory\n",
-            "cuDNN is asked for and not found",
+            "A part of cuDNN 8 is asked for and does not load",
             "Another cuDNN is loaded",
         ),
         (

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 from envdoctor.knowledge.questions import messages
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, Severity, finding
@@ -47,7 +48,8 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
         refusals = (row for pattern, *row in _REFUSALS if fatal and pattern.search(said.string))
         meaning, usually, fix = next(refusals, ("", "", _SDPA))
         words = f"{meaning}: {said.string}" if meaning else said.string
-        yield _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild, usually, fix)
+        one = _finding(said.string, f"{words.rstrip('.')}.", ERROR if fatal else mild, usually, fix)
+        yield replace(one, title=meaning)
     elif old and version is not None:
         text = f"flash-attn {version} does not run on this GPU, which is older than compute capability 8.0."
         yield _finding(f"flash-attn {version}", text, NOTE)

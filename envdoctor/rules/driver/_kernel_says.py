@@ -17,6 +17,12 @@ class Reason(NamedTuple):
     alone: bool = True  # does it need no other word that the driver does not answer?
 
 
+UNLICENSED = Pattern(
+    r"(?:nvidia-gridd|vGPU|GRID).{0,80}(?:Failed to acquire license|unlicensed|not licensed)"
+    r"|does(?: not|n't) have (?:a )?valid Grid license|CUDA_ERROR_DEVICE_NOT_LICENSED",
+    IGNORECASE,
+)
+"""A virtual GPU without a licence: `packages/known-errors` says so, and what does not work on it may follow."""
 REASONS = (
     Reason(
         Pattern(r"The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use", IGNORECASE),
@@ -59,10 +65,11 @@ REASONS = (
         Pattern(
             r"is not supported by (?:the )?(?:open )?nvidia\.ko|not supported by open|(?:470|390)\.xx Legacy driver"
         ),
-        "the driver that is installed does not serve this GPU: it is too old for the open module or for this release",
+        "the driver that is installed does not serve this GPU",
         "Install the driver branch that NVIDIA names for this GPU (the closed module before Turing; 580 is the last "
         "for Maxwell to Volta, 470 for Kepler).",
         ("lspci -nn -d 10de:", "ubuntu-drivers devices"),
+        usually="the GPU is too old for the open module or for this release of the driver; else it is newer than both",
     ),
     Reason(
         Pattern(r"This PCI I/O region assigned to your NVIDIA device is invalid|BAR\d is 0M @ 0x0"),

@@ -4,6 +4,7 @@ from envdoctor.knowledge.cuda_errors import START_ERRORS, StartError, start_erro
 from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere, driver_cuda, driver_owner, hidden_by, versions
 from envdoctor.rules.causes import WITHOUT_CUDA
+from envdoctor.rules.driver._kernel_says import UNLICENSED
 from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
@@ -11,11 +12,18 @@ _NUMBERED = Pattern(
     r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b", IGNORECASE
 )
 _AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", IGNORECASE)
+_ANY_TIME = frozenset({304, 999})
+"""Errors that a run may meet long after CUDA has started, too."""
+_STARTS = Pattern(r"cuInit|cudaGetDeviceCount|initiali[sz]|_lazy_init|is_available|incorrectly set up env", IGNORECASE)
+_REFUSED = {
+    46: "The driver gives this process no GPU",
+    101: "A GPU is asked for by a number that this process does not have",
+}
 
 
 @rule(ERROR, kind="cuda-init-failed", subject="CUDA", expected="CUDA starts")
 def cuda_init(facts: Facts) -> Findings:
-    """The driver is there, and CUDA does not initialise.
+    """CUDA does not start.
 
     Why: NVML and nvidia-smi can look healthy while cuInit fails. Its number tells the cause: 802 is the fabric of
     NVSwitch machines, 803 a libcuda of another version, 804 forward compatibility on a GPU without it, 999 mostly the
@@ -26,7 +34,7 @@ def cuda_init(facts: Facts) -> Findings:
     """
     driver = known(facts.driver)
     number = driver.cuinit if driver else None
-    code, quote = start_error(number) if number else None, ""
+    code, quote, at_start = start_error(number) if number else None, "", True
     if code is None:
         for candidate in START_ERRORS if texts(facts) else ():
             said = anywhere(facts, candidate.pattern)
@@ -35,6 +43,7 @@ def cuda_init(facts: Facts) -> Findings:
             # Between [[ ]] an image of NVIDIA's says why it goes on without forward compatibility, but for the fabric
             if said and ("[[" not in said.string or candidate.number == 802):
                 code, quote = candidate, said[0]
+                at_start = candidate.number not in _ANY_TIME or _STARTS.search(said.string) is not None
                 break
     numbered = anywhere(facts, _NUMBERED) if number in (None, 0) else None
     if numbered is not None and int(numbered[1]) in _ELSEWHERE:
@@ -48,10 +57,10 @@ def cuda_init(facts: Facts) -> Findings:
             raise Skip("cuInit was not called, and no error of it is reported")
         return  # success, or no device at all: `driver/no-gpu` and `driver/devices` say why
     number = number or (code.number if code else int(numbered[1]) if numbered else None)
-    yield _finding(facts, number, code, quote)
+    yield _finding(facts, number, code, quote, at_start=at_start)
 
 
-def _finding(facts: Facts, number: int | None, code: StartError | None, quote: str) -> Finding:
+def _finding(facts: Facts, number: int | None, code: StartError | None, quote: str, *, at_start: bool) -> Finding:
     driver = known(facts.driver)
     asked = driver is not None and bool(driver.cuinit)
     name = (f"cuInit {number}" if asked else f"error {number}") if number else "cuInit"
@@ -68,14 +77,18 @@ def _finding(facts: Facts, number: int | None, code: StartError | None, quote: s
             f"(the number in nvidia-smi's heading is the driver's, whatever is installed besides). Then: {code.remedy}",
             commands=("nvidia-smi", *code.commands),
         )
+    fails = "CUDA does not start" if at_start else "A call of CUDA fails"
     return finding(
+        title=_REFUSED.get(number or 0, "" if at_start else "A call of CUDA fails, and the driver says no more"),
         actual=name + (f" ({quote})" if quote else ""),
+        expected="" if at_start else "a call that goes through",
         who=(code.who if code else None) or owner,
-        message=f"{'CUDA refuses a GPU' if number in (46, 101) else 'CUDA does not start'} ({name}): "
+        message=f"{'CUDA refuses a GPU' if number in _REFUSED else fails} ({name}): "
         f"{code.meaning if code else 'an error that this tool has no name for'}" + (f" ({hidden})." if hidden else "."),
         usually=code.usually if code and not hidden else "",
         fix=code.remedy if code else "Look into the kernel log; reboot, or rent another machine.",
         run=code.commands if code else "dmesg | grep -i -e nvrm -e xid | tail",
+        certain=anywhere(facts, UNLICENSED) is None,
         explains=(
             "torch/cuda-unavailable",
             "torch/cuda-error",

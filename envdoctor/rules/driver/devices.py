@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, in_wsl, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
+from envdoctor.rules.driver._kernel_says import UNLICENSED
 from envdoctor.rules.finding import Finding, Findings, Who, finding
 from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
@@ -43,10 +46,13 @@ def devices(facts: Facts, target: Target) -> Findings:
         return
     works = driver is not None and driver.cuinit == 0 and facts.origin.kind != "pasted"
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
-        if in_container(facts) or facts.origin.kind != "pasted":
-            yield _devices_taken(lost, before=facts.origin.kind != "pasted" or circumstances.WORKED.stands(facts))
+        if facts.origin.kind != "pasted":
+            yield _devices_taken(lost)
+        elif in_container(facts):
+            one = _silent_in_container(lost, before=circumstances.WORKED.stands(facts))
+            yield replace(one, certain=anywhere(facts, UNLICENSED) is None)
         else:
-            yield _nvml_silent(lost, before=circumstances.WORKED.stands(facts))
+            yield replace(_nvml_silent(lost), certain=anywhere(facts, UNLICENSED) is None)
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)
@@ -93,24 +99,41 @@ def _container_lost_gpu(facts: Facts, driver: Driver) -> str:
     return f"{driver.device_denied[0]}: refused, for root as well" if root and driver.device_denied else ""
 
 
-def _devices_taken(lost: str, *, before: bool) -> Finding:
-    lasting = "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker"
+_LASTING = "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker"
+
+
+def _devices_taken(lost: str) -> Finding:
     return finding(
         subject="/dev/nvidia0",
         actual=lost,
         expected="the GPU that this container was started with",
         who="host",
-        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.'
-        if before
-        else f'The driver\'s library is here, and its devices may not be opened ("{lost}").',
-        usually=""
-        if before
-        else "the container was not given them (an old toolkit, no-cgroups = true in its settings), or has "
-        "lost them since it started (a reload of systemd takes them back)",
-        fix=f"Start the container again. So that it stays: {lasting}."
+        message=f'This container has lost access to its GPU ("{lost}"): starting it again brings it back.',
+        fix=f"Start the container again. So that it stays: {_LASTING}.",
+        run="docker restart CONTAINER",
+        explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
+    )
+
+
+def _silent_in_container(lost: str, *, before: bool) -> Finding:
+    """NVML's own words, said in a container; ``before``: by the text it worked at some time."""
+    taken = (
+        "it has lost them since it started (a reload of systemd takes them back; starting it again brings them back)"
+    )
+    not_given = "it was not given them (an old toolkit, no-cgroups = true in its settings)"
+    return finding(
+        subject="/dev/nvidia0",
+        title=_SILENT,
+        actual=lost,
+        expected="the driver answers",
+        who="host",
+        message=f'In this container the driver\'s library does not reach the GPU ("{lost}").',
+        usually=f"the container may not open the GPU's devices: {taken if before else not_given}, or "
+        f"{not_given if before else taken}; else the GPU hangs or fell off the bus (nvidia-smi on the host tells)",
+        fix=f"Start the container again. So that it stays: {_LASTING}."
         if before
         else f"Start the container again; where it is no better, update the NVIDIA Container Toolkit, start Docker "
-        f"again and then the container. So that it stays: {lasting}.",
+        f"again and then the container. So that it stays: {_LASTING}.",
         run="docker restart CONTAINER" if before else _TOOLKIT,
         explains=("torch/cuda-unavailable", "torch/cuda-error", "driver/", "gpu/"),
     )
@@ -123,7 +146,10 @@ _TOOLKIT = (
 )
 
 
-def _nvml_silent(lost: str, *, before: bool) -> Finding:
+_SILENT = "The driver's library does not reach the GPU"
+
+
+def _nvml_silent(lost: str) -> Finding:
     """NVML's own words, of which nobody told where they were said."""
     usually = (
         "it is a container that has lost access to its GPU (a reload of systemd takes it back; starting it again "
@@ -132,10 +158,10 @@ def _nvml_silent(lost: str, *, before: bool) -> Finding:
     )
     return finding(
         subject="/dev/nvidia0",
-        title="The driver's library does not reach the GPU",
+        title=_SILENT,
         actual=lost,
         expected="the driver answers",
-        message=f'NVML {"no longer reaches" if before else "does not reach"} the GPU ("{lost}").',
+        message=f'NVML does not reach the GPU ("{lost}").',
         usually=usually,
         fix="In a container: start it again, and see nvidia-smi on the host; so that it stays, "
         "nvidia-container-toolkit 1.18 or later (CDI), or the cgroup driver cgroupfs for Docker. On the machine "

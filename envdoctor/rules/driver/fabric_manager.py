@@ -27,10 +27,14 @@ def fabric_manager(facts: Facts) -> Findings:
         return  # where CUDA starts, as in a virtual machine with one GPU of a board, the fabric is not waited for
     version = driver.kernel_module if driver else None
     yield finding(
+        title="Fabric Manager, which sets up the fabric of NVSwitch machines, tells of a fault" if said else "",
         actual=said[0] if said else state or "",
-        message=f'The NVSwitch fabric is not up: "{said[0] if said else state}".',
+        message=f'Fabric Manager, which sets up the fabric of NVSwitch machines, tells of a fault: "{said[0]}".'
+        if said
+        else f'The NVSwitch fabric is not up: "{state}".',
         usually="Fabric Manager is of another version than the driver (they must be equal), is not installed or not "
-        "started; else a switch or link has failed (its journal names it)",
+        "started; else a switch or link has failed (its journal names it)"
+        + (", or there is no NVSwitch here, and nothing that needs it" if said else ""),
         fix=f"The host must start nvidia-fabricmanager{f' {version}' if version else ' of the driver version'}; "
         "rent another machine until then.",
         run=("journalctl -u nvidia-fabricmanager --no-pager | tail", "sudo systemctl restart nvidia-fabricmanager"),

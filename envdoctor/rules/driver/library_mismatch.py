@@ -45,7 +45,7 @@ def library_mismatch(facts: Facts) -> Findings:
         who=owner,
         message=f"The NVIDIA kernel module ({module or 'version unknown'}) and the driver's libraries ({library}) "
         "do not belong together: what loads these libraries (nvidia-smi is the first) cannot open the GPU; a program "
-        "that started before the upgrade, or brings the older ones, goes on.",
+        "that started before they parted, or brings those that fit, goes on.",
         usually=_HALF_UPGRADED
         if rebooted
         else "the driver was updated, by the system itself above all, and the machine not started since; in a "

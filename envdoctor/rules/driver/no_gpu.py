@@ -90,7 +90,8 @@ def _not_loaded(
     elif reason is not None:
         fix, run = reason.remedy, reason.commands
     return finding(
-        actual="not loaded" if unloaded else "not found",
+        title="" if unloaded else "The NVIDIA driver does not serve a GPU of this machine",
+        actual="not loaded" if unloaded else "does not serve it",
         who="host" if container else "you",
         message=message,
         usually=reason.usually if reason is not None and not unloaded else "",
@@ -109,7 +110,8 @@ _TOOLKIT = (
 )
 
 
-_NO_NVIDIA = ("An NVIDIA GPU is asked for where there is none", "code, or a torch, for what is here")
+_NO_NVIDIA = ("An NVIDIA GPU is asked for where none answers", "code, or a torch, for what is here")
+_NOT_REACHED = "No NVIDIA driver is reached from where the program runs"
 _IN_WSL = (
     "Windows is older than 21H2, whose WSL has no GPU, its NVIDIA driver is missing or from before WSL, WSL's own "
     "kernel is old, or Docker does not run on WSL 2 (but on Hyper-V, or in a distribution of WSL 1)"
@@ -124,7 +126,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     answers = circumstances.ANSWERS.stands(facts)
     if answers:
         message = f'torch finds no NVIDIA driver, while nvidia-smi answers by the text ("{said[0]}").'
-    title, expected = "", ""
+    title, expected = _NOT_REACHED, ""
     hosted = circumstances.NOTEBOOK.stands(facts)
     without = circumstances.WITHOUT_GPU.stands(facts) or circumstances.INTEGRATED.stands(facts)
     builds = "no nvidia driver" in said[0].lower() and any(
@@ -133,6 +135,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     run: tuple[str, ...] = ("nvidia-smi",)
     if said[0].startswith("nvidia-container-cli"):
         message = f'The container toolkit found no NVIDIA driver where it looked ("{said[0]}").'
+        title = "The container toolkit found no NVIDIA driver where it looked"
         usually = (
             "the driver is not installed or not loaded on the host, or Docker does not run on that host itself (Docker "
             "Desktop on Linux has a virtual machine of its own, snap's Docker another view of the libraries, WSL no "
@@ -168,8 +171,8 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         run = ()
     elif without:
         title, expected = _NO_NVIDIA
-        message = f'The code asks for an NVIDIA GPU, and there is none here ("{said[0]}").'
-        usually = ""
+        message = f'The code asks for an NVIDIA GPU, and no driver of one answers here ("{said[0]}").'
+        usually = "there is no such GPU in this machine, or none is meant to be used, and the code asks for one"
         fix = (
             "Have it compute on the CPU: the program's option for it (--device cpu, --cpu, no_cuda), else device='cpu' "
             "in place of cuda, no .cuda(), and torch.load(..., map_location='cpu')."
@@ -177,7 +180,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
         run = ()
     elif builds:
         title, expected, who = _NO_NVIDIA[0], "the architectures by name", "image"
-        message = f'What is compiled asks for a GPU, and where it is built there is none ("{said[0]}").'
+        message = f'What is compiled asks for a GPU, and where it is built none answers ("{said[0]}").'
         usually = (
             "the build of an extension asks torch which GPU there is, to compile for it, as nothing names the "
             "architectures (TORCH_CUDA_ARCH_LIST), and while an image is built no GPU is there"
@@ -240,6 +243,7 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
 
 def _silent_in_wsl(said: Match[str]) -> Finding:
     return finding(
+        title="nvidia-smi reaches no driver in this WSL",
         actual="not found",
         message=f'nvidia-smi reaches no driver in this WSL ("{said[0]}").',
         usually="a Linux driver was installed in the distribution and its nvidia-smi is found first, the driver of "
@@ -274,6 +278,7 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
         run = ()
     elif bound:
         why = "Singularity binds the host's with --nv, into /.singularity.d/libs"
+        usually = "it was started without --nv, something in it changed LD_LIBRARY_PATH, or the host has no driver"
         fix = (
             "Start with --nv on a machine with a GPU, and keep /.singularity.d/libs in LD_LIBRARY_PATH: what clears "
             "the environment loses it. Where the host's ldconfig does not know the library, bind its folder by hand "
@@ -282,6 +287,7 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
         run = ("ldconfig -p | grep libcuda.so", "export LD_LIBRARY_PATH=/.singularity.d/libs:$LD_LIBRARY_PATH")
     elif wsl:
         why = "in WSL it is the one of Windows' driver, in /usr/lib/wsl/lib"
+        usually = "Windows' driver is missing or too old for WSL, or the program does not search that folder"
         fix = "Install the NVIDIA driver of Windows and update WSL; then let programs find that folder."
         run = ("ls /usr/lib/wsl/lib", "export LD_LIBRARY_PATH=/usr/lib/wsl/lib:$LD_LIBRARY_PATH")
     elif container and circumstances.HANDED_OVER.stands(facts):
@@ -297,6 +303,10 @@ def _library_missing(facts: Facts, said: Match[str], *, wsl: bool, bound: bool) 
         run = ("ldconfig -p | grep -e libcuda.so -e libnvidia-ml.so", *_TOOLKIT)
     elif container:
         why = "a container gets the host's when it is started with the GPU"
+        usually = (
+            "it was started without the GPU, the NVIDIA Container Toolkit is not set up for this Docker, or the host's "
+            "driver is not loaded"
+        )
         fix = "Start the container with access to the GPU (--gpus all), on a host whose driver is loaded."
         run = ("docker run --gpus all ...",)
     else:

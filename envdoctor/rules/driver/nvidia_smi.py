@@ -49,7 +49,7 @@ def nvidia_smi(facts: Facts) -> Findings:
         message=f'nvidia-smi fails: "{first}".',
         usually=_behind(driver.smi) if lost or empty else "",
         fix="Switch the machine off and on; where it comes again seat the card and its power cables anew, without a "
-        f"riser, or in another slot; what drops off there as well must be replaced. {RELIABLE}"
+        f"riser, or in another slot; what drops off there as well is most likely broken. {RELIABLE}"
         if lost
         else "Look into the kernel log.",
         run="dmesg | grep -i -e nvrm -e xid | tail",

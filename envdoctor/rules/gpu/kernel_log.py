@@ -89,7 +89,7 @@ def kernel_log(facts: Facts) -> Findings:
             message=f"{long} reported Xid {number} ({meaning or 'meaning unknown here'}).",
             usually=_USUALLY.get(number, "") if pasted_text else "",
             fix="Reset the GPU (nvidia-smi -r, or a restart); where it comes again with another release of the driver "
-            f"too, it must be exchanged. {RELIABLE}"
+            f"too, the card or what it is connected by is most likely broken. {RELIABLE}"
             if hard
             else "Look at the program that ran then: CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer names its kernel.",
             run="dmesg | grep -i xid",

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
@@ -46,7 +47,8 @@ def cache_directories(facts: Facts) -> Findings:
             yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
     if said is not None:
         text = f"A folder of a cache could not be used: {said.string}."
-        yield _finding(_variable_of(said.string), said.string, "failed", text, ERROR, _behind(said.string))
+        one = _finding(_variable_of(said.string), said.string, "failed", text, ERROR, _behind(said.string))
+        yield replace(one, title="A folder of a cache could not be used")
 
 
 def _behind(line: str) -> str:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
@@ -32,7 +33,8 @@ def disk_space(facts: Facts) -> Findings:
         if _INSTALLING.search(said.string):
             yield _of_pip(said.string)
             return
-        yield _finding("disk", said.string, f"A file system has no room left: {said.string}", ERROR, _WHERE)
+        one = _finding("disk", said.string, f"A file system has no room left: {said.string}", ERROR, _WHERE)
+        yield replace(one, title="A file system has no room left")
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")

@@ -26,6 +26,7 @@ def locked_memory(facts: Facts) -> Findings:
     yield finding(
         actual=mebibytes(limit) if limit is not None and limit >= 0 else said.string if said else "",
         severity=ERROR if said else None,
+        title="InfiniBand could not lock its memory" if said else "",
         message=f"InfiniBand could not lock its memory: {said.string}."
         if said
         else f"Only {mebibytes(limit or 0)} may be locked; InfiniBand needs more, and NCCL may fall back to sockets.",

@@ -120,7 +120,11 @@ def _finding(
     actual: str, expected: str, message: str, severity: Severity | None, usually: str = "", fix: str = _LOAD_LESS
 ) -> Finding:
     return finding(
-        title="A process was killed from outside" if usually else "",
+        title="A process was killed from outside"
+        if usually
+        else "The machine's memory was not enough"
+        if severity in (ERROR, WARNING) and message.startswith("A process was")
+        else "",
         actual=actual,
         expected=expected,
         severity=severity,

@@ -26,15 +26,24 @@ def open_files(facts: Facts) -> Findings:
         return
     reachable = hard is None or hard < 0 or hard > (soft or 0)
     wanted = ENOUGH * 16 if hard is None or hard < 0 else max(min(hard, ENOUGH * 16), soft or 0)
+    handed = said is not None and "ancdata" in said
     yield finding(
+        title=""
+        if said is None
+        else "A file that one process handed to another did not arrive"
+        if handed
+        else "The limit of open files was reached",
         actual=str(soft) if soft is not None else said or "",
         expected=f"at least {ENOUGH}",
         severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
         who="you" if reachable else "image",
         message=f"A process may open {soft} files; loader workers can use that up."
         if said is None
+        else f"A file that one process handed to another (a tensor of a loader's worker) did not arrive: {said}"
+        if handed
         else f"The limit of open files was reached: {said}",
-        usually="loader workers hold a file for each tensor that they hand over, and the soft limit is low (1024); "
+        usually=("the limit of open files is reached: " if handed else "")
+        + "loader workers hold a file for each tensor that they hand over, and the soft limit is low (1024); "
         "else something is opened in every step and never closed"
         if said is not None
         else "",

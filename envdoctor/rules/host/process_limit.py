@@ -23,6 +23,7 @@ def process_limit(facts: Facts) -> Findings:
     if said is None and (limit is None or limit < 0 or limit >= _ENOUGH):
         return
     yield finding(
+        title="Threads could not be started" if said else "",
         actual=str(limit) if limit is not None else said.string if said else "",
         expected=f"{_ENOUGH} or more",
         severity=ERROR if said else NOTE,

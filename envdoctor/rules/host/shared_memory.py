@@ -93,19 +93,28 @@ def shared_memory(facts: Facts) -> Findings:
     held = f" (df shows {listed['size']})" if listed is not None and said is not None else ""
     actual = mebibytes(size) if size is not None else said or ""
     text, run, instead = _advice(facts, said or "", guessed)
+    full = _GAVE_OUT.search(said or "") is not None
     yield finding(
-        title="A loader worker ended in a bus error" if guessed and size is None else "",
+        title=""
+        if said is None or size is not None
+        else "A loader worker ended in a bus error"
+        if guessed
+        else f"Shared memory (/dev/shm) {'gave out' if full else 'could not be used'}",
         actual=actual,
         expected=f"at least {mebibytes(ENOUGH)}",
         message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
+        if size is not None and (said is None or facts.origin.kind != "pasted")
+        else f"/dev/shm is small ({actual}), and a program could not use it: {said}"
         if size is not None
         else f"A loader worker ended in a bus error: {said}"
         if guessed
-        else f"Shared memory (/dev/shm) {'gave out' if _GAVE_OUT.search(said or '') else 'could not be used'}{held}: "
-        f"{said}",
+        else f"Shared memory (/dev/shm) {'gave out' if full else 'could not be used'}{held}: {said}",
         usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
         "worker had mapped was cut short or could not be read"
         if guessed and size is None
+        else "it is full, of which a container has 64 MiB unless it is given more; else this user or container may not "
+        "use it, or what ran before left its files there"
+        if said is not None and size is None and not full
         else "",
         fix=text,
         run=run,

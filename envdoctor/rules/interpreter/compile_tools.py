@@ -23,7 +23,7 @@ _WINDOWS = (
 
 @rule(NOTE, kind="interpreter", subject="torch.compile")
 def compile_tools(facts: Facts) -> Findings:
-    """torch.compile has no C compiler, or no Python.h.
+    """What compiles while it runs (torch.compile, Triton) has no C compiler, or no Python.h.
 
     Why: Inductor compiles C++ for the CPU, and Triton compiles a small C launcher for each kernel on the GPU.
     Slim images lack the compiler or Python's headers; torch.compile then stops at its first call. Training
@@ -55,8 +55,13 @@ def compile_tools(facts: Facts) -> Findings:
         who="you" if host and host.uid == 0 else "image",
         message="Python's headers (Python.h) are missing: nothing can be compiled against this Python, as Triton and "
         "torch.compile do."
+        if headers and not said
+        else "Python's headers (Python.h) are not found by what compiles against this Python, as Triton and "
+        "torch.compile do."
         if headers
-        else f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels.",
+        else f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels."
+        if not said
+        else f"{missing[0].upper()}{missing[1:]} is not found: what Triton or torch.compile compile cannot be built.",
         fix=f"Install the headers of this very Python (Debian's and Ubuntu's: {python}; in the image, if you may not). "
         "The Pythons of conda and uv bring theirs: there another Python's folder is looked into."
         if headers

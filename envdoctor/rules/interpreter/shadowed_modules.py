@@ -1,6 +1,9 @@
+import sys
 from dataclasses import replace
 
+from envdoctor.knowledge.asking import is_package
 from envdoctor.knowledge.questions import messages
+from envdoctor.rules.finding import USUALLY, Remedy
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, remedies, rule
 
@@ -52,9 +55,11 @@ def _message_of(facts: Facts, line: str, name: str) -> Finding:
     """Python itself takes a loop of imports for the likeliest; which file it found tells whether one hides another."""
     said = CALLER.sub("", line)
     found = _FILE.search(line)
-    if "same name" in line or (found is not None and _INSTALLED.search(found["file"]) is None):
+    if "same name" in line:
         return _finding(name, line, f"A file hides {name}: {said}.")
     top = name.partition(".")[0]
+    if found is not None and _INSTALLED.search(found["file"]) is None:
+        return _of_no_package(name, top, found["file"], line, said)
     installed = facts.remarks.get(f"module {top}") == "installed"  # a path of the report leads through it
     loop = "." in name or found is not None or installed or _raised_by_itself(line, top)
     if not loop:
@@ -74,6 +79,29 @@ def _message_of(facts: Facts, line: str, name: str) -> Finding:
         "again. A circle in code of your own is broken by an import within the function that needs it.",
         run=(f"python -c 'import {top}'", remedies.again(top, "--no-deps --no-cache-dir")),
         explains=("packages/import-mismatch",),
+    )
+
+
+def _of_no_package(name: str, top: str, file: str, line: str, said: str) -> Finding:
+    """The module that is still being imported is a file outside of any installation."""
+    hides = is_package(top.replace("_", "-")) or top in sys.stdlib_module_names
+    circle = "modules of the code import each other in a circle"
+    hidden = f"the file hides the package or module of Python's that is called {top}"
+    one = _finding(
+        name, line, f"{name} is imported again before its first import has ended, and is the file {file}: {said}."
+    )
+    usually = f"{hidden}; else {circle}" if hides else f"{circle}; else {hidden}"
+    fix = (
+        f"Where {top} should be an installed package: rename the file, or start from another directory (python -P "
+        "leaves the directory out). Where it is the code's own: import within the function that needs it, or move "
+        "what both modules need into a third one."
+    )
+    return replace(
+        one,
+        title="A module is imported again before its first import has ended",
+        expected="",
+        message=f"{one.message}{USUALLY}{usually}.",
+        remedy=Remedy(text=fix),
     )
 
 

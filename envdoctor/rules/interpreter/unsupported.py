@@ -49,6 +49,8 @@ _NOT_FOUND = Pattern(
 _NOT_INSTALLED = Pattern(r"Couldn't install torch|Failed to install torch", re.IGNORECASE)
 _COMMAND = Pattern(r"pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})", re.IGNORECASE)
 _OPEN = "no wheel of {name} was found that fits this Python and this system"
+_ANOTHER = "Another Python is asked for than the one that is here"
+_LACKS = "The code asks for what this Python does not have"
 _NONE_FITS = "No wheel fits this Python and this system"
 _REASONS = (
     "this Python is too new or too old for the release that is asked for, it is one of 32 bits, or the release has no "
@@ -105,7 +107,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         if _OLD_SETUPTOOLS.search(said.string) and messages.in_report(facts, _BUILDS):
             yield _of_a_build(interpreter, said.string, wanted_python, python)
             return
-        yield _finding(target, interpreter, said.string, wanted_python, proven=True, python=python)
+        one = _finding(target, interpreter, said.string, wanted_python, proven=True, python=python)
+        yield replace(one, title=_LACKS if known_by_error else _ANOTHER)
         return
     missing = missing or _torch_of_command(facts, interpreter)
     if missing is not None:

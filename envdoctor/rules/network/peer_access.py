@@ -77,6 +77,10 @@ def _from_report(said: str) -> Finding:
         severity=ERROR if stops else None,
         who="you" if stops else "host",
         message=f"The GPUs cannot reach each other directly: {said}.",
+        usually="they are cards for games without NVLink, a virtual machine or MIG keeps them apart, or ACS or an "
+        "IOMMU stands between them"
+        if stops
+        else "",
         fix="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
         "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings."
         if stops

@@ -64,8 +64,9 @@ def _from_report(said: str, one_each: str, bound: str) -> Finding:
             title="A GPU is asked for by a number that this process does not have",
             actual=said,
             expected="the GPU of its own task",
-            message=f"Slurm's {one_each} shows each task one GPU, which is number 0 to it, and each asks for the "
-            f"one of its local rank: {said}.",
+            message=f"Slurm's {one_each} shows each task one GPU, which is number 0 to it, and another number was "
+            f"asked for: {said}.",
+            usually="each task asks for the one of its local rank",
             fix="Ask for the GPUs of the node in place of it (--gpus-per-node, --gres=gpu:N with --gpu-bind=none), or "
             "let each task take cuda:0 (local rank modulo torch.cuda.device_count()).",
             explains=("driver/cuda-init", "torch/cuda-error"),
@@ -85,11 +86,14 @@ def _from_report(said: str, one_each: str, bound: str) -> Finding:
             run=("nvidia-smi -L", "python -c 'import torch; print(torch.cuda.device_count())'"),
             explains=("driver/cuda-init", "torch/cuda-error"),
         )
+    shared = "duplicate gpu" in said.lower()
     return finding(
-        title="Processes of one run share a GPU",
+        title="Processes of one run share a GPU" if shared else "",
         actual=said,
         expected="one process per GPU",
-        message=f"Processes of the run have to share a GPU: {said}.",
+        message=f"Processes of the run have to share a GPU: {said}."
+        if shared
+        else f"More processes are started than there are GPUs for them: {said}.",
         usually="each takes the same one since it does not choose that of its local rank, more are started than the "
         "machine has GPUs, or all of them see only one (CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task, MIG)",
         fix="Let each process take the GPU of its local rank before anything else "

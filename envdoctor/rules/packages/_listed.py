@@ -32,8 +32,10 @@ def _at_its_build(facts: Facts, target: Target, name: str, version: str, built: 
         subject="build isolation",
         actual=f"{name} {version} outside of it",
         expected=f"{name} in sight of the build",
-        message=f"{who[0].upper()}{who[1:]} needs {name} while it is built, and an installer builds it in an "
-        f"environment of its own, where {name} is not, whatever is installed ({name} {version}): {said}",
+        message=f"{who[0].upper()}{who[1:]} needs {name} while it is built, and does not find it there, though the "
+        f"text names {name} {version}: {said}",
+        usually=f"an installer builds it in an environment of its own, where {name} is not, whatever is installed; "
+        "else another Python builds it than the one that the text tells of",
         fix=remedies.choose(
             target,
             (),

@@ -23,6 +23,7 @@ class Reading(NamedTuple):
     usually: str
     advice: str
     wanted: str
+    title: str = ""  # where the rule's own says more
 
 
 _NEWER_PACKAGES = "Install newer releases of the packages that fail, which are built for NumPy 2, or an older NumPy."
@@ -46,6 +47,7 @@ def _older_numpy(least: str) -> Reading:
         "something else holds NumPy back, or another copy of it is found first (conda's, the system's, the user's)",
         f"Install NumPy {least} or later, or the package's older release; see which NumPy is imported.",
         f"numpy>={least}" + ("" if least == "2" else ",<2"),
+        "A package was compiled for a later NumPy than the one that is loaded",
     )
 
 
@@ -56,6 +58,7 @@ _OPEN = Reading(
     "See which NumPy is loaded (numpy.__version__, numpy.__file__) and start Python anew. Under NumPy 2 install newer "
     "releases of the packages that fail, or numpy<2; under NumPy 1 upgrade NumPy or take their older releases.",
     "",
+    "Compiled code does not get NumPy's binary interface",
 )
 _NO_BRIDGE = Reading(
     "What was started was built to work with NumPy and cannot use it here",
@@ -64,6 +67,7 @@ _NO_BRIDGE = Reading(
     "Import numpy by itself. Where it is 2 beside such a torch: numpy<2, or torch 2.3 or later; where it is missing, "
     "install it into this very Python and start that anew.",
     "numpy<2",
+    "A program that works with NumPy cannot use it here",
 )
 
 

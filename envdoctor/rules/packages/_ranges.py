@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from functools import reduce
 
-from envdoctor.knowledge.questions import names, versions
-from envdoctor.rules.rule import Facts, Pattern
+from envdoctor.knowledge.questions import names, newest_python, versions
+from envdoctor.rules.rule import Facts, Pattern, known
 
 _ARGUMENT = Pattern(
     r"(?<![\w.])(?P<callee>[A-Za-z_][\w.]{1,120})\(\) got an unexpected keyword argument ['\"]?(?P<what>\w{2,80})"
@@ -115,3 +115,14 @@ def _later(one: str, other: str) -> str:
 
 def _earlier(one: str, other: str) -> str:
     return other if not one or versions.below(other, one) else one
+
+
+def too_new_a_python(facts: Facts, row: names.Name) -> str:
+    """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
+    release, interpreter = versions.release(row.release), known(facts.interpreter)
+    if release is None or interpreter is None:
+        return ""
+    last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
+    newest = newest_python(row.package, last)
+    here = ".".join(interpreter.version.split(".")[:2])
+    return newest if newest and versions.below(newest, here) else ""

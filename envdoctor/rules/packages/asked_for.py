@@ -10,7 +10,7 @@ _UNLIKE = Pattern(r"(?i:were compiled with different CUDA)")
 
 @rule(ERROR, kind="package-missing")
 def asked_for(facts: Facts, target: Target) -> Findings:
-    """A library stopped and said which package it lacks, or which release of one.
+    """A program stopped and asks for a package, or for another release of one.
 
     Why: what is needed for one feature only is often no dependency of a library; it looks when the feature is used, and
     ends with a sentence of its own.
@@ -52,10 +52,10 @@ def _not_imported(target: Target, facts: Facts, ask: Ask, line: str, version: st
     how = f"install {name}" if ask.package else f"install {name} as its project says (no index has it)"
     return finding(
         subject=name,
-        title="A package is used that was not imported",
+        title="A package is used where it was not imported",
         actual=f"{version or ''} not imported".strip(),
         kind="extension-binary-missing" if version else "package-missing",
-        message=f"{ask.module} is used and was not imported: {CALLER.sub('', line)}",
+        message=f"{ask.module} is used where it was not imported: {CALLER.sub('', line)}",
         usually="it is not installed or does not load, which its caller passed over; else the code lacks the import",
         fix=remedies.choose(
             target,

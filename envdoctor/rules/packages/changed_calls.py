@@ -18,7 +18,7 @@ _COMMON = frozenset("__init__ __call__ forward wrapper main run train test predi
 
 @rule(ERROR, kind="package-conflict")
 def changed_calls(facts: Facts, target: Target) -> Findings:
-    """A library's class lacks a member, or its function an argument, that other releases of it have.
+    """A member or an argument is missed that other releases of a library have.
 
     Why: what is called by another name, moved into another class, or dropped after a deprecation, is missing for code
     of another time. The error names the class and never the library; in which releases each class had what is read

@@ -4,7 +4,7 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Skip, finding,
 
 @rule(ERROR, kind="script-wrong", subject="the checkpoint", expected="the names and sizes of the model")
 def checkpoint_keys(facts: Facts) -> Findings:
-    """Weights do not fit the model, and the names and sizes that the error lists say why.
+    """Weights do not fit the model, and the names and sizes that the error lists tell how the two differ.
 
     Why: what wraps, adapts or quantises a model changes the names of its tensors; added tokens, other labels, another
     rank or base model change sizes. The error lists both, and only says that they differ.

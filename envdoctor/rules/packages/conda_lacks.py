@@ -71,26 +71,33 @@ def _finding(subject: str, message: str, said: str, remedy: Remedy, proven: bool
 def _of_machine(name: str, version: str, said: str) -> Finding:
     if name != "__cuda":
         text = (
-            f"The package is made for a system that this machine is not ({name} stands for what the machine itself has)"
+            f"What is asked for wants another system than the solver sees here ({name} stands for what the machine "
+            "itself has)"
         )
         return _finding(name, text, said, Remedy(text="Take a release or a build for this system, or a newer system."))
     text = (
         "What is asked for wants a machine with NVIDIA's driver (the virtual package __cuda stands for it), and the "
-        "solver sees none of that version here: there is no driver, it is older, or this is a machine or container "
-        "without a GPU"
+        "solver sees none of that version here"
+    )
+    usually = (
+        "there is no driver, it is older, this is a machine or container without a GPU, or a pixi project does not say "
+        "that its machines have one (system-requirements)"
     )
     help_ = (
         "On a machine with a GPU see first why nvidia-smi does not answer there. To make the environment on another "
         "one, tell the solver which CUDA to assume; for a CPU take an environment without the demand "
         "(system-requirements of pixi, builds with cuda in their name)."
     )
-    return _finding(name, text, said, Remedy(text=help_, commands=(f"export CONDA_OVERRIDE_CUDA={version}",)))
+    remedy = Remedy(text=help_, commands=(f"export CONDA_OVERRIDE_CUDA={version}",))
+    return _finding(name, text, said, remedy, usually=usually)
 
 
 def _of_pip(specs: list[str], said: str) -> Finding:
     wanted = [found for spec in specs if (found := _LABEL.fullmatch(spec))]
-    text = "conda is asked for releases by the labels that PyTorch's own wheels carry (+cu102), which it does not know"
     label = wanted[0]["version"].partition("+")[2]
+    text = (
+        f"conda is asked for releases by the labels that PyTorch's own wheels carry (+{label}), which it does not know"
+    )
     pins = [f"{one['name']}=={one['version']}" for one in wanted]
     command = shell.with_requirements("python -m pip install", *pins)
     tail = f" --extra-index-url https://download.pytorch.org/whl/{label}"
@@ -106,9 +113,10 @@ def _of_pip(specs: list[str], said: str) -> Finding:
 
 
 def _of_builds(facts: Facts, said: str) -> Finding:
-    text = (
-        "The file names builds (what stands after the second =): they are made for one system (but for those "
-        "of noarch), the one on which it was exported, and many are withdrawn in time"
+    text = "Builds are asked for by name (what stands after the second =), which the channels do not have"
+    usually = (
+        "the list was exported on another system, for which they are made (all but those of noarch), or they were "
+        "withdrawn since"
     )
     posix = not platform_of(facts).startswith("win")
     remove = r"sed -i.bak -E 's/^( *- [^=]+=+[^=]+)=.*$/\1/' environment.yml"
@@ -116,7 +124,7 @@ def _of_builds(facts: Facts, said: str) -> Finding:
         "Remove the builds, keep the versions of what the code itself uses, and drop what is for another system. Who "
         "writes the file exports it without: conda env export --no-builds, or --from-history."
     )
-    return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()))
+    return _finding("builds", text, said, Remedy(text=help_, commands=(remove,) if posix else ()), usually=usually)
 
 
 _OTHER_MACHINE = Pattern(r"\b(?:linux[-_])?(?P<name>aarch64|arm64|ppc64le)\b|\b(?P<board>Raspberry ?Pi|Jetson)\b")

@@ -80,6 +80,7 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
     if said and blamed is None and (told_of := _told_of(facts)):
         blamed = told_of
     alone = said is not None and len(bound) == 1 and not _lies_elsewhere(said.string)
+    unnamed = blamed is None and alone
     blamed = blamed or (bound[0] if alone else None)
     told = False
     for name, build in sorted(built.items()):
@@ -89,11 +90,13 @@ def extension_abi(facts: Facts, target: Target) -> Findings:
         if reason is None and error is None:
             continue
         told = told or name == blamed
-        yield _finding(target, facts, name, built, reason or error or "", proven=error is not None)
+        only = unnamed and reason is None and name == blamed
+        yield _finding(target, facts, name, built, reason or error or "", proven=error is not None, unnamed=only)
     if said is not None and blamed is None and "THPVariableClass" in said.string:
         return  # which says no more than that torch was not there first: packages/known-errors
     if said is not None and not told and not (blamed is None and _OF_TORCH.search(said.string)):
-        yield _finding(target, facts, blamed or "a compiled extension", built, said.string, proven=True)
+        name = blamed or "a compiled extension"
+        yield _finding(target, facts, name, built, said.string, proven=True, unnamed=unnamed)
 
 
 _OF_TORCH = Pattern(r"torch[\\/]{1,2}lib[\\/]{1,2}lib(?:torch|c10)\w{0,16}\.\w{2,5}: undefined symbol")
@@ -138,8 +141,15 @@ def _about_abi(error: str) -> bool:
 
 
 def _finding(
-    target: Target, facts: Facts, name: str, built: Mapping[str, ExtensionBuild], reason: str, proven: bool
+    target: Target,
+    facts: Facts,
+    name: str,
+    built: Mapping[str, ExtensionBuild],
+    reason: str,
+    proven: bool,
+    unnamed: bool = False,
 ) -> Finding:
+    """``unnamed``: the line names no extension, and the text lists this one alone."""
     packages = known(facts.packages)
     version = packages.version(name) if packages else None
     torch = extensions.build_of_torch(facts)
@@ -152,6 +162,10 @@ def _finding(
         advice = strings.advice or advice
     if "undefined symbol" in reason and not told and name not in _PINS_TORCH:
         advice = (advice[0] + _CLEAN, *advice[1:])
+    who = f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
+    if unnamed:
+        who = f"A compiled extension (the text lists {who} alone)"
+    same = told is not None and not told.differs
     weak = name in _FALLS_BACK and not reason.startswith("undefined") and messages.in_report(facts, _STOPS) is None
     return finding(
         subject=name,
@@ -162,9 +176,11 @@ def _finding(
         certain=proven or weak,
         message=_unlike(told)
         if told
-        else f"{name.replace('a compiled', 'A compiled')} {version or ''}".rstrip()
-        + f"{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.{strings.proved if strings else ''}",
-        usually=_usually(reason) or (strings.usually if strings else "") or (_OF_NEW_BUILD if anew else ""),
+        else f"{who}{_meaning(reason)}: {CALLER.sub('', reason).rstrip('.')}.{strings.proved if strings else ''}",
+        usually=(_SAME_NUMBERS if same else "")
+        or _usually(reason)
+        or (strings.usually if strings else "")
+        or (_OF_NEW_BUILD if anew else ""),
         fix=remedies.choose(
             target,
             locked,
@@ -197,7 +213,13 @@ def _unlike(told: BuiltFor) -> str:
     what = f"The kernels of xformers do not load: it was built for {told.text}"
     if told.differs:
         return f"{what}; what differs here: {', '.join(told.differs)}."
-    return f"{what}, and here are releases of the same numbers: torch's CUDA line or build is another."
+    return f"{what}, and here are releases of the same numbers."
+
+
+_SAME_NUMBERS = (
+    "torch's CUDA line or build is another, or a library that the kernels need does not load (CUDA's, Visual C++'s "
+    "runtime)"
+)
 
 
 _NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)
@@ -211,7 +233,7 @@ def _meaning(reason: str) -> str:
     if _NOT_LOADED.search(reason):
         return " does not load"
     if _LIBC.search(reason):
-        return " was built for a newer C or C++ library than this system has"
+        return " was built for a newer C or C++ library than the one that is found here"
     if found := _NOT_FOUND.search(reason):
         whose = "of CUDA" if found["lib"].lower() in ("cud", "cub") else "of torch"
         return f" asks for a library {whose} that is not found"

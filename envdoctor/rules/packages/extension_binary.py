@@ -66,14 +66,18 @@ def extension_binary(facts: Facts, target: Target) -> Findings:
     locked = remedies.locked_pins(target, packages, _NAME)
     yield finding(
         subject=_NAME,
-        title="bitsandbytes does not load its library for the GPU" if said else "",
+        title=""
+        if not said
+        else "A library of CUDA is not found"
+        if _is_anybodys(said)
+        else "bitsandbytes does not load its library for the GPU",
         actual=_quote(said) if said else f"binaries for CUDA {', '.join(carried)}",
         expected=f"a binary for {wanted}",
         severity=None if said else WARNING,
-        message=f"{_failure(said.string)}: {_quote(said)}."
+        message=f"{_failure(said)}: {_quote(said)}."
         if said
         else f"bitsandbytes has no binary for CUDA {line}; 8-bit optimizers and 4-bit loading fail.",
-        usually=_usually(said.string) if said else "",
+        usually=_usually(said) if said else "",
         fix=remedies.choose(
             target,
             locked,
@@ -101,7 +105,15 @@ def _is_of_cpu(said: str) -> bool:
     return "_cpu" in said or "without GPU" in said or "cadam32bit" in said
 
 
-def _failure(said: str) -> str:
+def _is_anybodys(found: re.Match[str]) -> bool:
+    """Is it the linker's line, which does not name bitsandbytes?"""
+    return found.re.pattern == _LOADER.source and _NAME not in found.string
+
+
+def _failure(found: re.Match[str]) -> str:
+    said = found.string
+    if _is_anybodys(found):
+        return "A library of CUDA is not found"
     if "without GPU" in said:
         return "bitsandbytes runs with a library that has nothing for the GPU in it"
     if "_cpu" in said:
@@ -109,7 +121,13 @@ def _failure(said: str) -> str:
     return "bitsandbytes cannot load its library"
 
 
-def _usually(said: str) -> str:
+def _usually(found: re.Match[str]) -> str:
+    said = found.string
+    if _is_anybodys(found):
+        return (
+            "it is bitsandbytes, which the text names, that looks for it: this release of it is for another CUDA than "
+            "torch's, or CUDA's own libraries are not found beside it"
+        )
     if _is_of_cpu(said):
         return (
             "it fell back to its library for the CPU when it was imported, since torch saw no GPU (a CPU build, a "

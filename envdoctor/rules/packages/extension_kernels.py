@@ -46,6 +46,7 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
         return
     present = [d.name for d in packages.distributions if d.name in _COMPILED] if packages else []
     name = extensions.extension_named(CALLER.sub(r" \g<name>", said.string), present)
+    named = name is not None
     name = name or (present[0] if len(present) == 1 else None)
     if name is None and not present and facts.origin.kind != "pasted":
         return
@@ -54,7 +55,9 @@ def extension_kernels(facts: Facts, target: Target) -> Findings:
         subject=subject,
         actual=f"no code for capability {numbers[0]}",
         expected=f"code for capability {numbers[0]}, as torch itself has",
-        message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of {subject}: {said.string}",
+        message=f"torch covers this GPU (capability {numbers[0]}); the missing kernel is of "
+        f"{subject if named or not present else 'something else'}: {said.string}",
+        usually="" if named or not present else f"it is of {subject}, which the text lists",
         fix=remedies.choose(
             target,
             (),

@@ -2,13 +2,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import names, newest_python, normal, versions
+from envdoctor.knowledge.questions import names, normal, versions
 from envdoctor.rules.finding import Finding, finding
 from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
 from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.packages._elsewhere import elsewhere, home_of, of_python
 from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided, is_private, pinned_by, to_the_same_time
-from envdoctor.rules.packages._ranges import from_release
+from envdoctor.rules.packages._ranges import from_release, too_new_a_python
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Packages, Pattern, Target, known, remedies, rule
 from envdoctor.values import shell
 
@@ -73,7 +73,7 @@ _EXCEPTION = Pattern(r"^[\w.]*(?:Error|Exception)\b")
 
 @rule(ERROR, kind="package-conflict")
 def import_mismatch(facts: Facts, target: Target) -> Findings:
-    """One package asks another for something that its version does not have.
+    """A package is asked for something that it does not have.
 
     Why: a name that cannot be imported, an attribute or an argument that does not exist, mean that the caller was
     written for an older or newer release of the package it calls. Which of the two to move follows from who dropped
@@ -175,7 +175,8 @@ def _incomplete_package(
         expected="the files of one release",
         kind="package-damaged",
         certain=False,
-        message=f"{name} {version or ''}".rstrip() + f" lacks a part of its own, {what}: {CALLER.sub('', line)}.",
+        message=f"{name} {version or ''}".rstrip() + f" does not find a part of its own, {what}: "
+        f"{CALLER.sub('', line)}.",
         usually="files of two releases are mixed, an upgrade went on under a running Python, or the imports go in a "
         "circle",
         fix=f"Start Python anew (in a notebook: restart the runtime); if that does not help, remove {name}, with its "
@@ -197,8 +198,8 @@ def _asked_through(name: str, version: str | None, what: str, row: names.Name, l
         expected=f"{name}>={row.release}, or what asks for {what} in a release of its time",
         kind="package-conflict",
         certain=False,
-        message=f"{name} has {what} from {row.release} on, and something that is installed beside an older one asks "
-        f"for it: {CALLER.sub('', line)}.",
+        message=f"{name} has {what} from {row.release} on, and is asked for it where it has not: "
+        f"{CALLER.sub('', line)}.",
         usually="peft (or accelerate, sentence-transformers), which this part of it imports where it is installed, was "
         f"upgraded without {name}, which the project holds back",
         fix=f"Where the project pins {name}, take a peft of that time (0.13.2 goes with 4.33 to 4.45, 0.10.0 with 4.37 "
@@ -259,7 +260,8 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     named = caller_of(line) if caller_of(line) != row.package else None  # numpy itself says that it has no np.int
     caller = row.caller(dict(installed), named)
     what = _whole(row)
-    asking = f"{caller.name if caller else named or 'the code that imports it'}"
+    told = caller is not None and (caller.name == named or CALLER.search(line) is None)
+    asking = f"{caller.name if caller and told else named or 'the code that imports it'}"
     if named and caller is None and CALLER.search(line) is None:
         asking = f"{named} or what it imports"  # a part of it that could not be imported, whoever failed in it
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
@@ -306,7 +308,7 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
             )
     if row.direction == "added" and "has no attribute" in line and names.is_module(f"{row.module}.{row.name}"):
         fix += f" It is a module of its own: write import {row.module}.{row.name} as well."
-    if row.direction == "removed" and (python := _too_new_a_python(facts, row)):
+    if row.direction == "removed" and (python := too_new_a_python(facts, row)):
         fix += (
             f" Releases before {row.release} have wheels for Python up to {python}, and here it is newer: change the "
         )
@@ -345,22 +347,12 @@ def _needs_a_newer_python(facts: Facts, row: names.Name) -> bool:
     return versions.below(interpreter.version, "3.9")
 
 
-def _too_new_a_python(facts: Facts, row: names.Name) -> str:
-    """The newest Python for which the last release that has the name has wheels, where the one here is newer."""
-    release, interpreter = versions.release(row.release), known(facts.interpreter)
-    if release is None or interpreter is None:
-        return ""
-    last = f"{release[0]}.{release[1] - 1}.99" if release[1] else f"{release[0] - 1}.999"
-    newest = newest_python(row.package, last)
-    here = ".".join(interpreter.version.split(".")[:2])
-    return newest if newest and versions.below(newest, here) else ""
-
-
 def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, what: str, line: str) -> Finding:
     packages, interpreter = known(facts.packages), known(facts.interpreter)
     locked = remedies.locked_pins(target, packages, name)
     named = caller_of(line)
     caller = named if named and named != name else None
+    by = f"{caller} or what it imports" if caller and CALLER.search(line) is None else caller
     new = _NEW.search(line) is not None and name in _SEARCHED
     first: tuple[str, ...] = ()
     again: tuple[str, ...] = (caller, name) if caller else (name,)
@@ -390,8 +382,8 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     return finding(
         subject=name,
         actual=version or "of unknown version",
-        expected=f"a release that has {what}",
-        message=f"What is imported as {name} has no {what}, which {caller or 'its caller'} expects"
+        expected=f"a {name} that has {what}",
+        message=f"What is imported as {name} has no {what}, which {by or 'its caller'} expects"
         + (f" ({name} {version} is listed): " if version else ": ")
         + f"{CALLER.sub('', line)}.",
         usually=behind(name, caller, version, line, new=new),

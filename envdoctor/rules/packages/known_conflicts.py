@@ -35,7 +35,7 @@ def known_conflicts(facts: Facts, target: Target) -> Findings:
             yield _finding(facts, target, row, f"{row.package} {one}", f"{wanted.name} {other}", proof is not None)
     script = messages.in_report(facts, _SCRIPTS)
     if script is not None:
-        yield _script(present.get("datasets"), script.string)
+        yield _script(present.get("datasets"), script.string, proved=_PROVED.search(script[0]) is not None)
 
 
 def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: str, proven: bool) -> Finding:
@@ -54,12 +54,22 @@ def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: s
     )
 
 
-def _script(version: str | None, line: str) -> Finding:
+_PROVED = Pattern(r"dataset scripts", IGNORECASE)
+
+
+def _script(version: str | None, line: str, *, proved: bool) -> Finding:
     return finding(
         subject="datasets",
+        title="" if proved else "datasets 4 does not take trust_remote_code any more",
         actual=f"datasets {version or '4 or later'}",
         expected="datasets<4, or the data set as Parquet",
-        message=f"The data set comes as a Python script, which datasets dropped in 4.0: {line}.",
+        message=f"The data set comes as a Python script, which datasets dropped in 4.0: {line}."
+        if proved
+        else f"trust_remote_code is given, which is not supported any more: {line}.",
+        usually=""
+        if proved
+        else "the data set comes as a Python script, which datasets dropped in 4.0 with that argument; where it does "
+        "not, the argument is left out and nothing else is wrong",
         fix="Use the Parquet copy that the hub keeps of most data sets "
         '(load_dataset(NAME, revision="refs/convert/parquet")), or an older datasets.',
         run=remedies.install("datasets<4"),

@@ -159,7 +159,13 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         usually=usually,
         fix=remedies.choose(target, locked, filled(remedy), *commands, instead=instead),
         repair=locked,
-        explains=() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2],
+        explains=()
+        if row.weak
+        else _OF_A_LICENCE
+        if row.subject.endswith("GPU's licence")
+        else _EXPLAINED
+        if "triton" in found.string.lower()
+        else _EXPLAINED[:2],
         source=row.source,
     )
 
@@ -170,5 +176,7 @@ _COMMON = frozenset(
 )
 """Libraries that fall over whatever they are given wrongly."""
 _USUAL = "An error whose usual causes are known"
+_OF_A_LICENCE = ("driver/devices", "driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error")
+"""What does not work on a virtual GPU without one."""
 _EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair")
 """The last by what speaks of triton."""

@@ -20,6 +20,10 @@ _UNSEEN = "a fresh start of Python (in a notebook: restart the runtime), and the
 _GUESSED = "Most often of another time than its caller: "
 _OTHER_COPY = "the release that is listed"
 _UNTOLD = "the two are of different times (one was upgraded alone), or the call has a slip in the name"
+_ANOTHER_PYTHON = (
+    "the Python that runs does not see it (it was not started anew since, or the list is another Python's), or another "
+    "copy of it is found first"
+)
 _SAME_TIME = "and its caller of the same time"
 _WHICH = ": an earlier one where it was dropped since, a later one where it came later (the release notes say which)"
 _OWN = "the project's own"
@@ -90,7 +94,7 @@ def known_symptoms(facts: Facts, target: Target) -> Findings:
                 severity=WARNING if meaning.startswith("Most often") else None,
                 certain=False,
                 message=f"{meaning}: {line}",
-                usually=_reasons(meaning, use),
+                usually=_reasons(meaning, use, name),
                 fix=remedies.choose(target, locked, advice, remedies.install(extra) if extra else _command(name, use)),
                 repair=locked,
                 explains=("packages/import-mismatch",),
@@ -151,9 +155,11 @@ def _of_somebody(callee: str, what: str, owners: tuple[str, ...], line: str) -> 
     )
 
 
-def _reasons(meaning: str, use: str) -> str:
+def _reasons(meaning: str, use: str, name: str) -> str:
+    if use == _UNSEEN:
+        return _ANOTHER_PYTHON
     if use.endswith(_SAME_TIME):
-        return _UNTOLD
+        return _UNTOLD if meaning.startswith("Most often") else f"it is that of {name}: {_UNTOLD}"
     return next((row.usually for row in symptoms.SYMPTOMS if row.usually and row.meaning == meaning), "")
 
 
@@ -176,7 +182,7 @@ def _meanings(
     for row in symptoms.SYMPTOMS:
         version = present.get(row.package)
         if version and _is_met(line, row.package, version):
-            text = f"{row.package} {version} is installed, and the running Python does not see it"
+            text = f"{row.package} {version} is listed, and what runs asks for it all the same"
             yield row.package, text, _UNSEEN, row.source
             continue
         if (
@@ -193,7 +199,7 @@ def _meanings(
         others = {row.package for row in names.of_call(match["callee"], match["what"])}
         if name and not others:  # else changed-calls tells more
             owner = match["callee"].rpartition(".")[0]
-            text = f"{match['callee']} of {name} does not know the argument {match['what']}"
+            text = f"{match['callee']} does not know the argument {match['what']}"
             if owner and owner not in symptoms.callees() and not names.is_class_of(name, owner):
                 text = f"{match['callee']} does not know the argument {match['what']}, and is a method of a class that "
                 text += f"{name} itself is not known to have (one that the project builds on a class of {name})"
@@ -201,7 +207,7 @@ def _meanings(
     if (match := _POSITIONS.search(line)) and (name := symptoms.callees().get(match["callee"])) and name in present:
         yield (
             name,
-            f"{match['callee']} of {name} is called in another way than it is defined",
+            f"{match['callee']} is called in another way than it is defined",
             f"releases of {name} and its caller of the same time",
             "",
         )

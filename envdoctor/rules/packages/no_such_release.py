@@ -1,20 +1,11 @@
+from re import Match
+
 from packaging.version import Version
 
+from envdoctor.facts.model import Interpreter
 from envdoctor.knowledge.questions import messages, normal, release_of, versions
 from envdoctor.rules.packages._callers import CALLER
-from envdoctor.rules.rule import (
-    ERROR,
-    Facts,
-    Findings,
-    Interpreter,
-    Match,
-    Pattern,
-    Skip,
-    finding,
-    known,
-    remedies,
-    rule,
-)
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, remedies, rule
 
 _OFFERED = Pattern(
     r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
@@ -68,20 +59,22 @@ def no_such_release(facts: Facts) -> Findings:
     older, newer = [one for one in offered if one < asked], [one for one in offered if one > asked]
     where = "this Python, system and index"
     first: tuple[str, ...] = ()
+    usually = ""
     if kin:
-        why = f"{name} was not released under the number {asked}, but under {', '.join(map(str, kin[-3:]))}"
+        why = f"{where[0].upper()}{where[1:]} offer no {name} {asked}, but {', '.join(map(str, kin[-3:]))}"
+        usually = "the release bears the longer number alone, or the plain one was withdrawn"
         fix, take = f"Ask for {kin[-1]}.", str(kin[-1])
     elif not found["end"]:
         return  # the list is cut off
     elif not older:
         if name in _WHEELS_ONLY:
             return  # interpreter/unsupported
-        why = (
-            f"The oldest {name} that {where} offer is {offered[0]}: {asked} was made for older Pythons, or is withdrawn"
-        )
+        why = f"The oldest {name} that {where} offer is {offered[0]}"
+        usually = f"{asked} was made for older Pythons or other systems, it was withdrawn, or the number does not exist"
         fix, take = f"Use a Python of the time of {name} {asked}, or take {offered[0]} or later.", str(offered[0])
     elif not newer:
-        why = f"The newest {name} that {where} offer is {offered[-1]}: {_why_no_newer(name, offered[-1].release)}"
+        why = f"The newest {name} that {where} offer is {offered[-1]}"
+        usually = _why_no_newer(name, offered[-1].release)
         fix = f"Take a Python and an index that have {name} {asked}, or {offered[-1]}, which this one has."
         if name == "torch" and offered[-1].release[:3] == (2, 2, 2):
             fix = (
@@ -92,9 +85,9 @@ def no_such_release(facts: Facts) -> Findings:
         first = ("uv venv --python 3.12 .venv",) if _too_old(known(facts.interpreter), name, wanted) else ()
     else:
         near = f"{older[-1]} and {newer[0]}"
-        why = (
-            f"{where[0].upper()}{where[1:]} offer {name} {near}, and no {asked} between them: it does not exist, was "
-            "withdrawn, or has no file for this Python and system"
+        why = f"{where[0].upper()}{where[1:]} offer {name} {near}, and no {asked} between them"
+        usually = (
+            "it does not exist, was withdrawn, has no file for this Python and system, or the index (a mirror) lacks it"
         )
         fix, take = (
             f"Ask for one of those that are listed ({near} are nearest).",
@@ -106,6 +99,7 @@ def no_such_release(facts: Facts) -> Findings:
         expected=take,
         kind="package-conflict" if kin or (older and newer) else "python-unsupported",
         message=f"{why}: {CALLER.sub('', found.string)[:500]}",
+        usually=usually,
         fix=fix,
         run=first or (remedies.install(f"{name}=={take}") if newer or kin else ""),
         explains=(
@@ -154,7 +148,7 @@ def _too_old(interpreter: Interpreter | None, name: str, wanted: str) -> bool:
 def _why_no_newer(name: str, last: tuple[int, ...]) -> str:
     ended = _LAST_OF.get(".".join(map(str, last[:3]))) if name == "torch" else None
     if ended is not None:
-        return f"torch's wheels ended with it for {ended} (a mirror that lags is the other reason)"
+        return f"torch's wheels ended with it for {ended}; else the index is a mirror that lags"
     return (
         "later ones are for other Pythons or systems, the number does not exist, the index (a mirror) lags, or its "
         "project has an index of its own"

@@ -78,6 +78,7 @@ def _finding(
         remedies.install(wanted) if wanted else "python -c 'import numpy; print(numpy.__version__, numpy.__file__)'"
     )
     return finding(
+        title=reading.title if reading else "",
         actual=f"numpy {numpy or 'of unknown version'}",
         certain=said is not None,
         message=f"{reading.meaning}: {said}" if reading else f"{text}.",

@@ -77,7 +77,7 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
             fix=remedies.choose(
                 target,
                 locked,
-                (f"The torch that is there came along with {new}. " if new else "")
+                (f"The torch that is there was installed together with {new}. " if new else "")
                 + f"Install the {one} made for it, or {requirement}"
                 + (f" and {beside}, which is made for it." if beside else ".")
                 if by_hand

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
 from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
@@ -51,7 +53,13 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
     if said is not None and not problems:
         name = "torchaudio" if "audio" in said.string.lower() else "torchvision"
         text, usually = _proof(name, said.string)
-        yield _finding(target, packages, torch or "", name, text, serious=True, proven=True, usually=usually)
+        one = _finding(target, packages, torch or "", name, text, serious=True, proven=True, usually=usually)
+        part = "reader of pictures" if _PICTURES.search(said.string) else "compiled operators"
+        yield (
+            replace(one, title=f"{name}'s {part} do{'es' if part.startswith('r') else ''} not work here")
+            if usually
+            else one
+        )
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"

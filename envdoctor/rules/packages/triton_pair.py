@@ -19,13 +19,16 @@ _SAYS = (
     Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", IGNORECASE),
     Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", IGNORECASE),
 )
-_TOO_OLD = Pattern(r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE)
+_TOO_OLD = Pattern(
+    r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA (?:capab|GPU|devi))", IGNORECASE
+)
 _UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", IGNORECASE)
 _GONE = Pattern(r"cannot import name|has no (?:attribute|name)", IGNORECASE)
 _OF_XLA = Pattern(r"(?:Xla|Jax)RuntimeError|jaxlib|\bxla[/.]|stream_executor|tensorflow")
 """JAX and TensorFlow call the same assembler."""
 _MISSING = Pattern(r"No module named '?triton\b(?!\.\w)", IGNORECASE)
 """A part of it that is missing (triton.ops) is no proof: what is asked for may have moved or gone."""
+_PART = Pattern(r"No module named '?triton\.", IGNORECASE)
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 
@@ -116,14 +119,14 @@ _CAUSES = (
         "the traceback) was written for another Triton",
     ),
     (
-        Pattern(r"No module named '?triton\.", IGNORECASE),
+        _PART,
         "A part of Triton is asked for which the triton that is imported does not have",
         "triton and the package that asks (see the traceback) are of different times: triton.ops, for one, went with "
         "3.2; else a folder of that name lies before it",
     ),
     (
         _MISSING,
-        "The module triton is asked for and is not installed",
+        "The module triton is asked for and is not found",
         "there is no wheel of it for this system (Windows, macOS) or torch is a build for the CPU; else it was "
         "removed, or torch was installed without what it depends on",
     ),
@@ -142,7 +145,7 @@ def _proof(said: str) -> tuple[str, str, str]:
         ((text, why) for pattern, text, why in _CAUSES if pattern.search(said)),
         ("Triton does not go with what is installed", ""),
     )
-    own = _TOO_OLD.search(said) or "PassManager" in said
+    own = _TOO_OLD.search(said) or "PassManager" in said or _GONE.search(said) or _PART.search(said)
     return meaning if own else "", f"{meaning}: {said.rstrip('.')}", usually
 
 

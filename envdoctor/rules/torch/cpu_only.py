@@ -54,7 +54,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
     name = f"torch {version}" if version else "torch"
     jetson = gpu is not None and re.search(r"Jetson|Orin|Xavier|Tegra", gpu) is not None
     yield finding(
-        title="" if evidence else _WITHOUT_CUDA,
+        title="" if gpu else _WITHOUT_CUDA if said else "A build of torch for the CPU, where a GPU seems to be meant",
         actual=f"{name}, built without CUDA",
         expected=pin.version if pin else "a CUDA build",
         message=f"{name} has no CUDA in it, although there is {evidence}: "
@@ -70,7 +70,7 @@ def cpu_only(facts: Facts, target: Target) -> Findings:
         else remedies.choose(
             target,
             repair,
-            _REINSTALL if evidence else _REINSTALL + _ELSE,
+            _REINSTALL if gpu else _REINSTALL + _ELSE,
             _by_hand(facts, version),
         ),
         repair=repair,

@@ -65,15 +65,23 @@ def _finding(said: Match[str] | None, outside: list[Library], several: dict[str,
     twice = [f"{stem} {' and '.join(sorted(found))}" for stem, found in sorted(several.items())]
     paths = [short(library.path) for library in outside]
     actual = "; ".join(twice) or ", ".join(paths[:4]) or (said[0] if said else "")
-    usually = ""
-    if said is not None:
-        message = f'CUDA libraries of two versions meet: "{said[0]}".'
-        usually = _USUALLY
+    usually = title = ""
+    if said is not None and _STATUS.search(said[0]):
+        title = "cuBLAS refuses a call, and a toolkit's folder stands on LD_LIBRARY_PATH"
+        message = f'{title}: "{said[0]}".'
+        usually = (
+            "one half of cuBLAS comes from that folder and the other is torch's own; else the call itself is wrong"
+        )
+    elif said is not None:
+        title = "A library of CUDA does not have what is asked of it"
+        message = f'{title}: "{said[0]}".'
+        usually = f"two versions of it meet: {_USUALLY}"
     elif twice:
         message = f"Several versions of one CUDA library are loaded: {'; '.join(twice)}."
     else:
         message = f"torch runs with CUDA libraries from outside its environment: {', '.join(paths[:4])}."
     return finding(
+        title=title,
         actual=actual,
         severity=ERROR if severe else WARNING,
         message=message,

@@ -68,12 +68,12 @@ def cudnn(facts: Facts) -> Findings:
     two = said is not None and "undefined symbol" in said.string
     if len(folders) < 2 and not two and (eight := anywhere(facts, _EIGHT)) and (loaded or (9,))[0] != 8:
         yield _without_cudnn(facts, eight, "8") or _eight_missing(eight, ON_CUDA_11.stands(facts))
-    elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and not loaded:
+    elif said is not None and len(folders) < 2 and (absent := _ABSENT.search(said[0])) and _may_miss(absent, loaded):
         without = _without_cudnn(facts, absent, absent["major"] or "")
         yield without or _not_found(absent, anywhere(facts, _OTHERS) is not None, ON_CUDA_11.stands(facts))
     elif len(folders) < 2 and (nine := anywhere(facts, _NINE)) is not None:
         yield _without_cudnn(facts, nine, "9") or _nine_missing(nine, torch_version(facts))
-    elif said is not None and len(folders) < 2 and _ONLY_NOT_LOADED.search(said[0]) and not loaded:
+    elif said is not None and len(folders) < 2 and _ONLY_NOT_LOADED.search(said[0]):
         yield _not_loaded(said)
     elif said is not None or len(folders) > 1:
         outside = [library.path for library in libraries if not is_environments(library, facts)]
@@ -84,6 +84,11 @@ def cudnn(facts: Facts) -> Findings:
     elif loaded and built and loaded[:2] != built[:2]:
         spelled = tuple(".".join(map(str, version)) for version in (loaded, built))
         yield _older(spelled[0], spelled[1], NOTE)
+
+
+def _may_miss(absent: Match[str], loaded: Numbers) -> bool:
+    """Is the file that is not found none of another major version than the one that torch has?"""
+    return not loaded or absent["major"] in (None, str(loaded[0]))
 
 
 def _number(text: str | None) -> Numbers:
@@ -99,6 +104,10 @@ def _number(text: str | None) -> Numbers:
 
 _NOT_THERE = "cuDNN is asked for and not found"
 _TWO = "Two releases of cuDNN meet in one process"
+_FOUND_FIRST = (
+    "another cuDNN than torch's own is found first (LD_LIBRARY_PATH, the system's, conda's), or the package "
+    "nvidia-cudnn was changed without torch"
+)
 
 
 def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[str]) -> Finding:
@@ -106,12 +115,17 @@ def _mixed_libraries(said: Match[str] | None, folders: list[str], outside: list[
     reason = f'"{said[0]}"' if said else f"cuDNN is loaded from {where}"
     one = said is not None and not where and "SUBLIBRARY" not in said[0]
     told = "The cuDNN that is loaded is of another release than is asked for" if one else _TWO
+    usually = _FOUND_FIRST if said is not None and not where else ""
+    if one and said is not None and "undefined symbol" in said[0]:
+        told = "cuDNN and what is loaded with it do not fit together"
+        usually = f"{usually}, or it meets a cuBLAS of another line of CUDA than its own"
     return finding(
         title=told,
         actual=where or (said[0] if said else "two releases"),
         expected="one cuDNN, the one installed with torch",
         message=f"{told}: {reason}"
         + (f"; {', '.join(outside)} comes from outside the environment." if outside else "."),
+        usually=usually,
         fix=_remedy(),
         explains=("torch/cuda-error", "torch/cuda-libraries", "torch/import-fails", "packages/"),
     )
@@ -248,10 +262,11 @@ def _eight_missing(said: Match[str], eleven: bool) -> Finding:
         commands = ("ldconfig -p | grep cudnn", "python -m pip install 'nvidia-cudnn-cu11<9'")
     return finding(
         actual=said[0],
-        title=_NOT_THERE,
+        title="A part of cuDNN 8 is asked for and does not load",
         expected="cuDNN 8, or what asks for 9",
-        message="A library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
-        f"before 1.18.1, an old torch) does not find it: {said[0]}.",
+        message=f"What was started asks for a part of cuDNN 8, which does not load: {said[0]}.",
+        usually="it is a library that was built with cuDNN 8 (faster-whisper's CTranslate2 before 4.5, onnxruntime-gpu "
+        "before 1.18.1, an old torch or TensorFlow), and only cuDNN 9 is here, or none",
         fix=Remedy(text=text, commands=commands),
         explains=("torch/cuda-libraries", "packages/"),
         source="https://github.com/SYSTRAN/faster-whisper#gpu",
@@ -274,10 +289,11 @@ def _nine_missing(said: Match[str], torch: str | None) -> Finding:
     )
     return finding(
         actual=said[0],
-        title=_NOT_THERE,
+        title="Parts of cuDNN 9 are asked for and not found",
         expected="cuDNN 9 where it looks",
-        message="What was built with cuDNN 9 (faster-whisper's CTranslate2 from 4.5, onnxruntime-gpu from 1.18.1) does "
-        f"not find it: {said[0]}.",
+        message=f"What was started asks for parts of cuDNN 9 and does not find them: {said[0]}.",
+        usually="it is a library that was built with cuDNN 9 (faster-whisper's CTranslate2 from 4.5, onnxruntime-gpu "
+        "from 1.18.1), and only cuDNN 8 is here, or its folder is not on the path of libraries",
         fix=Remedy(text=after, commands=tuple(filter(None, commands))),
         explains=("torch/cuda-libraries", "packages/"),
         source="https://github.com/OpenNMT/CTranslate2/releases/tag/v4.5.0",

@@ -76,11 +76,13 @@ def _in_passing(facts: Facts, said: Match[str]) -> bool:
 def _newer_call(facts: Facts, said: Match[str], driver: str | None) -> Finding:
     """CUDA's cudaErrorCallRequiresNewerDriver, which says no more than that of one function."""
     return finding(
+        title="A function of CUDA is called that the driver does not have",
         actual=driver or "unknown",
         expected="a driver that has the function",
         who=driver_owner(facts),
         message=f"What was started calls a function that the installed driver{f' {driver}' if driver else ''} does not "
-        f'have: it was built for a newer CUDA ("{said[0]}").',
+        f'have ("{said[0]}").',
+        usually="it was built for a newer CUDA than the driver's",
         fix="Get a newer driver, or a build of the program for the CUDA that nvidia-smi names.",
         run="nvidia-smi",
         explains=("torch/cuda-unavailable", "torch/cuda-error", "packages/"),
@@ -117,6 +119,8 @@ def _finding(
     if offered:
         have += f" (CUDA {offered})"
     built = f"torch is built for CUDA {cuda}" if cuda else "torch is built for a newer CUDA"
+    if cuda and line_is_guessed(facts):
+        built += " (where its wheel is PyPI's)"
     told = said is not None and is_told(said.string) and driver is None and offered is None
     if unseen and cuda is None:
         built = "What was started needs a driver for the CUDA that it is built for"

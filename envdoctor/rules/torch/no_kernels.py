@@ -41,7 +41,7 @@ _SGL = Pattern(r"(?i:\bsgl[-_]?(?:ang|kernel))")
 
 @rule(ERROR, kind="no-kernels-for-gpu")
 def no_kernels(facts: Facts, target: Target) -> Findings:
-    """The torch build, or an extension, holds no code for this GPU.
+    """What runs holds no code for this GPU.
 
     Why: every kernel launch fails ("no kernel image is available for execution on the device"). A cubin runs on its
     own major version from its own minor upward: sm_86 code serves sm_89, sm_90 code does not serve sm_100. Builds for
@@ -208,18 +208,22 @@ def _finding(
             _LISTS if either else "",
             _build_for(facts, machine, build),
         )
+    invalid = number is None and all("image is invalid" in text for text in _lines(facts))
     return finding(
         subject=extension or name,
+        title="The driver does not take the compiled code of what runs" if invalid else "",
         actual="no code for this GPU" if either else ", ".join(kernels) or "no code for this GPU",
         expected=f"{wanted}, or code that it runs",
         message=_message(version if either or _is_what_runs(facts) else None, name, wanted, either=either)
         if number is not None and extension is None
-        else _unspecific(extension, other, version),
+        else _unspecific(extension, other, version, invalid=invalid),
         usually="another torch runs than the one that was installed last or asked (an environment or a Python of the "
         "program's own)"
         if number is not None and extension is None and not either and circumstances.NEWER_TORCH.stands(facts)
+        else f"{extension or other} was built for other GPUs; else the code is another's, of which the error came later"
+        if extension or (number is None and other)
         else _behind(facts)
-        if number is None and not extension and not other
+        if number is None
         else "",
         fix=remedies.choose(target, locked, text, *by_hand),
         repair=locked,
@@ -276,9 +280,13 @@ def _message(version: str | None, name: str, wanted: str, *, either: bool) -> st
     return f"{torch} holds no code for {name} ({wanted}): no kernel will start."
 
 
+def _lines(facts: Facts) -> tuple[str, ...]:
+    return tuple(text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+
+
 def _raiser(facts: Facts) -> str | None:
     """The extension in whose code a report's traceback ends."""
-    lines = tuple(text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
+    lines = _lines(facts)
     if any(_FLASHINFER.search(text) for text in lines):
         told = (*facts.messages, *facts.remarks, *facts.remarks.values())
         return "sgl-kernel" if any(map(_SGL.search, told)) else "flashinfer-python"
@@ -296,15 +304,16 @@ def _extension_built_at_home(facts: Facts) -> str | None:
 
 def _other_than_torch(facts: Facts) -> str | None:
     """The library that the line of the error names by its own name."""
-    lines = (text for text in facts.messages if any(pattern.search(text) for pattern in _SAYS))
-    return next((found.lastgroup for text in lines if (found := _OTHER.search(text))), None)
+    return next((found.lastgroup for text in _lines(facts) if (found := _OTHER.search(text))), None)
 
 
-def _unspecific(extension: str | None, other: str | None, version: str | None) -> str:
+def _unspecific(extension: str | None, other: str | None, version: str | None, *, invalid: bool) -> str:
     if extension:
-        return f"A kernel that {extension} starts has no code for this GPU: {extension} was built for others."
+        return f"What {extension} started, in whose code the error ends, holds no code for this GPU."
     if other:
-        return f"{other} holds no code for the GPU: it was built for others."
+        return f"What {other} started holds no code for the GPU."
+    if invalid:
+        return "The driver does not take the compiled code of what was started."
     return "What was started holds no code for the GPU" + (f" (torch {version} or an extension)." if version else ".")
 
 

@@ -27,7 +27,7 @@ _UNNUMBERED = Pattern(
 
 @rule(NOTE, kind="nvcc-mismatch", subject="nvcc")
 def nvcc(facts: Facts) -> Findings:
-    """The CUDA toolkit that compiles extensions is of another major version than torch's CUDA.
+    """The CUDA toolkit that compiles extensions is of another version than torch's CUDA.
 
     Why: torch's build helper stops ("detected CUDA version mismatches"), so flash-attn, DeepSpeed operators and the
     like cannot be built from source. Wheels are not affected, and training without self-compiled extensions is not

@@ -88,10 +88,10 @@ def test_a_notebook_of_somebody_elses_has_not_the_card_that_is_told_of() -> None
     at_home = read(f"None of the programs work.\n{error}\nMy card is a Radeon RX 6600.\n")
     (finding,) = findings(no_gpu, here)
     assert "Change runtime type" in finding.remedy.text
-    assert finding.title == ""
+    assert finding.title == "No NVIDIA driver is reached from where the program runs"
     (finding,) = findings(no_gpu, at_home)
     assert "ROCm" in finding.remedy.text
-    assert finding.title == "An NVIDIA GPU is asked for where there is none"
+    assert finding.title == "An NVIDIA GPU is asked for where none answers"
 
 
 def test_the_title_is_of_the_branch_that_the_remedy_is_of() -> None:

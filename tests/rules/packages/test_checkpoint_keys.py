@@ -58,7 +58,7 @@ NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "fc.weight")
         (
             listed("Missing", "module.body.0.weight", "module.body.0.bias")
             + listed("Unexpected", "body.module.0.weight", "body.module.0.bias"),
-            "wrapped in different places",
+            "a wrapper's part of the name",
             "replace('module.', '')",
         ),
         (

@@ -27,7 +27,7 @@ def listed(*specs: str) -> str:
         (("- pytorch=1.4.0", "- pip"), "pytorch", "pytorch: pytorch"),
         (("- opencv-python=4.5",), "opencv-python", "conda calls it opencv"),
         (("- torch==1.8.1+cu111",), "torch", "labels"),
-        (("- zlib=1.2.11=h7b6447c_3", "- xz=5.2.5=h7b6447c_0"), "builds", "builds"),
+        (("- zlib=1.2.11=h7b6447c_3", "- xz=5.2.5=h7b6447c_0"), "builds", "Builds"),
         (("- nosuchthing=1.0",), "nosuchthing", "None of the channels"),
     ],
 )

@@ -51,7 +51,7 @@ def test_a_package_that_lacks_a_part_of_its_own_is_torn() -> None:
         "ModuleNotFoundError: No module named 'bitsandbytes.cuda_setup.paths'\n"
     )
     assert (found.kind, found.subject) == ("package-damaged", "bitsandbytes")
-    assert "lacks a part of its own" in found.message
+    assert "does not find a part of its own" in found.message
     lazy = said(
         "Failed to import transformers.trainer because of the following error (look up to see its traceback): "
         "cannot import name 'something_new' from 'transformers.utils'\n"

@@ -73,7 +73,7 @@ BOOL = "TypeError: argument of type 'bool' is not iterable\n"
             "LibMambaUnsatisfiableError: Encountered problems while solving:\n"
             "  - nothing provides requested zlib ==1.2.13 hd590300_5\n"
             "  - nothing provides requested xz ==5.4.5 h5eee18b_0\n",
-            "names builds",
+            "Builds are asked for",
             "Remove the builds",
         ),
         (PIP.format(asked="0.10.3"), "transformers 4.32.0 needs tokenizers", "goes with tokenizers==0.10.3"),

@@ -20,8 +20,13 @@ def found(text: str) -> Finding | None:
 @pytest.mark.parametrize(
     ("line", "kind", "take", "part"),
     [
-        ("spam==1.2 (from versions: 1.1, 1.2.post1, 1.3)", "package-conflict", "1.2.post1", "not released under"),
-        ("opencv-python==4.5.1 (from versions: 4.4.0.46, 4.5.1.48)", "package-conflict", "4.5.1.48", "not released"),
+        ("spam==1.2 (from versions: 1.1, 1.2.post1, 1.3)", "package-conflict", "1.2.post1", "offer no spam 1.2"),
+        (
+            "opencv-python==4.5.1 (from versions: 4.4.0.46, 4.5.1.48)",
+            "package-conflict",
+            "4.5.1.48",
+            "offer no opencv-python",
+        ),
         ("spam==1.2 (from versions: 2.0, 2.1)", "python-unsupported", "2.0", "The oldest spam"),
         ("spam==3.0 (from versions: 2.0, 2.1)", "python-unsupported", "2.1", "The newest spam"),
         ("torch==2.6.0 (from versions: 2.0.1, 2.2.2)", "python-unsupported", "2.2.2", "Intel"),

@@ -128,7 +128,7 @@ def test_cudnn_9_that_is_not_found_is_no_mixture() -> None:
     root = judged("Unable to load any of {libcudnn_graph.so.9.1.0, libcudnn_graph.so.9}").root_cause
     assert root is not None
     assert root.rule == "torch/cudnn"
-    assert "does not find it" in root.message
+    assert "does not find them" in root.message
 
 
 def test_a_package_is_read_out_of_a_path_and_never_is_a_drive() -> None:

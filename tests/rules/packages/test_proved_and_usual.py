@@ -35,7 +35,7 @@ def test_a_failed_import_of_numpys_core_decides_for_no_side() -> None:
     ("line", "proves", "usually"),
     [
         ("RuntimeError: PassManager::run failed", "gave a kernel up", "does not know the GPU"),
-        ("ModuleNotFoundError: No module named 'triton'", "is not installed", "Windows"),
+        ("ModuleNotFoundError: No module named 'triton'", "is not found", "Windows"),
         ("RuntimeError: Cannot find a working triton installation", "none is found", "another release"),
         ("ImportError: cannot import name 'wanted_thing' from 'triton.compiler'", "has not what", "different times"),
         ("ImportError: DLL load failed while importing flash_attn_2_cuda", "does not load", "another torch"),

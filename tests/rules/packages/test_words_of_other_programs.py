@@ -34,11 +34,14 @@ def told(text: str) -> tuple[Finding, ...]:
             "rope_scaling",
         ),
         (
-            'File "/a/args.py", line 3, in __post_init__\nTypeError: argument of type \'NoneType\' is not iterable\n',
+            "File \"/a/args.py\", line 3, in __post_init__\nTypeError: argument of type 'NoneType' is not iterable\n",
             "tp_plan",
         ),
         ("fairseq | WARNING: ran out of memory, skipping batch\n", "The structure"),
-        ("ImportError: x_cuda: undefined symbol: _ZN3c10foo\n", "was built for another torch than the one that loads it."),
+        (
+            "ImportError: x_cuda: undefined symbol: _ZN3c10foo\n",
+            "was built for another torch than the one that loads it.",
+        ),
         ('error: namespace "cub" has no member "DeviceTopK"\n', "CUDA 13 changed or dropped"),
     ],
 )

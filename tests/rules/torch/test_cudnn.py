@@ -64,5 +64,5 @@ def test_not_judged() -> None:
 def test_a_missing_cudnn_8_is_not_two_of_them() -> None:
     said = "Could not load library libcudnn_ops_infer.so.8. Error: libcudnn_ops_infer.so.8: cannot open shared object"
     finding = only(cudnn, pasted(said))
-    assert "does not find it" in finding.message
+    assert "which does not load" in finding.message
     assert "cuDNN 9" in finding.remedy.text
