@@ -301,6 +301,9 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         use = "torchao>=0.17" if made == "0.17" else f"torchao=={made}.*"
         text = f"Install {use}, whose kernels are for this torch, or remove it."
         return text, remedies.install(use)
+    if torch and (made := pairs.compiled_for(name, torch)):
+        text = f"Install {name} {made}, which is compiled for this torch, or remove it."
+        return text, shell.with_requirements(f"{install} --no-deps", f"{name}=={made}.*")
     if name in _PINS_TORCH:
         text = f"Install {name} in an environment of its own, with the torch that it pins and was built for."
         return text, shell.with_requirements(install, exact)

@@ -1,4 +1,4 @@
-"""A row says nothing of a line that other programs print as well, of a setting that is merely shown, and no cause it does not prove."""
+"""A row says nothing of a line that other programs print as well, and no cause that the line does not prove."""
 
 from __future__ import annotations
 
