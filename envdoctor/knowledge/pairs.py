@@ -109,18 +109,15 @@ def xformers_for(torch: str) -> str | None:
 def compiled_for(package: str, torch: str) -> str | None:
     """The newest minor of a package that is compiled for this torch's minor, as "0.9"; None where no row tells."""
     release = versions.release(torch)
-    if release is None:
-        return None
-    minor = f"{release[0]}.{release[1]}"
+    return compiled_by_torch(package).get(f"{release[0]}.{release[1]}") if release else None
+
+
+@functools.cache
+def compiled_by_torch(package: str) -> Mapping[str, str]:
+    """Of a package that is compiled for one minor of torch its newest minor, by torch's; empty where no row tells."""
     blocks = (block for block in bundled_table("pairs").blocks if block.kind == "compiled")
-    return next(
-        (
-            block.texts("release")[0]
-            for block in blocks
-            if (block.texts("package")[0], block.texts("torch")[0]) == (package, minor)
-        ),
-        None,
-    )
+    own = (block for block in blocks if block.texts("package") == (package,))
+    return {block.texts("torch")[0]: block.texts("release")[0] for block in own}
 
 
 def torchao_for(torch: str) -> str | None:

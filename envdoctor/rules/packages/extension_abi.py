@@ -304,6 +304,9 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
     if torch and (made := pairs.compiled_for(name, torch)):
         text = f"Install {name} {made}, which is compiled for this torch, or remove it."
         return text, shell.with_requirements(f"{install} --no-deps", f"{name}=={made}.*")
+    if by_torch := pairs.compiled_by_torch(name):
+        told = ", ".join(f"{release} for torch {minor}" for minor, release in by_torch.items())
+        return f"Install the {name} that is compiled for this torch ({told}), or remove it.", remedies.uninstall(name)
     if name in _PINS_TORCH:
         text = f"Install {name} in an environment of its own, with the torch that it pins and was built for."
         return text, shell.with_requirements(install, exact)
