@@ -38,7 +38,7 @@ def test_a_name_that_went_with_what_went_before() -> None:
     assert span is not None
     assert (span.package, span.added, span.removed) == ("pytorch-lightning", "", "2.0.0")
     assert span.requirement == "pytorch-lightning<2.0.0"
-    assert span.source == "sources of pytorch-lightning 1.9.0, 2.0.0"
+    assert span.source == "sources of pytorch-lightning 1.9.5, 2.0.0"
 
 
 def test_a_module_of_which_a_name_is_asked() -> None:
@@ -49,6 +49,20 @@ def test_a_module_of_which_a_name_is_asked() -> None:
         assert asked is not None
         assert (asked.added, asked.removed) == ("0.8.0", "1.5.0")
         assert asked.requirement == "pytorch-lightning>=0.8.0,<1.5.0"
+
+
+def test_a_module_that_a_patch_release_brought() -> None:
+    span = history.of_module("timm.models.layers.patch_embed")
+    assert span is not None
+    assert span.requirement == "timm>=0.4.9,<0.9.0"
+    assert span.source == "sources of timm 0.4.5, 0.4.9, 0.6.13, 0.9.0"
+
+
+def test_a_name_that_a_lazy_module_still_has_is_not_gone() -> None:
+    assert history.of_name("librosa.util", "valid_audio") is None
+    span = history.of_name("pytorch_lightning.plugins", "PrecisionPlugin")
+    assert span is not None
+    assert (span.added, span.removed) == ("1.2.0", "")
 
 
 def test_the_other_name_of_a_library() -> None:

@@ -190,7 +190,7 @@ def test_what_it_means_and_what_helps(text: str, meaning: str, remedy: str) -> N
     [
         ("ModuleNotFoundError: No module named 'keras.engine'", "keras<2.13.1"),
         ("ModuleNotFoundError: No module named 'langchain.llms'", "langchain<1.0.0"),
-        ("ImportError: cannot import name 'LangSmithParams' from 'langchain_core.language_models'", ">=0.3.0"),
+        ("ImportError: cannot import name 'LangSmithParams' from 'langchain_core.language_models'", ">=0.2.33"),
         ("ModuleNotFoundError: No module named 'sklearn.cross_validation'", "scikit-learn<0.20.0"),
         ("ImportError: cannot import name 'plot_confusion_matrix' from 'sklearn.metrics'", "<1.2.0"),
         ("AttributeError: 'CountVectorizer' object has no attribute 'get_feature_names'", "scikit-learn<1.2.0"),
