@@ -298,7 +298,14 @@ FLAT_PAGE = Circumstance(
 )
 """A page that lists wheels, given as an index."""
 
+AN_INDEX = Circumstance(
+    of=Pattern(r"Could not find a version that satisfies|No matching distribution found"),
+    said=Pattern(r"/whl/(?:nightly/|test/)?cu(?P<line>\d{2,3})(?!\d)"),
+)
+"""An index of PyTorch by its CUDA line."""
+
 CIRCUMSTANCES = (
+    AN_INDEX,
     *full_memory.CIRCUMSTANCES,
     IN_A_BUILD,
     FROM_A_FILE,

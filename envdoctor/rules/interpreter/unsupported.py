@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import errors_in, messages, newest_python, release_of, versions
+from envdoctor.knowledge.questions import circumstances, errors_in, messages, newest_python, release_of, versions
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
 from envdoctor.values import shell
@@ -57,6 +57,8 @@ _REASONS = (
     "wheels for this system or on the index that was asked"
 )
 _RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
+_OF_DYNAMO = Pattern(r"Dynamo (?:is )?not supported on Python")
+"""torch.compile's own word: a newer torch knows the Python, packages/known-errors has a row for it."""
 _BELOW = Pattern(r"<(?P<too>=?) ?3\.(?P<minor>[6-9]|\d\d)\b")
 _LEAST = Pattern(r"Requires-Python >=? ?3\.(?P<minor>[6-9]|\d\d)\b")
 """The Pythons that a release leaves out: the newest before the bound, or the first from it on."""
@@ -79,7 +81,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     """
     packages, torch = known(facts.packages), known(facts.torch)
     said = messages.in_report(facts, *_SAYS)
-    if said is not None and not _judges(said.string, known(facts.interpreter)):
+    if said is not None and (_OF_DYNAMO.search(said.string) or not _judges(said.string, known(facts.interpreter))):
         said = None
     missing = messages.in_report(facts, _NOT_FOUND)
     if missing is not None and _of_another_system(facts, missing.string):
@@ -109,6 +111,9 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             return
         one = _finding(target, interpreter, said.string, wanted_python, proven=True, python=python)
         yield replace(one, title=_LACKS if known_by_error else _ANOTHER)
+        return
+    if missing is not None and (index := _no_such_index(facts)):
+        yield index
         return
     missing = missing or _torch_of_command(facts, interpreter)
     if missing is not None:
@@ -141,6 +146,33 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         )
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
+
+
+def _no_such_index(facts: Facts) -> Finding | None:
+    """The text asks an index of PyTorch for a CUDA line that it never had."""
+    asked = (found for text in messages.everything(facts) if (found := circumstances.AN_INDEX.said.search(text)))
+    for found in asked:
+        cuda = f"{found['line'][:-1]}.{found['line'][-1]}"
+        if cuda in _INDEXES:
+            continue
+        number = versions.release(cuda) or ()
+        near = [each for each in _INDEXES if (versions.release(each) or ())[:1] == number[:1]] or list(_INDEXES)
+        return finding(
+            subject="the index",
+            title="The index that is asked for is not there",
+            actual=f"cu{found['line']}",
+            expected=f"one of {', '.join('cu' + each.replace('.', '') for each in near)}",
+            kind="package-conflict",
+            message=f"PyTorch has no index cu{found['line']}: no torch was built for CUDA {cuda}.",
+            fix=f"Ask for a line that there is (CUDA {', '.join(near)}), whichever toolkit is installed: torch brings "
+            "its own, and runs with what was compiled by another toolkit of the same major version.",
+            explains=("packages/known-errors torch", "packages/no-such-release", "packages/missing"),
+        )
+    return None
+
+
+_INDEXES = tuple("9.2 10.0 10.1 10.2 11.0 11.1 11.3 11.5 11.6 11.7 11.8 12.1 12.4 12.6 12.8 12.9 13.0 13.2".split())
+"""CUDA lines of PyTorch's own indexes (https://pytorch.org/get-started/previous-versions/)."""
 
 
 def _judges(said: str, own: Interpreter | None) -> bool:

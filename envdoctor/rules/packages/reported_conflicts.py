@@ -33,12 +33,13 @@ def reported_conflicts(facts: Facts, target: Target) -> Findings:
     in_vain = tuple(_asked_in_vain(facts)) or tuple(_exclude_each_other(facts))
     yield from in_vain
     asked = bool(in_vain) or any(_USER.search(line) for line in facts.messages)
+    listed = any("The conflict is caused by" in text or "ResolutionImpossible" in text for text in facts.messages)
     told: set[tuple[str, str]] = set()
     for line in facts.messages:
         if line.startswith("the solver's conflict"):
             continue  # conda's: pip installs none of it, and packages/known-errors has a row for it
-        if asked and _DEPENDS.search(line.strip(" -")):
-            continue  # one of pip's list of who asks for what: judged together, above
+        if (asked or listed) and _DEPENDS.search(line.strip(" -")):
+            continue  # one of pip's list of who asks for what: judged together, above; who agree do not conflict
         match = next((m for pattern in LINES if (m := pattern.search(line))), None)
         if match is None:
             continue

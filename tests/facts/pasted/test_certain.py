@@ -83,6 +83,6 @@ def test_two_cudnn_in_one_process_are_no_missing_one() -> None:
 
 
 def test_a_class_of_several_libraries_is_nobodys_for_sure() -> None:
-    found = judged("# Few-shot with setfit\n'TrainingArguments' object has no attribute 'eval_strategy'\n")
+    found = judged("ERROR in setfit/training_args.py\n'TrainingArguments' object has no attribute 'eval_strategy'\n")
     assert found.findings[0].subject == "setfit"
     assert all(one.severity.word == "warning" for one in found.findings if one.subject == "transformers")
