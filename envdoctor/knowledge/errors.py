@@ -91,4 +91,19 @@ def words_of_a_row(line: str, *, weak: bool = False) -> str:
 
 @functools.lru_cache(maxsize=1_000)  # several rules ask of the same lines, and each row is a search
 def _rows_that_say(line: str) -> tuple[KnownError, ...]:
-    return tuple(row for row in ERRORS if not row.last and row.pattern.search(line))
+    found = ((row, row.pattern.search(line)) for row in ERRORS if not row.last)
+    return tuple(row for row, match in found if match and not is_a_name_alone(line, match.span()))
+
+
+_CLASS = r"['\"](?P<{}>\w{{1,70}}(?:Error|Exception|Warning))['\"]"
+_ASKED_FOR = Pattern(rf"cannot import name {_CLASS.format('name')}|has no attribute {_CLASS.format('member')}")
+
+
+def is_a_name_alone(line: str, span: tuple[int, int]) -> bool:
+    """Is what a row says of a line only the name that could not be imported? That an error's class is missing does not
+    tell that such an error was met."""
+    found = _ASKED_FOR.search(line)
+    if found is None:
+        return False
+    begin, end = found.span("name") if found["name"] else found.span("member")
+    return begin <= span[0] and span[1] <= end

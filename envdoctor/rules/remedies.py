@@ -146,7 +146,8 @@ def install_releases(package: str, use: str, packages: Packages | None = None) -
     if package in TORCH_FAMILY:
         return torch_family(packages, "auto", use, anew=False)
     if package == "jax" and use:  # which asks for no jaxlib of its own: that comes by an extra
-        return install(use, "jaxlib", options="--upgrade")
+        bound = re.search(r"<=?[\d.]+", use)
+        return install(use, f"jaxlib{bound[0] if bound else ''}", options="--upgrade")
     return install(use) if package != "python" and use else ""
 
 

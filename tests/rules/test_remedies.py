@@ -35,3 +35,4 @@ def test_jax_brings_no_jaxlib_of_its_own() -> None:
     assert command.split()[:4] == ["python", "-m", "pip", "install"]
     assert "jaxlib" in command
     assert command.endswith("--upgrade")
+    assert "jaxlib<0.4.24" in remedies.install_releases("jax", "jax>=0.2.21,<0.4.24")

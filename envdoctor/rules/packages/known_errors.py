@@ -2,7 +2,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
-from envdoctor.knowledge.errors import ERRORS, KnownError
+from envdoctor.knowledge.errors import ERRORS, KnownError, is_a_name_alone
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import headers_package, is_log_line, messages, newest_python, normal, platform_of
 from envdoctor.knowledge.refuted import without_refuted
@@ -72,7 +72,9 @@ def _without_mended(
 
 
 def _first(row: KnownError, lines: Iterable[str], everything: Collection[str], mended: bool) -> re.Match[str] | None:
-    matches = (match for line in lines if (match := row.pattern.search(line)))
+    matches = (
+        match for line in lines if (match := row.pattern.search(line)) and not is_a_name_alone(line, match.span())
+    )
     found = next(matches, None)
     if found is None:
         return None

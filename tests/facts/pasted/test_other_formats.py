@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Extension, Unavailable
+from envdoctor.facts.need import known
 from envdoctor.facts.pasted import read
 from tests.facts.pasted.reading import gpus, host, interpreter, network, torch, versions
 
@@ -246,3 +247,13 @@ def test_libraries_that_are_loaded() -> None:
         "loaded libcudnn.so.9: /opt/nvidia/cudnn/lib/libcudnn.so.9\nlibcudnn_graph.so.9: /usr/lib/libcudnn_graph.so.9\n"
     )
     assert torch(text).libraries == ("/opt/nvidia/cudnn/lib/libcudnn.so.9", "/usr/lib/libcudnn_graph.so.9")
+
+
+def test_of_several_base_images_the_last_runs() -> None:
+    facts = read(
+        "My old file had\nFROM pytorch/pytorch:1.6.0-cuda10.1-cudnn7-runtime\nand now it is\n"
+        "FROM pytorch/pytorch:1.10.0-cuda11.3-cudnn8-runtime\nRuntimeError: NCCL error\n"
+    )
+    torch = known(facts.torch)
+    assert torch is not None
+    assert (torch.version, torch.cuda) == ("1.10.0", "11.3")

@@ -200,6 +200,10 @@ def told(text: str) -> list[str]:
             "what is compiled for each torch",
         ),
         ("The accuracy script is failing with nltk==3.9.1", "NLTK's punkt"),
+        (
+            "Broken with tensorflow 2.18\n\ntensorflow-metal 1.1.0 is installed on a Mac.",
+            "TensorFlow's plugin for Apple's GPUs",
+        ),
     ],
 )
 def test_what_stands_beside_the_complaint_is_named(text: str, subject: str) -> None:

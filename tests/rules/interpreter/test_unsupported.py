@@ -1,6 +1,7 @@
 import pytest
 
 from envdoctor.facts.model import Distribution, Facts, Interpreter, Packages
+from envdoctor.facts.pasted import read
 from envdoctor.rules.interpreter.unsupported import unsupported
 from envdoctor.rules.rule import Severity
 from tests.rules.judging import findings, installed, locked, silent, skipped
@@ -136,3 +137,20 @@ def test_what_a_package_asks_for_is_no_error_of_a_python_that_has_it(line: str) 
 def test_a_package_with_wheels_for_one_system_alone_says_nothing_of_the_python() -> None:
     line = "ERROR: Could not find a version that satisfies the requirement triton==3.1.0 (from versions: none)"
     assert skipped(unsupported, python("3.11.9", messages=(line,)))
+
+
+def test_an_index_of_pytorch_that_there_is_not() -> None:
+    def index(line: str) -> str:
+        return (
+            f"$ pip install torch==2.10.0 --index-url https://example.org/whl/{line}\n"
+            "ERROR: Could not find a version that satisfies the requirement torch==2.10.0 (from versions: none)\n"
+            "Python version: 3.13.1\n"
+        )
+
+    (finding,) = findings(unsupported, read(index("cu131")))
+    assert (finding.actual, finding.expected) == ("cu131", "one of cu130, cu132")
+    assert all(one.subject != "the index" for one in findings(unsupported, read(index("cu130"))))
+
+
+def test_torch_compile_tells_of_its_torch_and_not_of_the_python() -> None:
+    assert silent(unsupported, python("3.12.1", messages=("RuntimeError: Dynamo is not supported on Python 3.12+",)))

@@ -32,6 +32,11 @@ def test_a_method_or_function_of_another_release(callee: str, argument: str, pac
     assert f"the argument {argument} of {callee}" in whole(found)
 
 
+def test_what_a_decorator_takes_for_longer_than_the_function_names_it() -> None:
+    found = root(UNEXPECTED.format("hf_hub_download", "use_auth_token"))
+    assert found.expected == "token in its place, or huggingface-hub<1.0.0"
+
+
 def test_the_direction_is_said() -> None:
     assert "dropped" in root(UNEXPECTED.format("create_causal_mask", "cache_position")).message
     assert "from 0.15.0 on" in root(UNEXPECTED.format("hotswap_adapter_from_state_dict", "config")).message

@@ -163,3 +163,10 @@ def test_a_module_that_a_running_program_lacks_is_not_said_to_be_missing_in_a_bu
     assert "needs torch while it is built, and" in told("error: subprocess-exited-with-error")
     assert "The Python that runs or builds this has no torch" in told("Preparing metadata (setup.py) ... done")
     assert "torch is not installed in the Python that runs this" in told("python train.py")
+
+
+def test_the_name_of_an_error_that_cannot_be_imported_is_not_that_error() -> None:
+    met = judged("LocalEntryNotFoundError: Cannot find the requested files in the disk cache\n")
+    missing = judged("ImportError: cannot import name 'LocalEntryNotFoundError' from 'huggingface_hub.errors'\n")
+    assert "the Hub" in {one.subject for one in met.findings}
+    assert {one.subject for one in missing.findings} == {"huggingface-hub"}

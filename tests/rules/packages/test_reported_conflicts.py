@@ -121,3 +121,12 @@ def test_what_is_missing_is_not_called_another_version() -> None:
 def test_a_triton_that_is_pinned_has_a_torch_of_its_own() -> None:
     told = "torch 2.0.1 requires triton==2.0.0, but you have triton 2.1.0 which is incompatible."
     assert "take torch 2.1" in root(told).remedy.text
+
+
+def test_who_ask_for_the_same_do_not_conflict() -> None:
+    lines = (
+        "The conflict is caused by:",
+        "fairseq 0.12.2 depends on omegaconf<2.1",
+        "hydra-core 1.0.7 depends on omegaconf<2.1 and >=2.0.5",
+    )
+    assert silent(reported_conflicts, Facts(messages=lines))

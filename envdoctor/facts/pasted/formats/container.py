@@ -40,6 +40,7 @@ _NAMES = {"k8s": "kubernetes", "nerdctl": "docker", "singularity": "apptainer"}
 
 
 def read(page: Page, draft: Draft) -> None:
+    bases: list[str] = []
     for number, text in page.left():
         if sentence := _SENTENCE.search(text):
             name = sentence[1].lower()
@@ -49,8 +50,7 @@ def read(page: Page, draft: Draft) -> None:
         elif _ELSEWHERE.search(text):
             draft.claim("host.container", "docker", INFERRED)
         elif base := _FROM.fullmatch(text):
-            draft.remark("base image", f"FROM {base['image']}")
-            _image(draft, base["image"])
+            bases.append(base["image"])
         elif command := _COMMAND.search(text):
             name = command[1] or command[2]
             draft.claim("host.container", _NAMES.get(name, name), INFERRED)
@@ -65,6 +65,9 @@ def read(page: Page, draft: Draft) -> None:
             _image(draft, found[1])
             _shm(draft, found[1])
             _cpus(draft, found[1])
+    if bases:  # of several the last: a later stage, or what somebody went over to
+        draft.remark("base image", f"FROM {bases[-1]}")
+        _image(draft, bases[-1])
 
 
 def _image(draft: Draft, text: str) -> None:
