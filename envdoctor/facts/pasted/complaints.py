@@ -144,7 +144,7 @@ _OF = {
         rf"\b(?:not|in) ?-?compatib\w{{2,4}} with (?:the )?(?:latest |newest |new(?:er)? |recent "
         rf"|current )?{_RELEASE}\b(?! (?:installation|PyTorch install))"
         rf"|\b(?:{_PACKAGES}) ?v?(?:==)?\d[\d.]{{0,12}} (?:has )?(?:breaks|broke|broken)\b"
-        r"|\bfailing with [\w-]{2,30}==\d"
+        r"|\bfailing with [\w-]{2,30}==\d|\b(?:any ?more|no longer)\b.{0,24} with [\w-]{2,30} v?\d+\.\d"
         rf"|\b(?:broken|breaks?|broke) (?:by|with|after|since) (?:\w{{1,12}} ){{0,3}}"
         rf"(?:updat|upgrad|switch|mov)\w{{1,3}} to {_RELEASE}"
         rf"|\b(?:broken|breaks?|broke|fails?|not work\w{{0,3}}|n't work|crash\w{{0,3}}) "

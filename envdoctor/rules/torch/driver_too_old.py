@@ -60,7 +60,9 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     if said is not None and _in_passing(facts, said):
         yield replace(one, severity=WARNING, certain=False, explains=("torch/cuda-unavailable",))
         return
-    yield replace(one, severity=WARNING, certain=False) if told else one  # "CUDA 10.1" may be the toolkit's as well
+    if told:  # "CUDA 10.1" may be the toolkit's as well
+        one = replace(one, severity=WARNING, certain=False, explains=("torch/cuda-unavailable", "torch/cuda-error"))
+    yield one
 
 
 _OF_CUDA = Pattern(r"cuda|gpu|nvidia|driver|device", IGNORECASE)

@@ -200,6 +200,7 @@ def told(text: str) -> list[str]:
             "what is compiled for each torch",
         ),
         ("The accuracy script is failing with nltk==3.9.1", "NLTK's punkt"),
+        ("Can't import the pipelines any more with kernels v0.15", "kernels of the Hub"),
         (
             "Broken with tensorflow 2.18\n\ntensorflow-metal 1.1.0 is installed on a Mac.",
             "TensorFlow's plugin for Apple's GPUs",
