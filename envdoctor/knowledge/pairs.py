@@ -106,14 +106,14 @@ def xformers_for(torch: str) -> str | None:
     return max(fitting, key=lambda name: versions.parse(name) or versions.parse("0"), default=None)  # type: ignore[arg-type,return-value]
 
 
-def compiled_for(package: str, torch: str) -> str | None:
+def release_for_torch(package: str, torch: str) -> str | None:
     """The newest minor of a package that is compiled for this torch's minor, as "0.9"; None where no row tells."""
     release = versions.release(torch)
-    return compiled_by_torch(package).get(f"{release[0]}.{release[1]}") if release else None
+    return releases_by_torch(package).get(f"{release[0]}.{release[1]}") if release else None
 
 
 @functools.cache
-def compiled_by_torch(package: str) -> Mapping[str, str]:
+def releases_by_torch(package: str) -> Mapping[str, str]:
     """Of a package that is compiled for one minor of torch its newest minor, by torch's; empty where no row tells."""
     blocks = (block for block in bundled_table("pairs").blocks if block.kind == "compiled")
     own = (block for block in blocks if block.texts("package") == (package,))

@@ -61,8 +61,8 @@ def test_rows_are_found(found: str | None, expected: str | None) -> None:
 
 
 def test_what_is_compiled_for_each_torch() -> None:
-    assert pairs.compiled_for("fbgemm-gpu", "2.4.0+cu121") == "0.8"
-    assert pairs.compiled_for("torchcodec", "2.9.1") == "0.9"
-    assert pairs.compiled_for("torchcodec", "2.3.0") is None
-    assert pairs.compiled_for("numpy", "2.4.0") is None
-    assert pairs.compiled_by_torch("intel-extension-for-pytorch")["1.12"] == "1.12"
+    assert pairs.release_for_torch("fbgemm-gpu", "2.4.0+cu121") == "0.8"
+    assert pairs.release_for_torch("torchcodec", "2.9.1") == "0.9"
+    assert pairs.release_for_torch("torchcodec", "2.3.0") is None
+    assert pairs.release_for_torch("numpy", "2.4.0") is None
+    assert pairs.releases_by_torch("intel-extension-for-pytorch")["1.12"] == "1.12"

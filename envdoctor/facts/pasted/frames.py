@@ -44,9 +44,7 @@ def raised_in(text: str, before: str) -> str:
     return before if found is None else found["name"] or ""
 
 
-_IMPORTED = Pattern(
-    r"^\s{2,}(?:from|import) (?P<name>[A-Za-z_]\w{0,60})(?P<part>[\w.]{0,120})(?: import (?P<what>[\w, ()*]{1,200}))?"
-)
+_IMPORTED = Pattern(r"^\s{2,}(?:from|import) (?P<name>[A-Za-z_]\w{0,60})")
 _FRAME_LINE = Pattern(r'^\s*File "[^"]{1,300}", line \d+')
 _BLAMED = Pattern(
     r"cannot import name '\w{1,80}' from (?:partially initialized module )?'(?P<source>\w{1,60})"

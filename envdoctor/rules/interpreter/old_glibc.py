@@ -33,7 +33,7 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
             "packages/missing",
             "packages/no-such-release",
             "packages/known-errors torch",
-            "packages/known-errors a",
+            "packages/known-errors a wheel",
         )
         if blocked
         else (),

@@ -153,8 +153,8 @@ def _no_such_index(facts: Facts) -> Finding | None:
     asked = (found for text in messages.everything(facts) if (found := circumstances.AN_INDEX.said.search(text)))
     for found in asked:
         cuda = f"{found['line'][:-1]}.{found['line'][-1]}"
-        if cuda in _INDEXES:
-            continue
+        if cuda in _INDEXES or versions.below(_INDEXES[-1], cuda):
+            continue  # a line that came later than this table
         number = versions.release(cuda) or ()
         near = [each for each in _INDEXES if (versions.release(each) or ())[:1] == number[:1]] or list(_INDEXES)
         return finding(

@@ -301,10 +301,10 @@ def _advice(name: str, version: str | None, torch: str | None) -> tuple[str, ...
         use = "torchao>=0.17" if made == "0.17" else f"torchao=={made}.*"
         text = f"Install {use}, whose kernels are for this torch, or remove it."
         return text, remedies.install(use)
-    if torch and (made := pairs.compiled_for(name, torch)):
+    if torch and (made := pairs.release_for_torch(name, torch)):
         text = f"Install {name} {made}, which is compiled for this torch, or remove it."
         return text, shell.with_requirements(f"{install} --no-deps", f"{name}=={made}.*")
-    if by_torch := pairs.compiled_by_torch(name):
+    if by_torch := pairs.releases_by_torch(name):
         told = ", ".join(f"{release} for torch {minor}" for minor, release in by_torch.items())
         return f"Install the {name} that is compiled for this torch ({told}), or remove it.", remedies.uninstall(name)
     if name in _PINS_TORCH:
