@@ -15,6 +15,10 @@ from envdoctor.knowledge.table import Rows, bundled_table
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
+_MISSING_CLASS = Pattern(
+    r"(?:cannot import name|has no attribute) ['\"](?P<name>\w{1,70}(?:Error|Exception|Warning))['\"]"
+)
+
 
 @frozen
 class KnownError:
@@ -41,6 +45,7 @@ class KnownError:
     severity: Literal["error", "warning"] = "error"
     weak: bool = False  # whatever is more specific explains it
     last: bool = False  # said of any such failure: only where no other row speaks
+    explains: tuple[str, ...] = ()  # rules whose findings follow from it, in place of those that a row explains else
     alone: bool = False  # told by its form alone: only where no row at all speaks, not even a last one, and no error
 
     @property
@@ -51,6 +56,16 @@ class KnownError:
     @cached_property
     def pattern(self) -> Pattern:
         return Pattern(self.said, re.IGNORECASE)
+
+    def match(self, line: str) -> re.Match[str] | None:
+        """Where it says something of a line; None where that is only the name of a class of errors which could not be
+        imported, as that does not tell that such an error was met."""
+        match = self.pattern.search(line)
+        missing = _MISSING_CLASS.search(line) if match else None
+        if match is None or missing is None:
+            return match
+        begin, end = missing.span("name")
+        return None if begin <= match.start() and match.end() <= end else match
 
     @cached_property
     def besides(self) -> Besides:
@@ -86,24 +101,9 @@ def words_of_a_row(line: str, *, weak: bool = False) -> str:
     """What of this line a row knows, by itself and not by its form; "" for nothing. Rows that are ``weak`` count where
     it is known that a program printed the line."""
     rows = (row for row in _rows_that_say(line) if not (row.alone or row.beside or (row.weak and not weak)))
-    return next((found[0] for row in rows if (found := row.pattern.search(line))), "")
+    return next((found[0] for row in rows if (found := row.match(line))), "")
 
 
 @functools.lru_cache(maxsize=1_000)  # several rules ask of the same lines, and each row is a search
 def _rows_that_say(line: str) -> tuple[KnownError, ...]:
-    found = ((row, row.pattern.search(line)) for row in ERRORS if not row.last)
-    return tuple(row for row, match in found if match and not is_a_name_alone(line, match.span()))
-
-
-_CLASS = r"['\"](?P<{}>\w{{1,70}}(?:Error|Exception|Warning))['\"]"
-_ASKED_FOR = Pattern(rf"cannot import name {_CLASS.format('name')}|has no attribute {_CLASS.format('member')}")
-
-
-def is_a_name_alone(line: str, span: tuple[int, int]) -> bool:
-    """Is what a row says of a line only the name that could not be imported? That an error's class is missing does not
-    tell that such an error was met."""
-    found = _ASKED_FOR.search(line)
-    if found is None:
-        return False
-    begin, end = found.span("name") if found["name"] else found.span("member")
-    return begin <= span[0] and span[1] <= end
+    return tuple(row for row in ERRORS if not row.last and row.match(line))

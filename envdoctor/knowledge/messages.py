@@ -43,6 +43,8 @@ def line_with(facts: Facts, *phrases: str) -> str | None:
     return None
 
 
+CUT_TRACEBACK = "Traceback (most recent call last): its last line is not in the report"
+"""What the reader notes of a traceback whose end a text lacks."""
 _WARNED = Pattern(
     r"^[^A-Za-z0-9]{0,4}(?:\d{4}[-/]\d\d[-/]\d\d[ T][\d:.,]{5,20}[^A-Za-z0-9]{1,4})?"
     r"(?:WARN(?:ING)?|INFO|DEBUG)\b(?!\[XFORMERS\])"

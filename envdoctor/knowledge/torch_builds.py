@@ -81,10 +81,17 @@ def published_builds(*, machine: str = "x86_64", windows: bool = False) -> tuple
 def never_built_for(cuda: str) -> str | None:
     """Of a CUDA line between those that torch was built for, which itself is none of them, the next newer one; None of
     every other line: a newer one may come, and the oldest are in no table."""
+    beside = lines_beside(cuda)
+    return beside[1] if beside else None
+
+
+def lines_beside(cuda: str) -> tuple[str, str] | None:
+    """Of a line that `never_built_for` tells of: the next older one and the next newer one."""
     lines = sorted({build.cuda for build in published_builds()}, key=numbers)
     if cuda in lines or not numbers(lines[0]) < numbers(cuda) < numbers(lines[-1]):
         return None
-    return next(each for each in lines if numbers(each) > numbers(cuda))
+    newer = next(place for place, each in enumerate(lines) if numbers(each) > numbers(cuda))
+    return lines[newer - 1], lines[newer]
 
 
 def _published_builds(machine: str, windows: bool) -> Iterator[Build]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envdoctor.facts.model import TROUBLE, Facts, Unavailable
 from envdoctor.knowledge.errors import HINTS
-from envdoctor.knowledge.messages import errors
+from envdoctor.knowledge.messages import CUT_TRACEBACK, errors
 from envdoctor.knowledge.slowness import OTHERS
 from envdoctor.rules.causes import ONLY_SLOW
 from envdoctor.rules.finding import Finding, Severity
@@ -98,7 +98,7 @@ def _quotation(line: str) -> str:
     """Without the bar of a progress that stands before the error on the same line, and without a notebook's ruler."""
     line = _BAR.sub("", line).strip() or line
     if _BARE.fullmatch(line):
-        return "Traceback (most recent call last): its last line is not in the report"
+        return CUT_TRACEBACK
     ruled = _RULED.fullmatch(line)
     return f"{ruled['error']}, in a traceback whose last line is not in the report" if ruled else line
 

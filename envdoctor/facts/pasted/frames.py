@@ -52,16 +52,22 @@ _BLAMED = Pattern(
 )
 
 
-def raised_where_cut(lines: Sequence[str], error: str, last: str) -> str:
+def code_of_last_frame(lines: Sequence[str]) -> str | None:
+    """What stands below the last frame of a text; None where it has no frame of Python's own form."""
+    at = max((number for number, line in enumerate(lines) if _FRAME_LINE.match(line)), default=None)
+    if at is None:
+        return None
+    return lines[at + 1] if at + 1 < len(lines) else ""
+
+
+def raised_where_cut(code: str | None, error: str, last: str) -> str:
     """Whose code ended in the error that a heading tells, of a traceback that is cut off before it; "" where nobody
     can tell: its last frame has lost its line, or imports something else, whose frames are cut.
 
-    ``last`` is the module of the last frame that is there.
+    ``code`` is what `code_of_last_frame` tells, ``last`` the module of that frame.
     """
-    at = max((number for number, line in enumerate(lines) if _FRAME_LINE.match(line)), default=None)
-    if at is None:
+    if code is None:
         return last
-    code = lines[at + 1] if at + 1 < len(lines) else ""
     if not code.startswith(" ") or not code.strip():
         return ""
     blamed, imported = _BLAMED.search(error), _IMPORTED.match(code)

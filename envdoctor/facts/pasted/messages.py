@@ -6,7 +6,7 @@ A person's own prose is left out unless it reads like a message, so that rules o
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from envdoctor.facts.model import AS_TOLD
 from envdoctor.facts.pasted import carried, complaints, slips, slowness, surroundings, two_pythons, weights
@@ -14,12 +14,13 @@ from envdoctor.facts.pasted import shown as shown_modules
 from envdoctor.facts.pasted.capitals import as_written
 from envdoctor.facts.pasted.completed import Beside, whole_of
 from envdoctor.facts.pasted.draft import Draft
-from envdoctor.facts.pasted.frames import raised_in, raised_where_cut
+from envdoctor.facts.pasted.frames import code_of_last_frame, raised_in, raised_where_cut
 from envdoctor.facts.pasted.known_lines import KnownLines
 from envdoctor.facts.pasted.page import Page, pair
 from envdoctor.facts.pasted.program_files import ProgramFiles
 from envdoctor.facts.pasted.wording import in_the_tools_words
 from envdoctor.facts.pasted.words import is_unknown
+from envdoctor.knowledge.messages import CUT_TRACEBACK
 from envdoctor.values.pattern import Pattern
 
 _MESSAGE = Pattern(
@@ -336,13 +337,13 @@ def read(page: Page, draft: Draft) -> None:
     if told_of or (kernel_of and len(page.lines) - since <= 8):
         _attribute(draft, told_of or kernel_of)
     if raised and (stopped or any(_HEADED.fullmatch(message) for message in draft.messages)):
-        _attribute_title(draft, page.lines, raised, whole)
+        _attribute_title(draft, code_of_last_frame(page.lines), raised, whole)
     if stopped and not ended and not any(_EXCEPTION.search(message) for message in draft.messages):
         if last and end - shown <= _NEAR_END:
             draft.message(f"traceback ends in {last['file']}, {last['function']}")
         if heading:  # which tells the line that the traceback lacks, where anything does
             draft.message(heading)
-        draft.message("Traceback (most recent call last): its last line is not in the report")
+        draft.message(CUT_TRACEBACK)
     slips.read(draft)
     carried.read(page, draft)
     shown_modules.read(page, draft)
@@ -385,11 +386,11 @@ _NAMED = Pattern(
 _HEADED = Pattern(r"(?P<error>[A-Za-z_]\w{0,60})\s+Traceback \(most recent call last\):?")
 
 
-def _attribute_title(draft: Draft, lines: Sequence[str], last: str, whole: Collection[str]) -> None:
+def _attribute_title(draft: Draft, code: str | None, last: str, whole: Collection[str]) -> None:
     """A traceback that is cut off before its error: what a heading told of it, or the class that stands above it, was
     raised by its last frame; not what stands below a ``whole`` traceback."""
     for text in [text for text in draft.messages if "[raised in" not in text and text not in whole]:
-        headed, module = _HEADED.fullmatch(text), raised_where_cut(lines, text, last)
+        headed, module = _HEADED.fullmatch(text), raised_where_cut(code, text, last)
         if not module:
             continue
         if headed:

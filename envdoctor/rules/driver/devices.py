@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in_container, in_wsl, torch_cuda
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import UNLICENSED
@@ -48,11 +46,12 @@ def devices(facts: Facts, target: Target) -> Findings:
     if driver is not None and not works and (lost := _container_lost_gpu(facts, driver)):
         if facts.origin.kind != "pasted":
             yield _devices_taken(lost)
-        elif in_container(facts):
-            one = _silent_in_container(lost, before=circumstances.WORKED.stands(facts))
-            yield replace(one, certain=anywhere(facts, UNLICENSED) is None)
+            return
+        certain = anywhere(facts, UNLICENSED) is None
+        if in_container(facts):
+            yield _silent_in_container(lost, before=circumstances.WORKED.stands(facts), certain=certain)
         else:
-            yield replace(_nvml_silent(lost), certain=anywhere(facts, UNLICENSED) is None)
+            yield _nvml_silent(lost, certain=certain)
         return
     if driver is not None and driver.device_denied and not works:  # where CUDA starts, a scheduler keeps the others
         yield _devices_denied(driver.device_denied)
@@ -115,7 +114,7 @@ def _devices_taken(lost: str) -> Finding:
     )
 
 
-def _silent_in_container(lost: str, *, before: bool) -> Finding:
+def _silent_in_container(lost: str, *, before: bool, certain: bool) -> Finding:
     """NVML's own words, said in a container; ``before``: by the text it worked at some time."""
     taken = (
         "it has lost them since it started (a reload of systemd takes them back; starting it again brings them back)"
@@ -124,6 +123,7 @@ def _silent_in_container(lost: str, *, before: bool) -> Finding:
     return finding(
         subject="/dev/nvidia0",
         title=_SILENT,
+        certain=certain,
         actual=lost,
         expected="the driver answers",
         who="host",
@@ -149,7 +149,7 @@ _TOOLKIT = (
 _SILENT = "The driver's library does not reach the GPU"
 
 
-def _nvml_silent(lost: str) -> Finding:
+def _nvml_silent(lost: str, *, certain: bool) -> Finding:
     """NVML's own words, of which nobody told where they were said."""
     usually = (
         "it is a container that has lost access to its GPU (a reload of systemd takes it back; starting it again "
@@ -159,6 +159,7 @@ def _nvml_silent(lost: str) -> Finding:
     return finding(
         subject="/dev/nvidia0",
         title=_SILENT,
+        certain=certain,
         actual=lost,
         expected="the driver answers",
         message=f'NVML does not reach the GPU ("{lost}").',

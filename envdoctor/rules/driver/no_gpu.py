@@ -134,8 +134,8 @@ def _silent(facts: Facts, said: Match[str], *, container: bool) -> Finding:
     )
     run: tuple[str, ...] = ("nvidia-smi",)
     if said[0].startswith("nvidia-container-cli"):
-        message = f'The container toolkit found no NVIDIA driver where it looked ("{said[0]}").'
         title = "The container toolkit found no NVIDIA driver where it looked"
+        message = f'{title} ("{said[0]}").'
         usually = (
             "the driver is not installed or not loaded on the host, or Docker does not run on that host itself (Docker "
             "Desktop on Linux has a virtual machine of its own, snap's Docker another view of the libraries, WSL no "

@@ -3,17 +3,14 @@ from typing import cast
 
 from envdoctor.knowledge.questions import messages
 from envdoctor.knowledge.slowness import Situation
-from envdoctor.rules.rule import Facts, Findings, Kind, Pattern, finding
+from envdoctor.rules.rule import Facts, Findings, Kind, finding
 
 
 def failures(facts: Facts, *own: str) -> list[str]:
     """What programs say that failed; ``own``: remarks of a person's words, which are taken for a program's at times."""
     told = {facts.remarks.get(remark) for remark in own}
-    return [text for text in messages.errors(facts) if text not in told and not _CUT.match(text)]
-
-
-_CUT = Pattern(r"traceback ends in |Traceback \(most recent call last\): its last line is not in the report")
-"""Of a traceback whose end is not in the text: that something failed, and not what."""
+    cut = ("traceback ends in ", messages.CUT_TRACEBACK)  # that something failed, and not what
+    return [text for text in messages.errors(facts) if text not in told and not text.startswith(cut)]
 
 
 def guesses(complaint: str, situations: Iterable[Situation], first: str = "") -> Findings:

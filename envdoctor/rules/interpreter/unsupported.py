@@ -1,7 +1,8 @@
 import re
 from dataclasses import replace
 
-from envdoctor.knowledge.questions import circumstances, errors_in, messages, newest_python, release_of, versions
+from envdoctor.knowledge.questions import circumstances, errors_in, messages, newest_python, versions
+from envdoctor.knowledge.torch_builds import lines_beside, release_of
 from envdoctor.rules.finding import Finding, Findings, finding
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
 from envdoctor.values import shell
@@ -153,10 +154,9 @@ def _no_such_index(facts: Facts) -> Finding | None:
     asked = (found for text in messages.everything(facts) if (found := circumstances.AN_INDEX.said.search(text)))
     for found in asked:
         cuda = f"{found['line'][:-1]}.{found['line'][-1]}"
-        if cuda in _INDEXES or versions.below(_INDEXES[-1], cuda):
-            continue  # a line that came later than this table
-        number = versions.release(cuda) or ()
-        near = [each for each in _INDEXES if (versions.release(each) or ())[:1] == number[:1]] or list(_INDEXES)
+        near = lines_beside(cuda)
+        if near is None:
+            continue
         return finding(
             subject="the index",
             title="The index that is asked for is not there",
@@ -169,10 +169,6 @@ def _no_such_index(facts: Facts) -> Finding | None:
             explains=("packages/known-errors torch", "packages/no-such-release", "packages/missing"),
         )
     return None
-
-
-_INDEXES = tuple("9.2 10.0 10.1 10.2 11.0 11.1 11.3 11.5 11.6 11.7 11.8 12.1 12.4 12.6 12.8 12.9 13.0 13.2".split())
-"""CUDA lines of PyTorch's own indexes (https://pytorch.org/get-started/previous-versions/)."""
 
 
 def _judges(said: str, own: Interpreter | None) -> bool:

@@ -21,6 +21,11 @@ def caller_of(line: str) -> str | None:
     return normal(_OTHER_NAMES.get(found["name"], "") or distribution_of(found["name"]) or found["name"])
 
 
+def asker_of(caller: str | None, line: str) -> str | None:
+    """How to call who asks: of a part that could not be imported nobody knows who failed within it."""
+    return f"{caller} or what it imports" if caller and CALLER.search(line) is None else caller
+
+
 def is_seen(package: str, facts: Facts, line: str) -> bool:
     """Does the report show that this library is in use: installed, imported, or in the traceback's paths?"""
     packages = known(facts.packages)

@@ -40,9 +40,11 @@ def rows_of_unnamed(argument: str, facts: Facts) -> Iterator[names.Name]:
     """Rows of an argument, where the error names no class and the text a library of which one class alone has it."""
     words = frozenset(re.findall(r"\b[A-Z]\w{3,60}", "\n".join((*facts.messages, *facts.remarks.values()))))
     for key, package in facts.remarks.items():
-        if key.startswith("library named ") and (owner := names.one_class_with(package, argument, words)):
+        if not key.startswith("library named "):
+            continue
+        if owner := names.one_class_with(package, argument, words):
             yield from (row for row in names.of_call(owner, argument) if row.package == package)
-        elif key.startswith("library named "):
+        else:
             yield from names.of_a_constructor(package, argument)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from envdoctor.knowledge.questions import names, normal, versions
 from envdoctor.rules.finding import Finding, finding
-from envdoctor.rules.packages._callers import CALLER, caller_of, is_seen
+from envdoctor.rules.packages._callers import CALLER, asker_of, caller_of, is_seen
 from envdoctor.rules.packages._copies import another_copy
 from envdoctor.rules.packages._elsewhere import elsewhere, home_of, of_python
 from envdoctor.rules.packages._out_of_step import behind, breaks, is_decided, is_private, pinned_by, to_the_same_time
@@ -261,9 +261,7 @@ def _known_side(facts: Facts, target: Target, row: names.Name, line: str, versio
     caller = row.caller(dict(installed), named)
     what = _whole(row)
     told = caller is not None and (caller.name == named or CALLER.search(line) is None)
-    asking = f"{caller.name if caller and told else named or 'the code that imports it'}"
-    if named and caller is None and CALLER.search(line) is None:
-        asking = f"{named} or what it imports"  # a part of it that could not be imported, whoever failed in it
+    asking = caller.name if caller and told else asker_of(named, line) or "the code that imports it"
     locked = remedies.locked_pins(target, packages, row.package, *([caller.name] if caller else []))
     first = ""
     if row.direction == "added":
@@ -352,7 +350,6 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
     locked = remedies.locked_pins(target, packages, name)
     named = caller_of(line)
     caller = named if named and named != name else None
-    by = f"{caller} or what it imports" if caller and CALLER.search(line) is None else caller
     new = _NEW.search(line) is not None and name in _SEARCHED
     first: tuple[str, ...] = ()
     again: tuple[str, ...] = (caller, name) if caller else (name,)
@@ -383,7 +380,7 @@ def _unknown_side(facts: Facts, target: Target, name: str, version: str | None, 
         subject=name,
         actual=version or "of unknown version",
         expected=f"a {name} that has {what}",
-        message=f"What is imported as {name} has no {what}, which {by or 'its caller'} expects"
+        message=f"What is imported as {name} has no {what}, which {asker_of(caller, line) or 'its caller'} expects"
         + (f" ({name} {version} is listed): " if version else ": ")
         + f"{CALLER.sub('', line)}.",
         usually=behind(name, caller, version, line, new=new),

@@ -2,7 +2,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import cast
 
-from envdoctor.knowledge.errors import ERRORS, KnownError, is_a_name_alone
+from envdoctor.knowledge.errors import ERRORS, KnownError
 from envdoctor.knowledge.names import distribution_of
 from envdoctor.knowledge.questions import headers_package, is_log_line, messages, newest_python, normal, platform_of
 from envdoctor.knowledge.refuted import without_refuted
@@ -72,9 +72,7 @@ def _without_mended(
 
 
 def _first(row: KnownError, lines: Iterable[str], everything: Collection[str], mended: bool) -> re.Match[str] | None:
-    matches = (
-        match for line in lines if (match := row.pattern.search(line)) and not is_a_name_alone(line, match.span())
-    )
+    matches = (match for line in lines if (match := row.match(line)))
     found = next(matches, None)
     if found is None:
         return None
@@ -161,13 +159,8 @@ def _finding(facts: Facts, target: Target, row: KnownError, found: re.Match[str]
         usually=usually,
         fix=remedies.choose(target, locked, filled(remedy), *commands, instead=instead),
         repair=locked,
-        explains=()
-        if row.weak
-        else _OF_A_LICENCE
-        if row.subject.endswith("GPU's licence")
-        else _EXPLAINED
-        if "triton" in found.string.lower()
-        else _EXPLAINED[:2],
+        explains=row.explains
+        or (() if row.weak else _EXPLAINED if "triton" in found.string.lower() else _EXPLAINED[:2]),
         source=row.source,
     )
 
@@ -178,7 +171,5 @@ _COMMON = frozenset(
 )
 """Libraries that fall over whatever they are given wrongly."""
 _USUAL = "An error whose usual causes are known"
-_OF_A_LICENCE = ("driver/devices", "driver/cuda-init", "torch/cuda-unavailable", "torch/cuda-error")
-"""What does not work on a virtual GPU without one."""
 _EXPLAINED = ("packages/import-mismatch", "packages/known-symptoms", "packages/triton-pair")
 """The last by what speaks of triton."""

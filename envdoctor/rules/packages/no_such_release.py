@@ -48,8 +48,7 @@ def no_such_release(facts: Facts) -> Findings:
             yield from _all_newer(facts, ranged)
         return
     name, wanted = normal(found["name"]), found["wanted"].rstrip(".-")
-    listed = [text.strip() for text in found["offered"].split(",")]
-    offered = sorted(one for text in listed if (one := versions.parse(text)))
+    offered = _offered(found)
     if name in _WHEELS_ONLY:
         offered = [one for one in offered if one.release > (0, 1, 2)]  # empty shells
     asked = versions.parse(wanted)
@@ -111,11 +110,15 @@ def no_such_release(facts: Facts) -> Findings:
     )
 
 
+def _offered(found: Match[str]) -> list[Version]:
+    """The releases that pip lists, oldest first."""
+    return sorted(one for text in found["offered"].split(",") if (one := versions.parse(text.strip())))
+
+
 def _all_newer(facts: Facts, found: Match[str]) -> Findings:
     """A range that ends before the first release that is offered: what is in it was made for older Pythons."""
     name, end = normal(found["name"]), versions.parse(found["end_of_range"])
-    listed = (versions.parse(text.strip()) for text in found["offered"].split(","))
-    offered = sorted(one for one in listed if one and one.release > (0, 1, 2))
+    offered = [one for one in _offered(found) if one.release > (0, 1, 2)]
     if end is None or not offered or offered[0] < end:
         return
     here = known(facts.interpreter)
