@@ -132,6 +132,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
         subject=finding.subject or rule.subject,
         expected=finding.expected or rule.expected,
         who=finding.who or rule.who,
+        explains=finding.explains or rule.explains,
         severity=severity,
         source=finding.source or rule.sections.get("Source", ""),
         remedy=_aim_at_environment(_of_distribution(_for_board(finding.remedy, facts), finding, facts), facts),

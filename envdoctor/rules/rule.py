@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from re import IGNORECASE, Match
+from re import Match
 from typing import Literal, TypeAlias, cast
 
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
@@ -36,7 +36,6 @@ from envdoctor.values.pattern import Pattern
 
 __all__ = [
     "ERROR",
-    "IGNORECASE",
     "NOTE",
     "WARNING",
     "Distribution",
@@ -79,7 +78,7 @@ Judge: TypeAlias = Callable[[Facts, Target], Findings]
 class Rule:
     """A judge with its identity (``family/name`` from its file), severity and documentation.
 
-    ``kind``, ``subject``, ``expected`` and ``who`` hold for each finding that does not say otherwise.
+    ``kind``, ``subject``, ``expected``, ``who`` and ``explains`` hold for each finding that does not say otherwise.
     """
 
     name: str
@@ -90,6 +89,7 @@ class Rule:
     subject: str = ""
     expected: str = ""
     who: Who = "you"
+    explains: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:
@@ -109,7 +109,13 @@ class Rule:
 
 
 def rule(
-    severity: Severity, *, kind: Kind | Literal[""] = "", subject: str = "", expected: str = "", who: Who = "you"
+    severity: Severity,
+    *,
+    kind: Kind | Literal[""] = "",
+    subject: str = "",
+    expected: str = "",
+    who: Who = "you",
+    explains: tuple[str, ...] = (),
 ) -> Callable[[Judge | Callable[[Facts], Findings]], Rule]:
     """Make a rule of a judge, which takes the facts, and the target where it looks at that.
 
@@ -128,6 +134,7 @@ def rule(
             subject=subject,
             expected=expected,
             who=who,
+            explains=explains,
         )
 
     return make

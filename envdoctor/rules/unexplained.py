@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from envdoctor.facts.model import TROUBLE, Facts, Unavailable
@@ -71,11 +70,10 @@ def _complaint(facts: Facts, findings: Sequence[Finding]) -> str:
 
 
 _FAILS = Pattern(
-    r"\b(?:not available|unavailable|unable to|(?:do|does|did)(?: not|n['’]t) work|not working|stuck"
+    r"(?i)\b(?:not available|unavailable|unable to|(?:do|does|did)(?: not|n['’]t) work|not working|stuck"
     r"|crash(?:es|ed|ing)?|can(?:not|['’]t| not) (?:be used|use|run|start|train|import|load|install|get))\b",
-    re.IGNORECASE,
 )
-_WARNS = Pattern(r"warn(?:ing)?\b", re.IGNORECASE)
+_WARNS = Pattern(r"(?i)warn(?:ing)?\b")
 
 
 def _failure(facts: Facts, findings: Sequence[Finding]) -> str:

@@ -12,12 +12,16 @@ from functools import cached_property
 
 from envdoctor.values.literals import branches, required_literals, small
 
+_ANY_CASE = "(?i)"
+
 
 class Pattern:
     """``re.compile(source, flags)``, compiled at the first search. Raises `re.error` there or later, for a broken
     source."""
 
     def __init__(self, source: str, flags: int = 0) -> None:
+        if source.startswith(_ANY_CASE):  # said once for all alternatives, each of which is tried by itself
+            source, flags = source[len(_ANY_CASE) :], flags | re.IGNORECASE
         self.source = source
         self.flags = flags
 

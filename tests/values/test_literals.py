@@ -131,3 +131,10 @@ def test_the_doctors_own_expressions_pass_over_no_line() -> None:
         for line in lines:
             if not possible(source, line):
                 assert plain.search(line) is None, (source, line)
+
+
+def test_any_case_holds_for_each_alternative() -> None:
+    pattern = Pattern(r"(?i)out of shared memory|Bus Error \(core dumped\)")
+    for text in ("OUT OF SHARED MEMORY", "bus error (core dumped)"):
+        assert pattern.search(text)
+        assert pattern.is_in(text)

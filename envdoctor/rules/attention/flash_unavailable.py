@@ -10,12 +10,12 @@ _SDPA = (
     "calls flash_attn itself choose sdpa in its settings, or uninstall flash-attn where it then steps aside."
 )
 _SAYS = (
-    Pattern(r"torch was not compiled with (?:flash|memory efficient) attention", re.IGNORECASE),
-    Pattern(r"flash attention (?:kernel )?(?:not used|is not (?:supported|available))", re.IGNORECASE),
-    Pattern(r"no available kernel\. aborting execution", re.IGNORECASE),
-    Pattern(r"FlashAttention only supports \w+ GPUs or newer", re.IGNORECASE),
-    Pattern(r"no operator found for `?memory_efficient_attention", re.IGNORECASE),
-    Pattern(r"xformers wasn'?t build with CUDA support", re.IGNORECASE),
+    Pattern(r"(?i)torch was not compiled with (?:flash|memory efficient) attention"),
+    Pattern(r"(?i)flash attention (?:kernel )?(?:not used|is not (?:supported|available))"),
+    Pattern(r"(?i)no available kernel\. aborting execution"),
+    Pattern(r"(?i)FlashAttention only supports \w+ GPUs or newer"),
+    Pattern(r"(?i)no operator found for `?memory_efficient_attention"),
+    Pattern(r"(?i)xformers wasn'?t build with CUDA support"),
 )
 
 
@@ -43,7 +43,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
     old = bool(found) and max(found) < (8, 0)
     version = packages.version("flash-attn") if packages else None
     if said is not None:
-        fatal = bool(re.search(r"only supports|Aborting|No operator found|wasn'?t build", said.string, re.IGNORECASE))
+        fatal = bool(re.search(r"(?i)only supports|Aborting|No operator found|wasn'?t build", said.string))
         mild = NOTE if facts.origin.kind == "pasted" else None  # a report may quote it of another matter
         refusals = (row for pattern, *row in _REFUSALS if fatal and pattern.search(said.string))
         meaning, usually, fix = next(refusals, ("", "", _SDPA))
@@ -57,7 +57,7 @@ def flash_unavailable(facts: Facts, target: Target) -> Findings:
 
 _REFUSALS = (
     (
-        Pattern(r"No available kernel", re.IGNORECASE),
+        Pattern(r"(?i)No available kernel"),
         "None of the attention kernels that are allowed takes the inputs",
         "only some of torch's attention kernels are allowed (sdpa_kernel, sdp_kernel), and none of these takes the "
         "inputs: float32, a mask, a head too wide, tensors on the CPU, or a GPU too old for flash attention",
@@ -65,14 +65,14 @@ _REFUSALS = (
         'or bf16 without a mask; in transformers attn_implementation="sdpa".',
     ),
     (
-        Pattern(r"only supports", re.IGNORECASE),
+        Pattern(r"(?i)only supports"),
         "The flash attention that was called does not run on this GPU",
         "",
         'Load the model with attn_implementation="sdpa", which takes the best kernel that this GPU has, or turn flash '
         "attention off in the program's settings (use_flash_attention_2, a variable of it).",
     ),
     (
-        Pattern(r"No operator found", re.IGNORECASE),
+        Pattern(r"(?i)No operator found"),
         "xformers has no attention kernel for what it was given",
         "xformers was built for another torch or without CUDA, the tensors lie on the CPU or are float32 or of a shape "
         "that none of its kernels takes, or the GPU is older or newer than it knows",

@@ -1,12 +1,12 @@
 from collections.abc import Mapping
 
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, remedies, rule
 
 _OPERATOR = Pattern(r"(?P<name>[\w@.+-]{2,60}) is not supported because:")
-_NOT_BUILT = Pattern(r"wasn'?t buil[dt]", IGNORECASE)
+_NOT_BUILT = Pattern(r"(?i)wasn'?t buil[dt]")
 _ON_CPU = Pattern(r"device=(?:cpu|<class 'cpu'>)")
 _CAPABILITY = Pattern(r"(?:requires device with capability|requires A100|your GPU has capability|too (?:new|old)\))")
-_SMALL = Pattern(r"smallk|triton|ck", IGNORECASE)
+_SMALL = Pattern(r"(?i)smallk|triton|ck")
 """Operators for special cases: that they refuse tells little."""
 
 

@@ -1,6 +1,5 @@
 """What the kernel and its tools say of a driver that is not loaded, or that cannot start the GPU."""
 
-from re import IGNORECASE
 from typing import NamedTuple
 
 from envdoctor.values.pattern import Pattern
@@ -18,14 +17,13 @@ class Reason(NamedTuple):
 
 
 UNLICENSED = Pattern(
-    r"(?:nvidia-gridd|vGPU|GRID).{0,80}(?:Failed to acquire license|unlicensed|not licensed)"
+    r"(?i)(?:nvidia-gridd|vGPU|GRID).{0,80}(?:Failed to acquire license|unlicensed|not licensed)"
     r"|does(?: not|n't) have (?:a )?valid Grid license|CUDA_ERROR_DEVICE_NOT_LICENSED",
-    IGNORECASE,
 )
 """A virtual GPU without a licence: `packages/known-errors` says so, and what does not work on it may follow."""
 REASONS = (
     Reason(
-        Pattern(r"The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use", IGNORECASE),
+        Pattern(r"(?i)The NVIDIA probe routine was not called for|nouveau kernel driver is currently in use"),
         "another kernel driver holds the GPU",
         "Keep that driver from loading, make the initial file system anew, and reboot.",
         (
@@ -38,7 +36,7 @@ REASONS = (
         alone=False,
     ),
     Reason(
-        Pattern(r"\bModule nvidia(?:-current)? not found", IGNORECASE),
+        Pattern(r"(?i)\bModule nvidia(?:-current)? not found"),
         "there is no module of the driver for the kernel that runs",
         "Install the headers of this kernel and build the module for it (dkms does so after each update; a driver of "
         "NVIDIA's .run file is installed again), or boot the kernel that it was built for.",
@@ -47,7 +45,7 @@ REASONS = (
         alone=False,
     ),
     Reason(
-        Pattern(r"RmInitAdapter failed|rm_init_adapter failed", IGNORECASE),
+        Pattern(r"(?i)RmInitAdapter failed|rm_init_adapter failed"),
         "the driver is loaded and cannot start the GPU",
         "Switch the machine off and on, take a driver that names this GPU, and look at the firmware's settings (Above "
         "4G Decoding, the virtual machine's PCI memory).",

@@ -5,16 +5,16 @@ from envdoctor.knowledge.messages import texts
 from envdoctor.knowledge.questions import anywhere, driver_cuda, driver_owner, hidden_by, versions
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import UNLICENSED
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _ELSEWHERE = frozenset({35, 100})  # an insufficient driver and no device have rules of their own
 _NUMBERED = Pattern(
-    r"(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b", IGNORECASE
+    r"(?i)(?:cudaGetDeviceCount\(\)\D{0,200}?|CUDA (?:driver (?=error (?:8\d\d|999)\b))?)Error (\d{1,3})\b"
 )
-_AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", IGNORECASE)
+_AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")
 _ANY_TIME = frozenset({304, 999})
 """Errors that a run may meet long after CUDA has started, too."""
-_STARTS = Pattern(r"cuInit|cudaGetDeviceCount|initiali[sz]|_lazy_init|is_available|incorrectly set up env", IGNORECASE)
+_STARTS = Pattern(r"(?i)cuInit|cudaGetDeviceCount|initiali[sz]|_lazy_init|is_available|incorrectly set up env")
 _REFUSED = {
     46: "The driver gives this process no GPU",
     101: "A GPU is asked for by a number that this process does not have",

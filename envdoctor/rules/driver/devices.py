@@ -2,14 +2,14 @@ from envdoctor.knowledge.questions import anywhere, circumstances, hidden_by, in
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import UNLICENSED
 from envdoctor.rules.finding import Finding, Findings, Who, finding
-from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
+from envdoctor.rules.rule import ERROR, Driver, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
 _SAYS = (
-    Pattern(r"no CUDA-capable device is detected", IGNORECASE),
+    Pattern(r"(?i)no CUDA-capable device is detected"),
     Pattern(r"No CUDA GPUs are available"),
-    Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE),
+    Pattern(r"(?i)Failed to initialize NVML:? Unknown Error"),
 )
-_LOST = Pattern(r"Failed to initialize NVML:? Unknown Error", IGNORECASE)
+_LOST = Pattern(r"(?i)Failed to initialize NVML:? Unknown Error")
 _LISTED = Pattern(r"['\"]?\[[\d,\s]*\]['\"]?")
 
 

@@ -1,9 +1,9 @@
 from envdoctor.knowledge.questions import anywhere
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
-    Pattern(r"nv-fabricmanager: .*", IGNORECASE),
-    Pattern(r"fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*", IGNORECASE),
+    Pattern(r"(?i)nv-fabricmanager: .*"),
+    Pattern(r"(?i)fabric ?manager.*(?:fail|don't match|mismatch|not running|error).*"),
 )
 _GOOD = frozenset({"completed", "not supported", "not-supported", "ok", ""})
 

@@ -1,16 +1,13 @@
 from envdoctor.knowledge.questions import anywhere, circumstances, driver_owner, numbers
-from envdoctor.rules.rule import ERROR, IGNORECASE, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, Driver, Facts, Findings, Pattern, Skip, finding, known, rule
 
-_MODULE = Pattern(r"kernel module has the version (?P<module>\d[\d.]*\d)", IGNORECASE)
-_LIBRARY = Pattern(
-    r"client has the version (?P<client>\d[\d.]*\d)|NVML library version: (?P<nvml>\d[\d.]*\d)", IGNORECASE
-)
-_CONTAINED = Pattern(r"/\.singularity\.d/|\bsingularity\b|\bapptainer\b|docker (?:run|build|exec)", IGNORECASE)
+_MODULE = Pattern(r"(?i)kernel module has the version (?P<module>\d[\d.]*\d)")
+_LIBRARY = Pattern(r"(?i)client has the version (?P<client>\d[\d.]*\d)|NVML library version: (?P<nvml>\d[\d.]*\d)")
+_CONTAINED = Pattern(r"(?i)/\.singularity\.d/|\bsingularity\b|\bapptainer\b|docker (?:run|build|exec)")
 _SAYS = Pattern(
-    r"Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
+    r"(?i)Driver/library version mismatch|NVML library version: \d+\.\d+|API mismatch: the client|LibRmVersionMismatch"
     r"|NVML/RM version mismatch|driver and (?:its |the )?librar(?:y|ies)(?: versions?)? (?:differ|do not match)"
     r"|kernel module and .{0,30}librar(?:y|ies) .{0,30}(?:differ|do(?:es)? not match|mismatch)",
-    IGNORECASE,
 )
 
 

@@ -4,26 +4,26 @@ from envdoctor.knowledge.topics import topics_of
 from envdoctor.rules.causes import WITHOUT_CUDA
 from envdoctor.rules.driver._kernel_says import REASONS, Reason
 from envdoctor.rules.finding import Finding, Findings, Who, finding
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
+from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, rule
 
-_SMI = Pattern(r"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver", IGNORECASE)
-_MIGHT = Pattern(r"CUDA driver initialization failed, you might not have a CUDA gpu", IGNORECASE)
-_REFUSED = Pattern(r"Key was rejected by service|Required key not available", IGNORECASE)
+_SMI = Pattern(r"(?i)NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver")
+_MIGHT = Pattern(r"(?i)CUDA driver initialization failed, you might not have a CUDA gpu")
+_REFUSED = Pattern(r"(?i)Key was rejected by service|Required key not available")
 _SAYS = (
-    Pattern(r"Found no NVIDIA driver on your system", IGNORECASE),
+    Pattern(r"(?i)Found no NVIDIA driver on your system"),
     _SMI,
     Pattern(r"nvidia-container-cli: .*(?:driver not loaded|load library failed).*"),
-    Pattern(r"no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b", IGNORECASE),
-    Pattern(r"NVIDIA driver (?:was |is )?not (?:found|installed|loaded)", IGNORECASE),
+    Pattern(r"(?i)no NVIDIA driver (?:was |is )?(?:found|installed|on|in)\b"),
+    Pattern(r"(?i)NVIDIA driver (?:was |is )?not (?:found|installed|loaded)"),
 )
 _LIBRARY = (
     Pattern(r"^(?!.*libcudnn).*?(?P<name>libcuda\.so(?:\.1)?): cannot open shared object file"),
-    Pattern(r"couldn't find (?P<name>libnvidia-ml)|NVML Shared Library Not Found", IGNORECASE),
+    Pattern(r"(?i)couldn't find (?P<name>libnvidia-ml)|NVML Shared Library Not Found"),
 )
 """The driver's own libraries are not found: it is not there, or only they are not, as in a container."""
 
 _PASSED_OVER = Pattern(r"caught exception .Found no NVIDIA driver")
-_BOUND = Pattern(r"\.singularity\.d|\b(?:singularity|apptainer)\b", IGNORECASE)
+_BOUND = Pattern(r"(?i)\.singularity\.d|\b(?:singularity|apptainer)\b")
 
 
 @rule(ERROR, kind="gpu-not-visible", subject="driver", expected="loaded, and nvidia-smi lists the GPU")

@@ -1,10 +1,8 @@
-from re import IGNORECASE
-
 from envdoctor.knowledge.questions import anywhere, in_container, nvidia_gpu, torch_cuda, torch_version
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, Target, finding, known, need, on_cpu, rule
 from envdoctor.values.pattern import Pattern
 
-_SEEN = Pattern(r"nvidia-smi\b.{0,30}\bworks?\b|see (?:the |my )?GPUs? .{0,10}\(?using nvidia-smi", IGNORECASE)
+_SEEN = Pattern(r"(?i)nvidia-smi\b.{0,30}\bworks?\b|see (?:the |my )?GPUs? .{0,10}\(?using nvidia-smi")
 
 
 @rule(WARNING, kind="gpu-not-visible", subject="GPU")

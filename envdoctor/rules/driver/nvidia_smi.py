@@ -3,11 +3,9 @@ import re
 from envdoctor.knowledge.questions import RELIABLE, driver_owner, torch_cuda
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
-_ELSEWHERE = Pattern(
-    r"version mismatch|couldn't communicate with the NVIDIA driver|could not load NVML library", re.IGNORECASE
-)
-_LOST = Pattern(r"GPU is lost|Unable to determine the device handle|fallen off the bus", re.IGNORECASE)
-_EMPTY = Pattern(r"No devices were found", re.IGNORECASE)
+_ELSEWHERE = Pattern(r"(?i)version mismatch|couldn't communicate with the NVIDIA driver|could not load NVML library")
+_LOST = Pattern(r"(?i)GPU is lost|Unable to determine the device handle|fallen off the bus")
+_EMPTY = Pattern(r"(?i)No devices were found")
 
 
 def _behind(smi: str) -> str:

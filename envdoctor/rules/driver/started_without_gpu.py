@@ -1,18 +1,17 @@
 from envdoctor.knowledge.questions import anywhere, circumstances
 from envdoctor.rules.causes import WITHOUT_CUDA
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, Target, finding, on_cpu, rule
 
 _NONE_SEEN = Pattern(
-    r"Found no NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|machine only has: \[\]"
+    r"(?i)Found no NVIDIA driver|No CUDA GPUs are available|no CUDA-capable device|machine only has: \[\]"
     r"|torch\.cuda\.is_available\(\) is False|Torch not compiled with CUDA|No supported gpu backend"
     r"|Accelerator.{0,3} can ?not (?:be|run)|libcuda\.so(?:\.1)?: cannot open|NVML Shared Library Not Found"
     r"|couldn't find libnvidia-ml|Failed to infer device type|(?:\bno|0) (?:CUDA )?GPUs? (?:was |were |is |are )?"
     r"(?:found|detected|available|visible)|\bGPUs?\b.{0,30}(?:not|n't) (?:be )?(?:found|find|detected|seen|visible)"
     r"|(?:not|n't) (?:find|found|see|detect) (?:the |any |my |a )?(?:NVIDIA |CUDA )?GPUs?\b"
     r"|CUDA driver initialization failed|nvidia-smi: (?:command )?not found|failed call to cuInit",
-    IGNORECASE,
 )
-_NEVER = Pattern(r"Torch not compiled with CUDA", IGNORECASE)
+_NEVER = Pattern(r"(?i)Torch not compiled with CUDA")
 """The build has no CUDA, whatever the container is given."""
 _START = Pattern(
     r"(?:^|\s)(?P<command>(?:sudo )?(?P<tool>docker|podman|nerdctl|apptainer|singularity) (?:-\w{1,12} )?"

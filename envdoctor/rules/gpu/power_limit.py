@@ -1,8 +1,8 @@
 from envdoctor.knowledge.questions import RELIABLE
 from envdoctor.rules.gpu._naming import full, subject
-from envdoctor.rules.rule import IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, Skip, Target, finding, need, rule
 
-_SHARES_POWER = Pattern(r"Laptop|Max-Q|Mobile", IGNORECASE)
+_SHARES_POWER = Pattern(r"(?i)Laptop|Max-Q|Mobile")
 TOLERANCE = 0.97  # limits are whole watts, and some boards report a default a watt or two above the enforced limit
 
 

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
 from envdoctor.knowledge.questions import messages
@@ -19,9 +18,9 @@ _RUNS_CODE = frozenset({"temporary", "triton-cache", "inductor-cache"})
 _FOLDER = r"(?:triton|inductor|huggingface|HF_HOME|\.cache)"
 _REFUSED = r"(?:permission denied|read-only file system)"
 _SAYS = (
-    Pattern(r"failed to map segment from shared object.*(?:triton|inductor|/tmp)", IGNORECASE),
-    Pattern(f"{_FOLDER}.*{_REFUSED}", IGNORECASE),
-    Pattern(f"{_REFUSED}.*{_FOLDER}", IGNORECASE),
+    Pattern(r"(?i)failed to map segment from shared object.*(?:triton|inductor|/tmp)"),
+    Pattern(f"(?i){_FOLDER}.*{_REFUSED}"),
+    Pattern(f"(?i){_REFUSED}.*{_FOLDER}"),
 )
 
 

@@ -4,7 +4,7 @@ from envdoctor.knowledge.questions import errors_in
 from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, FULL, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._compiled import whose_call
 from envdoctor.rules.host._situations import failures, guesses
-from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, Skip, rule
 
 
 @rule(WARNING, kind="script-wrong")
@@ -49,7 +49,7 @@ _PROGRAMS = Pattern(
     r"|CUDA initialization|Could not load dynamic library|dlerror"
     r"|sm_\d\d|no kernel image|torch\.cuda\.is_available\(\) is False"
 )
-_FULL = Pattern(r"\b(?:oom|(?<!CUDA )out of (?:\w{1,8} )?memory)\b", IGNORECASE)
+_FULL = Pattern(r"(?i)\b(?:oom|(?<!CUDA )out of (?:\w{1,8} )?memory)\b")
 """That memory ran out, and no program's words for it, of which `torch/cuda-error` speaks."""
-_CRASHED = Pattern(r"seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b", IGNORECASE)
+_CRASHED = Pattern(r"(?i)seg(?:mentation)?[ -]?fault|core dumped|SIGSEGV|exit(?:ed|s)?\b.{0,12}\b(?:139|-11)\b")
 """Of a program: that it crashed, and no more."""

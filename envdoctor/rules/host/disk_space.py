@@ -1,5 +1,4 @@
 from dataclasses import replace
-from re import IGNORECASE
 
 from envdoctor.facts.model import Storage
 from envdoctor.knowledge.questions import mebibytes, messages
@@ -9,9 +8,7 @@ _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
 _LOW_TEMPORARY = 512 << 20
 _FEW_INODES = 1000
-_SAYS = Pattern(
-    r"^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):)).*no space left on device", IGNORECASE
-)
+_SAYS = Pattern(r"(?i)^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):)).*no space left on device")
 
 
 @rule(WARNING, kind="host-limited")
@@ -69,7 +66,7 @@ _WHERE = (
 )
 
 
-_INSTALLING = Pattern(r"Could not install packages due to an OSError", IGNORECASE)
+_INSTALLING = Pattern(r"(?i)Could not install packages due to an OSError")
 
 
 def _of_pip(said: str) -> Finding:

@@ -1,8 +1,8 @@
 from envdoctor.knowledge.questions import mebibytes, messages
-from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _ENOUGH = 1 << 30  # NCCL's and UCX's guides ask for "unlimited"; a GiB holds their buffers
-_SAYS = (Pattern(r"ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory", IGNORECASE),)
+_SAYS = (Pattern(r"(?i)ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory"),)
 
 
 @rule(WARNING, kind="slow-interconnect", subject="locked memory", expected="unlimited", who="image")

@@ -1,20 +1,19 @@
 from envdoctor.knowledge.questions import mebibytes, messages
 from envdoctor.knowledge.topics import topics_of
 from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
 _SAYS = (
     Pattern(
-        r"oom[-_]?kill|out of memory: killed process|\bsrun: error: .{1,80}: tasks? [\d,-]{1,20}: Out Of Memory"
+        r"(?i)oom[-_]?kill|out of memory: killed process|\bsrun: error: .{1,80}: tasks? [\d,-]{1,20}: Out Of Memory"
         r"|\bslurm out[- ]of[- ]memory|\bslurm OOM\b",
-        IGNORECASE,
     ),
-    Pattern(r"killed by signal:? (?:9|killed)", IGNORECASE),
-    Pattern(r"(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b", IGNORECASE),
+    Pattern(r"(?i)killed by signal:? (?:9|killed)"),
+    Pattern(r"(?i)(?:exit(?:ed with)?(?: code)?|(?:error|return) code):? ?(?:-9|137)\b"),
     Pattern(r"^Loading checkpoint shards.{0,200}\]\s*Killed$|^Killed$"),
-    Pattern(r"DefaultCPUAllocator: (?:can't|not enough)", IGNORECASE),
+    Pattern(r"(?i)DefaultCPUAllocator: (?:can't|not enough)"),
 )
 
 
@@ -71,9 +70,9 @@ def memory(facts: Facts) -> Findings:
 
 
 _BUILDS = Pattern(
-    r"\bninja: build|\bbin/nvcc\b|\bcc1plus\b|\bcicc\b|running build_ext|\bmake(?:\[\d\])?: \*\*\*|building wheel for"
+    r"(?i)\bninja: build|\bbin/nvcc\b|\bcc1plus\b|\bcicc\b|running build_ext"
+    r"|\bmake(?:\[\d\])?: \*\*\*|building wheel for"
     r"|_run_ninja_build|Error compiling objects",
-    IGNORECASE,
 )
 """Of a compiler's log: what was killed is a compiler."""
 _BYTES = Pattern(r"(?:you tried to allocate|allocate) (\d{5,24}) bytes")

@@ -1,8 +1,8 @@
 from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _ENOUGH = 1024  # threads of one run with loaders, NCCL and compile workers on a large machine; our choice
-_SAYS = (Pattern(r"can't start new thread|pthread_create.*(?:failed|resource temporarily)|fork: retry", IGNORECASE),)
+_SAYS = (Pattern(r"(?i)can't start new thread|pthread_create.*(?:failed|resource temporarily)|fork: retry"),)
 
 
 @rule(WARNING, kind="host-limited", subject="processes", who="image")

@@ -1,6 +1,6 @@
 from envdoctor.knowledge.questions import circumstances, mebibytes, messages
 from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -20,38 +20,36 @@ _SAYS = (
 )
 
 
-_FULL = Pattern(r"no space left on device.{0,300}['\" ]/dev/shm", IGNORECASE)
+_FULL = Pattern(r"(?i)no space left on device.{0,300}['\" ]/dev/shm")
 
 
 _ANOTHER = Pattern(
-    r"too many open files"  # the limit of open files stops it first: `host/open-files`
+    r"(?i)too many open files"  # the limit of open files stops it first: `host/open-files`
     # a database's own, also where the reader of prose took it for a loader's
     r"|(?:^|\[(?:in other words: )?)\W{0,4}(?:ERROR: {1,3})?out of shared memory\W{0,4}$|max_locks_per_transaction",
-    IGNORECASE,
 )
 _GUESSED = Pattern(
-    r"might be caused by insufficient shared memory|it is possible that dataloader's workers are out of shared memory"
+    r"(?i)might be caused by insufficient shared memory"
+    r"|it is possible that dataloader's workers are out of shared memory"
     r"|killed by signal: bus error(?!.{0,80}(?:out of shared|/dev/shm))",
-    IGNORECASE,
 )
 _GAVE_OUT = Pattern(
-    r"no space|out of shared|insufficient shared|too small|\bfull\b|unable to (?:allocate|write)|bus error", IGNORECASE
+    r"(?i)no space|out of shared|insufficient shared|too small|\bfull\b|unable to (?:allocate|write)|bus error"
 )
 _PROVED = Pattern(
-    r"no space left|too small|/dev/shm (?:is )?full|could not create|unable to (?:open|allocate|write)", IGNORECASE
+    r"(?i)no space left|too small|/dev/shm (?:is )?full|could not create|unable to (?:open|allocate|write)"
 )
 """Words of what really found no room; torch's own for a bus error are no more than a guess."""
 _AMPLE = Pattern(
-    r"--ipc[= ]host|/dev/shm.{0,40}\b(?:\d{2,4}|[2-9]) ?G(?:i?B)?\b|\b(?:\d{2,4}|[2-9]) ?G(?:i?B)? (?:of "
+    r"(?i)--ipc[= ]host|/dev/shm.{0,40}\b(?:\d{2,4}|[2-9]) ?G(?:i?B)?\b|\b(?:\d{2,4}|[2-9]) ?G(?:i?B)? (?:of "
     r")?(?:/dev/shm|shm|shared)"
     r"|GB of /dev/shm|共享内存.{0,12}?(?:\d{2,4}|[2-9]) ?G",
-    IGNORECASE,
 )
 """Somebody says that there is plenty."""
 
 
 _SEGMENT = Pattern(r"/dev/shm/(?P<file>[\w.-]{3,80})|</torch_\d")
-_NCCL = Pattern(r"/dev/shm/nccl-|\bnccl\b", IGNORECASE)
+_NCCL = Pattern(r"(?i)/dev/shm/nccl-|\bnccl\b")
 _POD = (
     "Mount an emptyDir with medium: Memory (and a sizeLimit) at /dev/shm of the container that computes: a pod has 64 "
     "MiB without it. Then look at it in that very pod, not in a router's or another one: a chart's setting for shared "

@@ -1,12 +1,12 @@
 from envdoctor.knowledge.questions import headers_package, messages, platform_of
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = (
-    Pattern(r"Python\.h: No such file", IGNORECASE),
-    Pattern(r"InvalidCxxCompiler|No working C\+\+ compiler found", IGNORECASE),
-    Pattern(r"Failed to find C compiler", IGNORECASE),
-    Pattern(r"Failed to find MSVC", IGNORECASE),
-    Pattern(r"can'?t find Python\.h", IGNORECASE),
+    Pattern(r"(?i)Python\.h: No such file"),
+    Pattern(r"(?i)InvalidCxxCompiler|No working C\+\+ compiler found"),
+    Pattern(r"(?i)Failed to find C compiler"),
+    Pattern(r"(?i)Failed to find MSVC"),
+    Pattern(r"(?i)can'?t find Python\.h"),
 )
 
 _BUILDS = Pattern(

@@ -8,16 +8,14 @@ from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Patte
 from envdoctor.values import shell
 
 _SAYS = (
-    Pattern(
-        r"(?:needs|requires|requires a different) (?:another |a different )?python(?:: | ?[<>=!~]| \d)", re.IGNORECASE
-    ),
+    Pattern(r"(?i)(?:needs|requires|requires a different) (?:another |a different )?python(?:: | ?[<>=!~]| \d)"),
     Pattern(r"not in '?[<>=!~][\d.<>=, ]+'?"),
     Pattern(r"Requires-Python [<>=!~]"),
     Pattern(r"does not satisfy [<>=!~]=?\s*\d"),
-    Pattern(r"\bpython (?:version )?v?[\d.x]{0,10} ?(?:is |are )?not supported", re.IGNORECASE),
-    Pattern(r"(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python", re.IGNORECASE),
-    Pattern(r"Python 3\.\d+\+? (?:is )?not (?:yet )?supported", re.IGNORECASE),
-    Pattern(r"requires?[- ]python\s*(?:[:=]\s*)?(?:[<>!~]|==)", re.IGNORECASE),
+    Pattern(r"(?i)\bpython (?:version )?v?[\d.x]{0,10} ?(?:is |are )?not supported"),
+    Pattern(r"(?i)(?:is |are )?not (?:yet )?supported (?:on|for|with|under|by) Python"),
+    Pattern(r"(?i)Python 3\.\d+\+? (?:is )?not (?:yet )?supported"),
+    Pattern(r"(?i)requires?[- ]python\s*(?:[:=]\s*)?(?:[<>!~]|==)"),
 )
 _SINCE = (
     (Pattern(r"No module named '?(?:distutils|imp|asynchat|asyncore)\b"), ">=3.12"),
@@ -30,25 +28,22 @@ _SINCE = (
 )
 """Errors that mean this Python is too new or too old for the code, on the Pythons for which they mean it."""
 _DEMAND = Pattern(
-    r"python[ :='\"]{0,6}(?P<wanted>(?:[<>=!~]=?|≥)[ \d.<>=!~*,]{1,60})"
+    r"(?i)python[ :='\"]{0,6}(?P<wanted>(?:[<>=!~]=?|≥)[ \d.<>=!~*,]{1,60})"
     r"|python (?P<least>\d\.\d{1,2})(?:\.\d{1,3})?(?:\+| (?:or|and) (?:later|newer|higher|above|up))",
-    re.IGNORECASE,
 )
 _FAILED = Pattern(
-    r"error|fail|ignored|cannot|can't|could not|not (?:in|a|been|support|satisf|compatible|available)|different"
+    r"(?i)error|fail|ignored|cannot|can't|could not|not (?:in|a|been|support|satisf|compatible|available)|different"
     r"|unsatisf|conflict|no (?:matching|wheels?|version|solution)|n't support",
-    re.IGNORECASE,
 )
 """That something was refused: a page that says what a package asks for is no error of this machine."""
 _TELLING = frozenset({">=3.12"})
 """Errors of this row are of no other Python, so that it need not be known."""
 _NOT_FOUND = Pattern(
-    r"(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
+    r"(?i)(?:Could not find a version that satisfies the requirement|No matching distribution found for) "
     r"(?P<name>[A-Za-z][\w.-]*)(?P<wanted>[<>=!~]=?[^\s(,]+)?",
-    re.IGNORECASE,
 )
-_NOT_INSTALLED = Pattern(r"Couldn't install torch|Failed to install torch", re.IGNORECASE)
-_COMMAND = Pattern(r"pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})", re.IGNORECASE)
+_NOT_INSTALLED = Pattern(r"(?i)Couldn't install torch|Failed to install torch")
+_COMMAND = Pattern(r"(?i)pip install\b.{0,200}?[ '\"](?P<name>torch)(?P<wanted>==\d[\w.+]{1,30})")
 _OPEN = "no wheel of {name} was found that fits this Python and this system"
 _ANOTHER = "Another Python is asked for than the one that is here"
 _LACKS = "The code asks for what this Python does not have"
@@ -57,14 +52,14 @@ _REASONS = (
     "this Python is too new or too old for the release that is asked for, it is one of 32 bits, or the release has no "
     "wheels for this system or on the index that was asked"
 )
-_RELEASE = Pattern(r"\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)", re.IGNORECASE)
+_RELEASE = Pattern(r"(?i)\b(?P<name>numpy|numba)(?:==|-| )(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")
 _OF_DYNAMO = Pattern(r"Dynamo (?:is )?not supported on Python")
 """torch.compile's own word: a newer torch knows the Python, packages/known-errors has a row for it."""
 _BELOW = Pattern(r"<(?P<too>=?) ?3\.(?P<minor>[6-9]|\d\d)\b")
 _LEAST = Pattern(r"Requires-Python >=? ?3\.(?P<minor>[6-9]|\d\d)\b")
 """The Pythons that a release leaves out: the newest before the bound, or the first from it on."""
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio"})  # triton has wheels for one system alone
-_OFFLINE = Pattern(r"connection|network|proxy|SSL|timed out|resolve", re.IGNORECASE)
+_OFFLINE = Pattern(r"(?i)connection|network|proxy|SSL|timed out|resolve")
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
 """Compiled packages of this field have wheels for these Pythons (their release notes, autumn 2026); for newer ones they
 come months later, for older ones the last releases are years old."""
@@ -87,7 +82,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     missing = messages.in_report(facts, _NOT_FOUND)
     if missing is not None and _of_another_system(facts, missing.string):
         missing = None
-    told = said is not None and re.search(r"python", said.string, re.IGNORECASE) is not None
+    told = said is not None and re.search(r"(?i)python", said.string) is not None
     telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
     telltale = messages.in_report(facts, *telling) if known(facts.interpreter) is None else None
     if told or telltale is not None or (missing is not None and _nothing_built(missing)):
@@ -102,7 +97,7 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         known_by_error = said is not None
     else:
         known_by_error = False
-    if said is not None and (known_by_error or re.search(r"python|\d\.\d+\.\d+", said.string, re.IGNORECASE)):
+    if said is not None and (known_by_error or re.search(r"(?i)python|\d\.\d+\.\d+", said.string)):
         python = _python_of(said.string)
         if missing is not None and (missing["wanted"] or "").startswith("=="):
             python = _python_for(missing["name"].lower(), missing["wanted"])

@@ -72,7 +72,7 @@ def why_sharded(facts: Facts) -> str | None:
     texts = [script.source for script in facts.scripts if script.language != "python"]
     texts += [f"{key} {value}" for key, value in facts.remarks.items()]
     for text in texts:
-        if re.search(r"ds_z3|ds3\b|zero_?3|zero-3|\"stage\": 3|zero_stage:? 3", text, re.IGNORECASE):
+        if re.search(r"(?i)ds_z3|ds3\b|zero_?3|zero-3|\"stage\": 3|zero_stage:? 3", text):
             return "ZeRO-3"
     return None
 

@@ -5,7 +5,7 @@ from envdoctor.knowledge.questions import messages
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, finding, need, rule
 
-_SAYS = Pattern(r"Less than two GPU ids were configured|at least two are specified for .?--gpu_ids", re.IGNORECASE)
+_SAYS = Pattern(r"(?i)Less than two GPU ids were configured|at least two are specified for .?--gpu_ids")
 
 
 @rule(ERROR, kind="config-mismatch", subject="gpu_ids")

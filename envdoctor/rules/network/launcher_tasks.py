@@ -1,10 +1,9 @@
 from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, rule
 
 _SAYS = Pattern(
-    r"EADDRINUSE|address already in use|Rendezvous\w*Error|DistNetworkError|client socket has (?:timed out|failed)"
+    r"(?i)EADDRINUSE|address already in use|Rendezvous\w*Error|DistNetworkError|client socket has (?:timed out|failed)"
     r"|invalid device ordinal|Duplicate GPU|store based barrier",
-    IGNORECASE,
 )
 
 

@@ -1,19 +1,17 @@
 from collections.abc import Iterator
-from re import IGNORECASE
 
 from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
 
 _SAYS = Pattern(
-    r"(?<![\w=])(?<!\bif )(?<!\bwith )(?<!\bwhen )(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works"
+    r"(?i)(?<![\w=])(?<!\bif )(?<!\bwith )(?<!\bwhen )(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works"
     r"|enabled|ok)\b).{0,60}"
     r"\b(?:disabled|not (?:supported|available|possible|enabled|working)|unavailable|unsupported|off|false|fails)\b"
     r"|cudaDeviceCanAccessPeer.{0,20}(?:0|false)|without (?:p2p|peer access)"
     r"|could not enable P2P between|\bACS (?:is )?(?:on|enabled|active)\b"
     r"|\b(?:two|three|four|eight|[2-9]) (?:GPUs|cards) (?:are |is |run )?.{0,24}slower than (?:one|1|a single)\b",
-    IGNORECASE,
 )
-_CONSUMER = Pattern(r"GeForce|TITAN|RTX\s?[2-5]0\d0|GTX", IGNORECASE)
+_CONSUMER = Pattern(r"(?i)GeForce|TITAN|RTX\s?[2-5]0\d0|GTX")
 
 
 @rule(WARNING, kind="slow-interconnect", subject="peer access", expected="every GPU reads every other")
@@ -64,9 +62,8 @@ def _pairs(facts: Facts) -> Iterator[str]:
 
 
 _STOPS = Pattern(
-    r"peer access is not supported|P2P\)? access (?:is )?not supported|failure 217"
+    r"(?i)peer access is not supported|P2P\)? access (?:is )?not supported|failure 217"
     r"|doesn't support faster communication",
-    IGNORECASE,
 )
 
 

@@ -1,12 +1,12 @@
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Finding, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, Skip, finding, rule
 
 _SAYS = Pattern(
-    r"Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than|>=).{0,20}(?:GPU|device)"
+    r"(?i)Duplicate GPU detected|invalid device ordinal|local[_ ]rank.{0,40}(?:exceeds|more than"
+    r"|>=).{0,20}(?:GPU|device)"
     r"|(?:num_processes|nproc_per_node).{0,40}(?:exceeds|more than|greater than).{0,40}GPU",
-    IGNORECASE,
 )
-_AT_START = Pattern(r"cudaGetDeviceCount|CUDA initialization|Error 101", IGNORECASE)
+_AT_START = Pattern(r"(?i)cudaGetDeviceCount|CUDA initialization|Error 101")
 """An invalid ordinal while CUDA starts is the driver's or the device list's, not the launcher's."""
 
 

@@ -1,14 +1,13 @@
 from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
 SLOW = 25_000
 """Mbit/s. Gathering 14 GB of bf16 weights (7 B parameters) over 25 Gbit/s takes 4.5 s, for each forward pass and again
 for each backward pass (arithmetic)."""
 _SAYS = Pattern(
-    r"slower (?:than )?(?:on |with |in )?(?:a |one |1 )?single[- ](?:node|machine|computer|server)"
+    r"(?i)slower (?:than )?(?:on |with |in )?(?:a |one |1 )?single[- ](?:node|machine|computer|server)"
     r"|(?:nodes|machines|servers)\b.{0,60}\bslower than (?:on |with )?(?:a |one |1)",
-    IGNORECASE,
 )
 
 

@@ -7,9 +7,9 @@ from typing import Literal
 from envdoctor.knowledge.broken import KnownRelease, releases
 from envdoctor.knowledge.questions import line_of, platform_of, torch_cuda, versions
 from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import IGNORECASE, Facts, Packages, Pattern, Target, known, likely_capabilities, remedies
+from envdoctor.rules.rule import Facts, Packages, Pattern, Target, known, likely_capabilities, remedies
 
-_SLOW = Pattern(r"\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b", IGNORECASE)
+_SLOW = Pattern(r"(?i)\b(?:slow|slower|slowness|times as long|takes longer|\d+ ?x longer)\b")
 
 
 def release_findings(kind: Literal["broken", "slow"], facts: Facts, target: Target) -> Findings:

@@ -15,26 +15,22 @@ _SAYS = (
     Pattern(r"undefined symbol:?\s*(?:_Z\w*(?:3c10|5torch|2at|6caffe2)\w*|THP[A-Z]\w+)"),
     Pattern(r"undefined symbol:?\s*aoti_torch\w*"),
     Pattern(r"ImportError: (?:flash_attn\w*_cuda|xformers\S{0,40}|dropout_layer_norm) undefined symbol"),
-    Pattern(r"xFormers was built for", re.IGNORECASE),
-    Pattern(r"xFormers can'?t load C\+\+/CUDA extensions", re.IGNORECASE),
-    Pattern(r"cpp extensions.*(?:incompatible|not imported|skipp)", re.IGNORECASE),
-    Pattern(r"skipping import of cpp extensions", re.IGNORECASE),
-    Pattern(r"ops were compiled and installed with a different version", re.IGNORECASE),
-    Pattern(r"PyTorch version mismatch! DeepSpeed", re.IGNORECASE),
-    Pattern(r"(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)", re.IGNORECASE),
-    Pattern(
-        r"DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)", re.IGNORECASE
-    ),
-    Pattern(r"lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)", re.IGNORECASE),
-    Pattern(r"PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA", re.IGNORECASE),
-    Pattern(
-        r"flash_attn.{0,400}(?:libcudart|libcublas)\.so\.\d\S{0,80}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE
-    ),
+    Pattern(r"(?i)xFormers was built for"),
+    Pattern(r"(?i)xFormers can'?t load C\+\+/CUDA extensions"),
+    Pattern(r"(?i)cpp extensions.*(?:incompatible|not imported|skipp)"),
+    Pattern(r"(?i)skipping import of cpp extensions"),
+    Pattern(r"(?i)ops were compiled and installed with a different version"),
+    Pattern(r"(?i)PyTorch version mismatch! DeepSpeed"),
+    Pattern(r"(?i)(?:built|compiled) for (?:another|a different|an? (?:older|newer)) (?:torch|ABI|Python)"),
+    Pattern(r"(?i)DLL load failed while importing (?:flash_attn\w*|_C\w*|_ext\w*|_?fused\w*|_qattn\w*|amp_C)"),
+    Pattern(r"(?i)lib(?:torch_(?:cpu|cuda\w*)|c10_cuda)\.so\S*:? .*(?:cannot open|no such)"),
+    Pattern(r"(?i)PyTorch and (?!torchvision|torchaudio)\w+ were compiled with different CUDA"),
+    Pattern(r"(?i)flash_attn.{0,400}(?:libcudart|libcublas)\.so\.\d\S{0,80}:? .{0,200}(?:cannot open|no such)"),
 )
-_SKIPS = Pattern(r"cpp extensions", re.IGNORECASE)  # torchao's words, which do not name it
+_SKIPS = Pattern(r"(?i)cpp extensions")  # torchao's words, which do not name it
 _PINS_TORCH = frozenset("flashinfer-python lmdeploy sgl-kernel sglang tensorrt-llm torch-tensorrt vllm".split())
-_LIBRARY = Pattern(r"lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)", re.IGNORECASE)
-_LIBC = Pattern(r"version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found", re.IGNORECASE)
+_LIBRARY = Pattern(r"(?i)lib(?:cudart|cublas|cublasLt)\.so\.(\d{1,9})\S{0,80}:? .*(?:cannot open|no such)")
+_LIBC = Pattern(r"(?i)version [`'\"]?GLIBC(?:XX)?_[\d.]+[`'\"]? not found")
 _SOURCES = {  # what no package index has: the name alone installs nothing, or a stranger (PyPI's apex)
     "apex": "git+https://github.com/NVIDIA/apex.git",
     "detectron2": "git+https://github.com/facebookresearch/detectron2.git",
@@ -42,7 +38,7 @@ _SOURCES = {  # what no package index has: the name alone installs nothing, or a
 }
 _BOUND = frozenset(extensions.MODULES.values()) - {"bitsandbytes", "deepspeed"}
 _MATES = Pattern(r"libtorchaudio|_torchaudio|torchaudio/lib/|torchvision/(?:_C|image)")  # `packages/torch-pair`
-_STOPS = Pattern(r"no operator found for|wasn'?t build with CUDA", re.IGNORECASE)
+_STOPS = Pattern(r"(?i)no operator found for|wasn'?t build with CUDA")
 _COMPILED = Pattern(r"\S{0,300}[/\\][\w.-]{1,120}\.(?:so|pyd)\b")
 _MODULE = Pattern(r"-packages[/\\](?!torch[/\\])(?P<name>[A-Za-z]\w{0,60})[/\\]\S{0,200}\.(?:so|pyd)\b")
 _FALLS_BACK = frozenset({"torchao", "xformers"})  # without their kernels they still import, and are slower
@@ -222,8 +218,8 @@ _SAME_NUMBERS = (
 )
 
 
-_NOT_LOADED = Pattern(r"DLL load failed", re.IGNORECASE)
-_NOT_FOUND = Pattern(r"lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)", re.IGNORECASE)
+_NOT_LOADED = Pattern(r"(?i)DLL load failed")
+_NOT_FOUND = Pattern(r"(?i)lib(?P<lib>torch|c10|cud|cub)\S{0,60}:? .{0,200}(?:cannot open|no such)")
 
 
 _NOT_PROVED = "A compiled extension does not load"

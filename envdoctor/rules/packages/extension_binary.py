@@ -1,5 +1,4 @@
 import re
-from re import IGNORECASE
 
 from envdoctor.facts.model import Extension
 from envdoctor.knowledge.questions import line_of, messages, platform_of, versions
@@ -8,13 +7,13 @@ from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip,
 _NAME = "bitsandbytes"
 _SAYS = (
     Pattern(r"libbitsandbytes_\w+\.(?:so|dll)"),
-    Pattern(r"bitsandbytes was compiled without GPU support", IGNORECASE),
-    Pattern(r"CUDA Setup failed", IGNORECASE),
-    Pattern(r"configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)", IGNORECASE),
+    Pattern(r"(?i)bitsandbytes was compiled without GPU support"),
+    Pattern(r"(?i)CUDA Setup failed"),
+    Pattern(r"(?i)configured (?:CUDA|ROCm|XPU) binary (?:missing|not found)"),
     Pattern(r"'NoneType' object has no attribute 'cadam32bit_grad_fp32'"),
 )
 _NO_DRIVER = Pattern(r"libcuda\.so not found! Do you have a CUDA driver")
-_LOADER = Pattern(r"lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)", IGNORECASE)
+_LOADER = Pattern(r"(?i)lib(?:cusparse|cudart|cublas|cublasLt)\.so\.\d\S{0,80}:? .*(?:no such|cannot open)")
 _BEFORE_11 = Pattern(r"libbitsandbytes_cuda(?:[89]\d|10[0-2])\b")
 _BINARY = Pattern(r"libbitsandbytes_cuda(\d{2,3})")
 

@@ -1,9 +1,9 @@
 from envdoctor.knowledge.broken import KnownRelease, releases
 from envdoctor.knowledge.questions import messages, versions
 from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Pattern, Skip, Target, finding, known, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Pattern, Skip, Target, finding, known, remedies, rule
 
-_SCRIPTS = Pattern(r"dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported", IGNORECASE)
+_SCRIPTS = Pattern(r"(?i)dataset scripts are no|trust_remote_code (?:is )?no(?:t| longer) supported")
 """datasets 4 dropped data sets that come as Python scripts (https://github.com/huggingface/datasets/releases/tag/4.0.0)."""
 
 
@@ -54,7 +54,7 @@ def _finding(facts: Facts, target: Target, row: KnownRelease, one: str, other: s
     )
 
 
-_PROVED = Pattern(r"dataset scripts", IGNORECASE)
+_PROVED = Pattern(r"(?i)dataset scripts")
 
 
 def _script(version: str | None, line: str, *, proved: bool) -> Finding:

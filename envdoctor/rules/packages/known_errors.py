@@ -58,7 +58,7 @@ def _ends_a_run(row: KnownError) -> bool:
     return not row.last and not row.alone and row.severity == "error"
 
 
-_MENDED = Pattern(r"\b(?:fixed|solved|resolved|got past) (?:that|it|this|them) (?:by|with|via)\b", re.IGNORECASE)
+_MENDED = Pattern(r"(?i)\b(?:fixed|solved|resolved|got past) (?:that|it|this|them) (?:by|with|via)\b")
 """A person tells of errors one after the other, each of which was mended: the last one stands."""
 
 

@@ -2,12 +2,12 @@ from dataclasses import replace
 
 from envdoctor.knowledge.questions import demanded_specifier, extensions, line_of, messages, pairs, versions
 from envdoctor.rules.finding import ERROR, NOTE, Finding, Findings, finding
-from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
+from envdoctor.rules.rule import Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 from envdoctor.values import shell
 
 _SAYS = (
     Pattern(r"operator torchvision::\w+ does not exist"),
-    Pattern(r"PyTorch and (TorchAudio|torchvision) were compiled with different CUDA", IGNORECASE),
+    Pattern(r"(?i)PyTorch and (TorchAudio|torchvision) were compiled with different CUDA"),
     Pattern(r"compiled with different CUDA major versions"),
     Pattern(
         r"(?:libtorchaudio|_torchaudio|torchaudio/lib/\S|torchvision/_C|image\.so)\S{0,120}:? undefined symbol"
@@ -16,11 +16,10 @@ _SAYS = (
     Pattern(r"Failed to load image Python extension"),
     Pattern(r"register a meta kernel directly to the operator '(?:torchvision|torchaudio)::"),
     Pattern(
-        r"\b(?:torchvision|torchaudio)(?: v?\d[\w.+]*)? (?:version )?(?:is |was )?(?:not compatible|incompatible"
+        r"(?i)\b(?:torchvision|torchaudio)(?: v?\d[\w.+]*)? (?:version )?(?:is |was )?(?:not compatible|incompatible"
         r"|mismatche[sd]|does not (?:match|fit)|doesn't match) (?:with )?"
         r"(?:the |my |your |this |installed |current ){0,2}"
         r"(?:version of )?(?:py)?torch\b",
-        IGNORECASE,
     ),
 )
 _RELEASE_LABEL = Pattern(r"cpu|cu\d+")
@@ -63,7 +62,7 @@ def torch_pair(facts: Facts, target: Target) -> Findings:
 
 
 _NOT_LOADED = "it was built for another release of torch or line of CUDA, as when one of the two is installed alone"
-_CUDA_APART = Pattern(r"compiled with different CUDA", IGNORECASE)
+_CUDA_APART = Pattern(r"(?i)compiled with different CUDA")
 _PICTURES = Pattern(r"Failed to load image Python extension")
 
 

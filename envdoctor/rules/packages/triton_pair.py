@@ -4,31 +4,31 @@ from envdoctor.knowledge.pairs import torch_for_triton, triton_for
 from envdoctor.knowledge.questions import circumstances, demanded_specifier, line_of, messages, platform_of, versions
 from envdoctor.rules.finding import ERROR, WARNING, Finding, Findings, finding
 from envdoctor.rules.packages._assembler import assembler_finding
-from envdoctor.rules.rule import IGNORECASE, Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
+from envdoctor.rules.rule import Distribution, Facts, Packages, Pattern, Skip, Target, known, remedies, rule
 
 _NAMES = ("triton", "pytorch-triton", "torchtriton", "triton-windows", "pytorch-triton-rocm", "pytorch-triton-xpu")
 _SAYS = (
     Pattern(r"Value 'sm_\w+' is not defined for option 'gpu-name'"),
     Pattern(r"Cannot find a working triton installation"),
-    Pattern(r"PTXAS error|ptxas fatal\s*:", IGNORECASE),
+    Pattern(r"(?i)PTXAS error|ptxas fatal\s*:"),
     Pattern(r"PassManager::run failed"),
     Pattern(r"cannot import name '\w+' from 'triton"),
     Pattern(r"module 'triton[\w.]*' has no attribute"),
-    Pattern(r"too old to be supported by the triton", IGNORECASE),
-    Pattern(r"Triton only supports (?:devices|GPUs|CUDA)", IGNORECASE),
-    Pattern(r"torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton", IGNORECASE),
-    Pattern(r"module triton has no (?:attribute|name)|triton\S* has no name", IGNORECASE),
+    Pattern(r"(?i)too old to be supported by the triton"),
+    Pattern(r"(?i)Triton only supports (?:devices|GPUs|CUDA)"),
+    Pattern(r"(?i)torch \d\S* (?:requires|needs|depends on) (?:pytorch-)?triton"),
+    Pattern(r"(?i)module triton has no (?:attribute|name)|triton\S* has no name"),
 )
 _TOO_OLD = Pattern(
-    r"too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA (?:capab|GPU|devi))", IGNORECASE
+    r"(?i)too old to be supported by the triton|Triton only supports (?:devices|GPUs|CUDA (?:capab|GPU|devi))"
 )
-_UNKNOWN_GPU = Pattern(r"gpu-name|PTXAS error|ptxas fatal", IGNORECASE)
-_GONE = Pattern(r"cannot import name|has no (?:attribute|name)", IGNORECASE)
+_UNKNOWN_GPU = Pattern(r"(?i)gpu-name|PTXAS error|ptxas fatal")
+_GONE = Pattern(r"(?i)cannot import name|has no (?:attribute|name)")
 _OF_XLA = Pattern(r"(?:Xla|Jax)RuntimeError|jaxlib|\bxla[/.]|stream_executor|tensorflow")
 """JAX and TensorFlow call the same assembler."""
-_MISSING = Pattern(r"No module named '?triton\b(?!\.\w)", IGNORECASE)
+_MISSING = Pattern(r"(?i)No module named '?triton\b(?!\.\w)")
 """A part of it that is missing (triton.ops) is no proof: what is asked for may have moved or gone."""
-_PART = Pattern(r"No module named '?triton\.", IGNORECASE)
+_PART = Pattern(r"(?i)No module named '?triton\.")
 _HARMLESS = "some optimizations will not be enabled"  # what xformers says of it on Windows, where nothing needs it
 
 
@@ -78,7 +78,7 @@ def triton_pair(facts: Facts, target: Target) -> Findings:
         yield _finding(target, packages, None, wanted, text, proven=False)
 
 
-_COMPILES = Pattern(r"torch\.compile|inductor|dynamo|TritonMissing", IGNORECASE)
+_COMPILES = Pattern(r"(?i)torch\.compile|inductor|dynamo|TritonMissing")
 
 
 def _asked_by_a_program(line: str, name: str) -> Finding:
@@ -98,7 +98,7 @@ def _asked_by_a_program(line: str, name: str) -> Finding:
     )
 
 
-_OF_NVCC = Pattern(r"\bnvcc (?:fatal|error|warning)|Error compiling objects|\.cu\.o\b|\bcicc\b", IGNORECASE)
+_OF_NVCC = Pattern(r"(?i)\bnvcc (?:fatal|error|warning)|Error compiling objects|\.cu\.o\b|\bcicc\b")
 _CAUSES = (
     (
         _TOO_OLD,

@@ -1,12 +1,12 @@
 from envdoctor.rules.finding import Findings, SetFlag
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Pattern, Target, Torch, finding, known, need, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Pattern, Target, Torch, finding, known, need, remedies, rule
 
 _FLAG = "float32-matmul-precision"
 _SAYS = Pattern(
-    r"(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32|(?:legacy|old) and (?:the )?new .{0,30}TF32"
+    r"(?i)(?:mix(?:ed|ture|ing)?|both)\b.{0,60}(?:legacy|old)\b.{0,40}\bTF32|(?:legacy"
+    r"|old) and (?:the )?new .{0,30}TF32"
     r"|mix of the legacy and new APIs|(?:have|has) different TF32 flags|checking whether allow_tf32\w* is enabled"
     r"|TF32.{0,60}(?:legacy|old) and new|mixed .{0,20}TF32",
-    IGNORECASE,
 )
 
 

@@ -3,16 +3,15 @@
 import ast
 from collections.abc import Iterator
 
-from envdoctor.rules.rule import IGNORECASE, Pattern
+from envdoctor.rules.rule import Pattern
 from envdoctor.rules.script._reading import Tree, assignments, constant, inside, keyword
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader", "DataLoader", "StatefulDataLoader",
            "torchdata.stateful_dataloader.StatefulDataLoader")  # fmt: skip
 _HEAVY_CALLS = Pattern(
-    r"(?:^|\.)(?:\w*tokenizer\w*|\w*processor\w*|encode|encode_plus|batch_encode_plus|apply_chat_template|tokenize)$"
+    r"(?i)(?:^|\.)(?:\w*tokenizer\w*|\w*processor\w*|encode|encode_plus|batch_encode_plus|apply_chat_template|tokenize)$"
     r"|^PIL\.Image\.open$|^Image\.open$|^cv2\.imread$|^torchaudio\.load$|^librosa\.load$|^torchvision\.io\.\w+$"
     r"|^soundfile\.read$|^decord\.\w+$|^numpy\.load$|^imageio\.\w+$|^pandas\.read_\w+$",
-    IGNORECASE,
 )
 
 

@@ -4,7 +4,7 @@ import ast
 import functools
 from collections.abc import Iterator
 
-from envdoctor.rules.rule import IGNORECASE, Pattern
+from envdoctor.rules.rule import Pattern
 from envdoctor.rules.script._reading import Tree, inside
 
 Loop = ast.For | ast.While | ast.AsyncFor
@@ -13,9 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _METHODS = frozenset(("training_step", "compute_loss"))
 """Methods that trainers call in every step (Lightning's LightningModule, transformers' Trainer)."""
 
-_RARELY = Pattern(
-    r"%|\b(?:log|print|eval|save|report|display|sync|should|verbose|debug|is_last|last|first)\w*", IGNORECASE
-)
+_RARELY = Pattern(r"(?i)%|\b(?:log|print|eval|save|report|display|sync|should|verbose|debug|is_last|last|first)\w*")
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ import re
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, rule
 from envdoctor.rules.script._reading import Tree, assignments, constant, finding_at, keyword_literal, trees
 
-_DROPOUT = Pattern(r"dropout|^drop$|drop_path|pdrop|_drop$", re.IGNORECASE)
+_DROPOUT = Pattern(r"(?i)dropout|^drop$|drop_path|pdrop|_drop$")
 
 
 @rule(ERROR, kind="script-wrong", expected="preserve_rng_state=True")

@@ -1,12 +1,11 @@
 import ast
 
-from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Pattern, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, rule
 from envdoctor.rules.script._reading import finding_at, trees
 from envdoctor.rules.script._steps import each_step
 
 _TOKENISES = Pattern(
-    r"(?:^|\.)\w*tokenizer(?:\.(?:encode|encode_plus|batch_encode_plus|apply_chat_template|__call__))?$|(?:^|\.)tokenize$",
-    IGNORECASE,
+    r"(?i)(?:^|\.)\w*tokenizer(?:\.(?:encode|encode_plus|batch_encode_plus|apply_chat_template|__call__))?$|(?:^|\.)tokenize$",
 )
 
 

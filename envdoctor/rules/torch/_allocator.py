@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from envdoctor.values.pattern import Pattern
 
 _SIZE = r"[\d.]{1,12} (?:[KMG]iB|bytes)"
 _FULL = Pattern(
-    rf"Tried to allocate (?P<wanted>{_SIZE}).{{0,120}}?(?P<total>{_SIZE}) total capacity"
+    rf"(?i)Tried to allocate (?P<wanted>{_SIZE}).{{0,120}}?(?P<total>{_SIZE}) total capacity"
     rf"(?:.{{0,80}}?(?P<free>{_SIZE}) free)?"
     rf"|Tried to allocate (?P<asked>{_SIZE}).{{0,60}}?total capaci?ty of (?P<whole>{_SIZE})"
     rf"(?: of which (?P<left>{_SIZE}) is free)?",
-    re.IGNORECASE,
 )
 _UNITS = {"bytes": 2.0**-30, "kib": 2.0**-20, "mib": 2.0**-10, "gib": 1.0}
 _SPARE = 1.0
@@ -22,18 +20,16 @@ process may have come and gone between the refusal and the count."""
 
 
 _OWN = Pattern(
-    rf"this process has (?P<now>{_SIZE}) memory in use|(?P<reserved>{_SIZE}) reserved in total by PyTorch"
+    rf"(?i)this process has (?P<now>{_SIZE}) memory in use|(?P<reserved>{_SIZE}) reserved in total by PyTorch"
     rf"|(?P<cached>{_SIZE}) cached",
-    re.IGNORECASE,
 )
 _MOST = 0.4
 """Of the GPU's memory: a context of CUDA and libraries take up to a few GiB beside what torch counts as its own."""
 
 
 _PIECES = Pattern(
-    rf"(?P<free>{_SIZE}) is reserved by PyTorch but unallocated"
+    rf"(?i)(?P<free>{_SIZE}) is reserved by PyTorch but unallocated"
     rf"|(?P<used>{_SIZE}) already allocated;.{{0,60}}?(?P<held>{_SIZE}) reserved in total",
-    re.IGNORECASE,
 )
 _MUCH = 0.15
 """Of the GPU's memory: what torch holds without using it is then worth more than a smaller batch."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from envdoctor.knowledge import full_memory
 from envdoctor.rules.rule import Facts
 from envdoctor.rules.torch import _memory_needs as needs
@@ -182,7 +180,7 @@ def advice(general: str, facts: Facts, asked: Refusal | None) -> str:
 
 _YES = r"[\"']?(?: enabled| is)?\s?[:=]?\s?[\"']?(?:True|on|yes|enabled|1)\b"
 _ON = tuple(
-    Pattern(source, re.IGNORECASE)
+    Pattern(f"(?i){source}")
     for source in (
         r"batch[ _-]?size(?: per (?:device|gpu))?[\"']?\s?(?:[:=]|\bis\b|\bof\b|to)?\s?(?:1|one)\b(?![\d.])",
         rf"(?:gradient|activation)[ _-]?checkpoint(?:ing|s){_YES}|--gradient_checkpointing\b(?! ?=? ?false)",
@@ -193,9 +191,9 @@ _ON = tuple(
 )
 """What a run's own settings show as on: a batch of one, checkpointing, LoRA, numbers of 16 bits."""
 _BEFORE_AMPERE = Pattern(
-    r"\bGTX ?(?:9|10|16)\d\d|\bRTX ?20\d\d|\bTitan (?:Xp?|V|RTX)\b|\bTesla (?:[KMPV]\d+|T4)\b|\bT4\b|\bP100\b|\bV100\b"
+    r"(?i)\bGTX ?(?:9|10|16)\d\d|\bRTX ?20\d\d|\bTitan (?:Xp?|V|RTX)\b|\bTesla (?:[KMPV]\d+|T4)\b"
+    r"|\bT4\b|\bP100\b|\bV100\b"
     r"|\bQuadro (?:[KMP]\d+|RTX)",
-    re.IGNORECASE,
 )
 """GPUs that do not compute in bf16 themselves."""
 

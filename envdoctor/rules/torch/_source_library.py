@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from envdoctor.values import shell
 from envdoctor.values.pattern import Pattern
 
@@ -14,10 +12,9 @@ _FILE = Pattern(
 _PART = Pattern(r"[/\\](?:submodules|third_party|extensions|3rdparty)[/\\](?P<name>[A-Za-z][\w.-]{2,40})[/\\]" + _IN)
 """A library that lies within another project."""
 _OWN = Pattern(
-    r"(?:torch|pytorch|aten|c10|cuda[\d.-]*|caffe2|nccl|thrust|cub|build\w*|src|csrc|include|lib\w*|usr|local"
+    r"(?i)(?:torch|pytorch|aten|c10|cuda[\d.-]*|caffe2|nccl|thrust|cub|build\w*|src|csrc|include|lib\w*|usr|local"
     r"|targets|tmp.*"
     r"|home|opt|root|workspace|x86_64-linux-gnu|site-packages|dist-packages|pip-.*|[\d.]+)",
-    re.IGNORECASE,
 )
 """torch's own folders and those of every machine: they name nobody."""
 

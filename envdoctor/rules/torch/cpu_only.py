@@ -13,9 +13,8 @@ _REINSTALL = (
     "Install a CUDA build of torch in its place, and torchvision and torchaudio with it where they are installed."
 )
 _WANTS_CUDA = Pattern(
-    r"cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
+    r"(?i)cudatoolkit|pytorch-cuda|cuda-version|[+/-]cu1\d\d\b|nvidia toolkit detected"
     r"|cuda\.is_available\(\) is False",
-    re.IGNORECASE,
 )
 
 

@@ -62,7 +62,7 @@ _LABELS = (
     "more than your classes."
 )
 _CHECK = Pattern(r"Assertion [`'\"]?.{3,120}? ?[`'\"]? ?failed")
-_CLASSES = re.compile(r"(?:num|n|number)_?(?:of_)?(?:classes|labels)", re.IGNORECASE)
+_CLASSES = re.compile(r"(?i)(?:num|n|number)_?(?:of_)?(?:classes|labels)")
 
 
 def _classes(facts: Facts) -> str | None:

@@ -1,21 +1,19 @@
 from envdoctor.knowledge.circumstances import IMAGE_WITHOUT_CUDNN, ON_CUDA_11
 from envdoctor.knowledge.questions import Numbers, anywhere, messages, numbers, torch_version, versions
 from envdoctor.rules.finding import Finding, Remedy, Severity
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Match, Pattern, Skip, finding, known, rule
 from envdoctor.rules.torch._libraries import is_environments, mapped_libraries, short
 
 _SAYS = (
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"),
     Pattern(r"CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED"),
-    Pattern(r"cuDNN version incompatibility.*", IGNORECASE),
+    Pattern(r"(?i)cuDNN version incompatibility.*"),
     Pattern(r"Could not load library libcudnn\S*"),
     Pattern(r"libcudnn\S*: undefined symbol\S*|undefined symbol: cudnn\w+"),
     Pattern(r"libcudnn\S*: cannot open shared object file"),
     Pattern(r"Unable to load any of \{?libcudnn\S*"),
-    Pattern(r"CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch", IGNORECASE),
-    Pattern(
-        r"cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*", IGNORECASE
-    ),
+    Pattern(r"(?i)CUDNN_STATUS_VERSION_MISMATCH|cuDNN (?:library )?version mismatch"),
+    Pattern(r"(?i)cuDNN\b.{0,40}(?:compiled|built) (?:against|with|for) .{0,40}(?:found|loaded|run ?time|instead).*"),
 )
 
 _EIGHT = Pattern(
@@ -24,10 +22,9 @@ _EIGHT = Pattern(
 )
 """Parts that only cuDNN 8 has."""
 _NINE = Pattern(
-    r"Unable to load any of \{?libcudnn\w{0,24}\.so\.9\S*|Could not (?:load|locate) (?:library )?"
+    r"(?i)Unable to load any of \{?libcudnn\w{0,24}\.so\.9\S*|Could not (?:load|locate) (?:library )?"
     r"\w{0,12}cudnn\w{0,24}64_9\.dll"
     r"|Could not load library libcudnn\w{0,24}\.so\.9\S{0,20} Error: .{0,60}cannot open",
-    IGNORECASE,
 )
 """What loads cuDNN's parts by itself looked for those of cuDNN 9, and found none."""
 
@@ -38,7 +35,7 @@ _WITHOUT_ITS_OWN = Pattern(
 """cuDNN 8 is there and misses another library under its short name, or XLA's own words: packages/known-errors."""
 _ONLY_NOT_LOADED = Pattern(r"SUBLIBRARY_LOADING_FAILED|^Could not load library|^Unable to load any of")
 """A part of cuDNN does not load: that another release is met is not said."""
-_OTHERS = Pattern(r"dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b", IGNORECASE)
+_OTHERS = Pattern(r"(?i)dso_loader|\b(?:jaxlib|tensorflow|stream_executor|paddle)\b")
 
 
 @rule(ERROR, kind="cudnn-mismatch", subject="cuDNN")
@@ -148,7 +145,7 @@ def _not_loaded(said: Match[str]) -> Finding:
     )
 
 
-_OUTDATED = Pattern(r"Outdated (?P<library>\w{3,20}) installation", IGNORECASE)
+_OUTDATED = Pattern(r"(?i)Outdated (?P<library>\w{3,20}) installation")
 _INSTALLED = Pattern(r"^Installed version: (?P<have>\d{3,7})")
 _BUILT_AGAINST = Pattern(r"Version JAX was built against: (?P<built>\d{3,7})")
 

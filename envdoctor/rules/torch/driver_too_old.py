@@ -7,18 +7,18 @@ from envdoctor.knowledge.numbers import numbers
 from envdoctor.knowledge.questions import best_build, circumstances, driver_runs, minimum_driver
 from envdoctor.knowledge.renting import for_cuda
 from envdoctor.rules.finding import WARNING, Finding, Findings, finding
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
+from envdoctor.rules.rule import ERROR, Facts, Match, Pattern, Skip, Target, known, on_cpu, remedies, rule
 
 _SAYS = (
-    Pattern(r"driver on your system is too old(?: \(found version (\d{4,5})\))?", IGNORECASE),
-    Pattern(r"CUDA driver version is insufficient for CUDA runtime version", IGNORECASE),
-    Pattern(r"API call is not supported in the installed CUDA driver", IGNORECASE),
+    Pattern(r"(?i)driver on your system is too old(?: \(found version (\d{4,5})\))?"),
+    Pattern(r"(?i)CUDA driver version is insufficient for CUDA runtime version"),
+    Pattern(r"(?i)API call is not supported in the installed CUDA driver"),
 )
-_ALSO_WITHOUT = Pattern(r"driver version is insufficient", IGNORECASE)
+_ALSO_WITHOUT = Pattern(r"(?i)driver version is insufficient")
 """CUDA's error 35, which the runtime gives where there is no driver at all as well."""
 
 
-_NEWER_CALL = Pattern(r"API call is not supported", IGNORECASE)
+_NEWER_CALL = Pattern(r"(?i)API call is not supported")
 
 
 @rule(ERROR, kind="driver-too-old", subject="driver")
@@ -65,7 +65,7 @@ def driver_too_old(facts: Facts, target: Target) -> Findings:
     yield one
 
 
-_OF_CUDA = Pattern(r"cuda|gpu|nvidia|driver|device", IGNORECASE)
+_OF_CUDA = Pattern(r"(?i)cuda|gpu|nvidia|driver|device")
 _EXCEPTION = Pattern(r"^[A-Za-z_][\w.]{0,60}(?:Error|Exception)\b ?:")
 
 

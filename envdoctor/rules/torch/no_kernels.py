@@ -1,4 +1,3 @@
-import re
 from dataclasses import replace
 
 from envdoctor.knowledge.architectures import compiler_name
@@ -29,10 +28,9 @@ _RANGE = Pattern(
 _FLASHINFER = Pattern(r"\b\w{3,60} failed with error code (?:no kernel image|device kernel image)")
 """FlashInfer's operators, which sgl-kernel has as well."""
 _OTHER = Pattern(
-    r"\b(?:(?P<cupy>cupy)|(?P<opencv>opencv|cv2)|(?P<xgboost>xgboost)|(?P<onnxruntime>onnxruntime)"
+    r"(?i)\b(?:(?P<cupy>cupy)|(?P<opencv>opencv|cv2)|(?P<xgboost>xgboost)|(?P<onnxruntime>onnxruntime)"
     r"|(?P<catboost>catboost)|(?P<lightgbm>lightgbm)|(?P<numba>numba)|(?P<paddle>paddle\w*)|(?P<tensorflow>tensorflow)"
     r"|(?P<jax>jaxlib|Xla\w*Error))(?:Error\b|_|\b)",
-    re.IGNORECASE,
 )
 """What the line of an error itself names in place of torch."""
 _LISTS = "python -c 'import torch; print(torch.version.cuda, torch.cuda.get_arch_list())'"

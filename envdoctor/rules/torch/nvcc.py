@@ -1,27 +1,24 @@
 from envdoctor.knowledge.numbers import line
 from envdoctor.knowledge.questions import anywhere, messages, numbers, torch_cuda
 from envdoctor.rules.finding import Remedy
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 from envdoctor.values import shell
 
 _SAYS = Pattern(
-    r"detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version(?: (?:that was )?used to compile)?\s+"
+    r"(?i)detected CUDA version \((?P<nvcc>[\d.]+)\) mismatches the version(?: (?:that was )?used to compile)?\s+"
     r"PyTorch \((?P<torch>[\d.]+)\)",
-    IGNORECASE,
 )
 _DEEPSPEED = Pattern(
-    r"Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?"
+    r"(?i)Installed CUDA (?:version )?(?P<nvcc>[\d.]+) does not match (?:the )?(?:version |CUDA )?"
     r"(?:\(?(?P<early>[\d.]+)\)? )?(?:that |which )?torch was (?:compiled|built) with(?: (?P<torch>[\d.]+))?",
-    IGNORECASE,
 )
 _FAILED = Pattern(
     r"Failed (?:building wheel|to build)|Could not build wheels|error: command .{1,200}nvcc|Error compiling objects"
 )
 """That something was built from source, and failed."""
 _UNNUMBERED = Pattern(
-    r"CUDAMismatchException(?:: extensions cannot be built, torch was built with (?P<torch>[\d.]*\d))?"
+    r"(?i)CUDAMismatchException(?:: extensions cannot be built, torch was built with (?P<torch>[\d.]*\d))?"
     r"|without a matching cuda version",
-    IGNORECASE,
 )
 
 

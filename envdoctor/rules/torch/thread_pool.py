@@ -1,31 +1,27 @@
 from envdoctor.knowledge.questions import anywhere, whole_cpus
-from envdoctor.rules.rule import ERROR, IGNORECASE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
 
 _REFUSED = (
-    Pattern(r"libgomp: Thread creation failed.*", IGNORECASE),
-    Pattern(r"blas_thread_init: pthread_create.*", IGNORECASE),
-    Pattern(r"pthread_create failed.*Resource temporarily unavailable", IGNORECASE),
+    Pattern(r"(?i)libgomp: Thread creation failed.*"),
+    Pattern(r"(?i)blas_thread_init: pthread_create.*"),
+    Pattern(r"(?i)pthread_create failed.*Resource temporarily unavailable"),
     Pattern(r"OMP: Error #(?:34|35|179).*"),
-    Pattern(r"(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*", IGNORECASE),
+    Pattern(r"(?i)(?:can't|cannot|unable to) (?:start|create) (?:a )?new thread.*(?:omp|blas|torch).*"),
 )
 _THREADS = r"(?:threads?|thread (?:pools?|counts?))"
 _CROWDED = (
-    Pattern(r"(?:thread|cpu) over-?subscri.*", IGNORECASE),
-    Pattern(r"over-?subscri(?:bed|ption).{0,60}(?:thread|cpu|core|slow).*", IGNORECASE),
-    Pattern(r"too many (?:compute |torch |openmp |omp |mkl |blas |intra-?op )threads.*", IGNORECASE),
+    Pattern(r"(?i)(?:thread|cpu) over-?subscri.*"),
+    Pattern(r"(?i)over-?subscri(?:bed|ption).{0,60}(?:thread|cpu|core|slow).*"),
+    Pattern(r"(?i)too many (?:compute |torch |openmp |omp |mkl |blas |intra-?op )threads.*"),
     Pattern(
-        rf"{_THREADS}\b.{{0,80}}\b(?:ignor\w+|exceed\w*|more than|beyond|regardless of)\b.{{0,40}}"
+        rf"(?i){_THREADS}\b.{{0,80}}\b(?:ignor\w+|exceed\w*|more than|beyond|regardless of)\b.{{0,40}}"
         r"\b(?:quota|cgroups?|cpu limit|cpuset|cpus? allowed)\b.*",
-        IGNORECASE,
     ),
     Pattern(
-        rf"(?:slower|times as long|longer)\b.{{0,30}}\bwith \d{{1,6}} {_THREADS}\b.{{0,20}}\bthan with \d+.*"
+        rf"(?i)(?:slower|times as long|longer)\b.{{0,30}}\bwith \d{{1,6}} {_THREADS}\b.{{0,20}}\bthan with \d+.*"
         rf"|\d{{1,6}} (?:intra-?op |omp |torch )?{_THREADS}\b.{{0,60}}\bslower than with \d+.*",
-        IGNORECASE,
     ),
-    Pattern(
-        r"(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*", IGNORECASE
-    ),
+    Pattern(r"(?i)(?:only )?(?:one|1|a single) (?:cpu )?(?:core|thread) (?:is |of \d+ |out of \d+ )*(?:used|busy).*"),
 )
 
 

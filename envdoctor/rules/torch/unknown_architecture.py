@@ -1,7 +1,7 @@
 from envdoctor.knowledge.questions import line_is_guessed, messages, numbers, toolkits, torch_cuda
-from envdoctor.rules.rule import ERROR, IGNORECASE, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
 
-_SAYS = Pattern(r"nvcc fatal\s*: *Unsupported gpu architecture '?compute_(?P<number>\d{2,3})[af]?(?!\w)", IGNORECASE)
+_SAYS = Pattern(r"(?i)nvcc fatal\s*: *Unsupported gpu architecture '?compute_(?P<number>\d{2,3})[af]?(?!\w)")
 
 
 @rule(ERROR, kind="nvcc-mismatch", subject="nvcc")

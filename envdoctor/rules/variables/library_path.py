@@ -1,8 +1,8 @@
 from envdoctor.facts.model import Interpreter, Unavailable
-from envdoctor.rules.rule import ERROR, IGNORECASE, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
 
-_CUDA = Pattern(r"cuda|cudnn|nvidia/(?!lib)|nccl", IGNORECASE)
-_CLASH = Pattern(r"undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)", IGNORECASE)
+_CUDA = Pattern(r"(?i)cuda|cudnn|nvidia/(?!lib)|nccl")
+_CLASH = Pattern(r"(?i)undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)")
 # Where container runtimes mount the driver: that is meant to be found there.
 _DRIVER = Pattern(r"/usr/local/nvidia/lib(?:64)?/?$|/usr/lib/wsl/lib|/compat(?:/|$)|/stubs")
 

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import NCCL
-from envdoctor.rules.rule import IGNORECASE, WARNING, Facts, Findings, Gpus, Pattern, Target, known, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Gpus, Pattern, Target, known, rule
 from envdoctor.rules.variables import _leftovers
 
 
@@ -24,7 +24,7 @@ def nccl(facts: Facts, target: Target) -> Findings:
         yield _leftovers.idle(finding, "one GPU") if single else finding
 
 
-_NO_PEERS = Pattern(r"RTX\s?(?:40|50)[5-9]0", IGNORECASE)
+_NO_PEERS = Pattern(r"(?i)RTX\s?(?:40|50)[5-9]0")
 
 
 def _without_peers(gpus: Gpus | None) -> bool:
