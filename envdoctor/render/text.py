@@ -152,9 +152,9 @@ def _remedies(group: Sequence[Finding], *, reported: bool) -> Iterator[Line]:
     unsure = {found.remedy.text for found in group if found.likely}
     said = (f"{steps.USUAL} {text}" if text in unsure else text for text in texts[:SHOWN])
     yield from (line(printable(text), indent=4) for text in said)
-    for who in dict.fromkeys(found.who for found in group):
+    for who, likely in dict.fromkeys((found.who, found.likely) for found in group):
         if WHO[who]:
-            yield line(f"({WHO[who]})", "dim", 4)
+            yield line(f"({'usually ' if likely else ''}{WHO[who]})", "dim", 4)
     ways = ((found.remedy.commands, found.remedy.instead) for found in group)
     heading = steps.heading(
         yours=any(found.who == "you" for found in group), likely=any(found.likely for found in group)

@@ -127,6 +127,7 @@ def _complete(finding: Finding, rule: Rule, facts: Facts) -> Finding:
     return replace(
         finding,
         told=_is_told(finding, facts, is_persons),
+        quoted=_is_quoted(finding, facts),
         rule=rule.name,
         kind=kind,
         subject=finding.subject or rule.subject,
@@ -174,6 +175,18 @@ def _is_told(finding: Finding, facts: Facts, told: Callable[[str], bool]) -> boo
         if lines:
             return all(map(told, lines))
     return False
+
+
+def _is_quoted(finding: Finding, facts: Facts) -> bool:
+    """Does it rest on a line that somebody pasted, which tells what went wrong and not of which machine?"""
+    if facts.origin.kind != "pasted":
+        return False
+    lines = (text[:_TELLING].rstrip(". ") for text in facts.messages)
+    return any(len(text) >= 8 and (text in finding.message or text in finding.actual) for text in lines)
+
+
+_TELLING = 60
+"""Of a long line that a finding quotes cut off, as much as shows which it is."""
 
 
 def _for_board(remedy: Remedy, facts: Facts) -> Remedy:

@@ -100,6 +100,7 @@ class Finding:
     certain: bool = True  # False: as a cause it comes after all that are certain (see `envdoctor.rules.causes`)
     fallback: bool = False  # the usual causes of a trouble of its kind: said where nothing certain explains it
     told: bool = False  # it rests on a person's own sentence, beside which a program's words come first
+    quoted: bool = False  # it rests on a line of a pasted text, not on what the text lists: what helps is but likely to
     source: str = ""
     repair: tuple[Repair, ...] = ()
     rows: tuple[Row, ...] = ()  # what it is made of, where that is more than one thing
@@ -111,7 +112,7 @@ class Finding:
     @property
     def likely(self) -> bool:
         """Is the cause no more than the usual one? What helps then helps where that is the cause."""
-        return not self.certain or USUALLY in self.message
+        return self.quoted or not self.certain or USUALLY in self.message
 
 
 Findings: TypeAlias = Iterator[Finding]
