@@ -47,9 +47,9 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
     text = finding.remedy.text
     if done:
         text = _without_sentences(text, done)
-        text = f"{text} By the text this was done already, so it alone does not help: {', '.join(done)}."
+        text = f"{text} By the text this seems to have been done already, and not to have helped alone: {', '.join(done)}."
     if measures:
-        text = f"{text} By the text {' and '.join(measures)} did not help: what else is named here comes first."
+        text = f"{text} By the text {' and '.join(measures)} seems to have been tried in vain: then what else is named here comes first."
     if shown:
         text = f"{text} The text has the log of {', '.join(map(_setting, shown))} already: read its last lines."
     left = tuple(command for command in finding.remedy.commands if command not in (*done, *shown))

@@ -22,14 +22,14 @@ def test_the_next_step_takes_the_place_of_what_was_tried() -> None:
 def test_what_was_not_tried_in_vain_stays(told: str) -> None:
     found = root(LIBUV, "", told)
     assert found.remedy.text.startswith("Set USE_LIBUV=0")
-    assert "does not help" not in found.remedy.text
+    assert "By the text" not in found.remedy.text
 
 
 def test_measures_in_words_are_named() -> None:
     found = root(
         "Loss is nan, stopping training", "", "I tried a smaller learning rate and gradient clipping, no luck."
     )
-    assert "a smaller learning rate and gradient clipping did not help" in found.remedy.text
+    assert "a smaller learning rate and gradient clipping seems to have been tried in vain" in found.remedy.text
 
 
 def test_numbers_that_are_sound_in_float32_overflow_in_fp16() -> None:

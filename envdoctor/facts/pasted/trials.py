@@ -284,7 +284,8 @@ def _measures(clause: str) -> Iterator[tuple[str, bool]]:
         if found_ is None or any(found_.start() < end and start < found_.end() for start, end in taken):
             continue
         taken.append(found_.span())
-        yield name, _absent(clause, found_.start())
+        if not _is_replaced(clause, found_):
+            yield name, _absent(clause, found_.start())
 
 
 def _absent(clause: str, start: int) -> bool:
@@ -292,3 +293,13 @@ def _absent(clause: str, start: int) -> bool:
         re.search(r"\b(?:without|unless|not) (?:\S{1,12} ){0,2}$", clause[max(0, start - 40) : start], re.IGNORECASE)
         is not None
     )
+
+
+def _is_replaced(clause: str, found: re.Match[str]) -> bool:
+    """Does the clause say that something else was put in its place? What came of that is told of the other."""
+    before, after = clause[max(0, found.start() - 30) : found.start()], clause[found.end() : found.end() + 30]
+    return _INSTEAD_OF.search(before) is not None or _WAS_THERE.match(after) is not None
+
+
+_INSTEAD_OF = re.compile(r"(?i)\b(?:instead of|in place of|rather than|replac\w{1,3}|from|where)\W{1,3}$")
+_WAS_THERE = re.compile(r"(?i)\W{1,3}(?:was|were|had been|stood|(?:in)?to|by|with|->|=>|→)\b(?=\W{1,3}[\w\"'`])")

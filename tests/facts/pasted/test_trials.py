@@ -39,6 +39,19 @@ def test_what_helps(text: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
+        ("I wrote fp16 where bf16 stood, it made no difference.", "bf16"),
+        ("Using gloo instead of nccl and fp16 in place of bf16 does not work.", "bf16"),
+        ("Going from bf16 to fp32, still nan.", "bf16"),
+    ],
+)
+def test_what_gave_way_was_not_tried(text: str, name: str) -> None:
+    assert name not in outcomes(text, IN_VAIN)
+    assert name not in outcomes(text, HELPS)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
         ("I set NCCL_P2P_DISABLE=1 but it still hangs.", "NCCL_P2P_DISABLE=1"),
         ("I have exported NCCL_P2P_DISABLE=1. It did not help.", "NCCL_P2P_DISABLE=1"),
         ("Even with `USE_LIBUV=0` the same error comes.", "USE_LIBUV=0"),
