@@ -1,6 +1,5 @@
 from envdoctor.facts.model import Storage
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, messages, rule
 
 _VARIABLES = {
     "temporary": "TMPDIR",

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, messages, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
 USUAL = 1024  # the soft limit of most Linux systems: many runs live with it
