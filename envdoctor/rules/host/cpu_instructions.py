@@ -27,7 +27,7 @@ def cpu_instructions(facts: Facts, target: Target) -> Findings:
         lacks.append(("no bf16 instructions", "AVX512_BF16 or AMX", "bf16 is emulated; train in float32", NOTE))
     for has, wanted, effect, severity in lacks:
         text = f"{host.cpu_model or 'The CPU'} has {has}: {effect}."
-        yield finding(subject=wanted, actual=has, expected=wanted, severity=severity, message=text, fix=_NONE)
+        yield finding(subject=wanted, actual=has, expected=wanted, severity=severity, message=text, fix=_NO_REPAIR)
 
 
-_NONE = Remedy(text="Another machine; nothing can be installed for it.", commands=("lscpu",))
+_NO_REPAIR = Remedy(text="Another machine; nothing can be installed for it.", commands=("lscpu",))
