@@ -44,7 +44,8 @@ from envdoctor.knowledge.requirements import demanded_specifier, normal
 from envdoctor.knowledge.roles import PLUMBING, TRAINING
 from envdoctor.knowledge.solver import best_build, fits
 from envdoctor.knowledge.state_dicts import misfit_of, read_misfit
-from envdoctor.knowledge.torch_builds import is_published, line_of, never_built_for, release_of
+from envdoctor.knowledge.topics import topics_of
+from envdoctor.knowledge.torch_builds import is_published, line_of, lines_beside, never_built_for, release_of
 from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "is_published",
     "line_is_guessed",
     "line_of",
+    "lines_beside",
     "machine_of",
     "mebibytes",
     "messages",
@@ -112,6 +114,7 @@ __all__ = [
     "requirements",
     "symptoms",
     "toolkits",
+    "topics_of",
     "torch_cuda",
     "torch_version",
     "versions",

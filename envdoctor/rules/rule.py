@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, cast
 
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
 from envdoctor.facts.need import Skip, known, need
+from envdoctor.knowledge import messages
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import Kind
@@ -31,6 +32,7 @@ from envdoctor.rules.finding import (
     finding,
 )
 from envdoctor.rules.hardware import likely_capabilities, on_cpu, trains_on_gpu
+from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
 
@@ -64,10 +66,12 @@ __all__ = [
     "finding",
     "known",
     "likely_capabilities",
+    "messages",
     "need",
     "on_cpu",
     "remedies",
     "rule",
+    "shell",
     "trains_on_gpu",
 ]
 

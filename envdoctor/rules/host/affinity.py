@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, known, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, need, rule
 
 
 @rule(WARNING, kind="thread-count", subject="CPU affinity")
@@ -20,12 +20,12 @@ def affinity(facts: Facts) -> Findings:
     torch = known(facts.torch)
     used = torch.threads if torch else None
     too_many = used is not None and used > host.affinity * 1.25
+    effect = f", and torch starts {used} threads." if too_many else "; os.cpu_count() says otherwise."
+    fitting = "Set threads and loader workers to the CPUs allowed, or ask the scheduler for more."
     yield finding(
         actual=f"{host.cpus} CPUs visible, {host.affinity} allowed",
         expected=f"{host.affinity} threads",
         severity=None if too_many else NOTE,
-        message=f"The process may run on {host.affinity} of {host.cpus} CPUs"
-        + (f", and torch starts {used} threads." if too_many else "; os.cpu_count() says otherwise."),
-        fix="Set threads and loader workers to the CPUs allowed, or ask the scheduler for more.",
-        run=f"export OMP_NUM_THREADS={host.affinity}",
+        message=f"The process may run on {host.affinity} of {host.cpus} CPUs{effect}",
+        fix=Remedy(text=fitting, commands=(f"export OMP_NUM_THREADS={host.affinity}",)),
     )

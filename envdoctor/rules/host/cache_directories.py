@@ -1,8 +1,5 @@
-from dataclasses import replace
-
 from envdoctor.facts.model import Storage
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, messages, rule
 
 _VARIABLES = {
     "temporary": "TMPDIR",
@@ -42,12 +39,20 @@ def cache_directories(facts: Facts) -> Findings:
     for place in host.storage if host else ():
         problem = _problem(place)
         if problem:
-            variable = _VARIABLES[place.purpose]
-            yield _finding(variable, place.path, problem, f"{place.path} ({place.purpose}) {problem}.", None)
+            variable, text = _VARIABLES[place.purpose], f"{place.path} ({place.purpose}) {problem}."
+            fix = _elsewhere(variable)
+            yield finding(subject=variable, actual=f"{place.path} {problem}", message=text, fix=fix)
     if said is not None:
-        text = f"A folder of a cache could not be used: {said.string}."
-        one = _finding(_variable_of(said.string), said.string, "failed", text, ERROR, _behind(said.string))
-        yield replace(one, title="A folder of a cache could not be used")
+        variable = _variable_of(said.string)
+        yield finding(
+            title="A folder of a cache could not be used",
+            subject=variable,
+            actual=f"{said.string} failed",
+            severity=ERROR,
+            message=f"A folder of a cache could not be used: {said.string}.",
+            usually=_behind(said.string),
+            fix=_elsewhere(variable),
+        )
 
 
 def _behind(line: str) -> str:
@@ -76,15 +81,6 @@ def _problem(place: Storage) -> str | None:
     return "is mounted noexec" if place.noexec and place.purpose in _RUNS_CODE else None
 
 
-def _finding(
-    variable: str, path: str, actual: str, message: str, severity: Severity | None, usually: str = ""
-) -> Finding:
-    return finding(
-        subject=variable,
-        actual=f"{path} {actual}",
-        severity=severity,
-        message=message,
-        usually=usually,
-        fix="See who owns it (ls -ld) and give it to the user that runs this, or point it elsewhere.",
-        run=f"export {variable}=$HOME/.cache/{variable.lower()}",
-    )
+def _elsewhere(variable: str) -> Remedy:
+    text = "See who owns it (ls -ld) and give it to the user that runs this, or point it elsewhere."
+    return Remedy(text=text, commands=(f"export {variable}=$HOME/.cache/{variable.lower()}",))

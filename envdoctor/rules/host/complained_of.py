@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 from envdoctor.knowledge.questions import errors_in
 from envdoctor.knowledge.slowness import COMPLAINTS, CRASH, FULL, OTHERS, PLACES, RELEASE
 from envdoctor.rules.host._compiled import whose_call
@@ -16,7 +14,7 @@ def complained_of(facts: Facts) -> Findings:
     Fix: look where it stands or what it keeps: py-spy dump, torch.cuda.memory_allocated(), one run in float32.
     Source: https://docs.pytorch.org/docs/stable/notes/faq.html
     """
-    told = tuple(_complaints(facts))
+    told = _complaints(facts)
     if not told:
         raise Skip("nobody says that a run stands still, eats memory, gives nonsense, or beside what")
     for complaint, names in told:
@@ -24,9 +22,9 @@ def complained_of(facts: Facts) -> Findings:
         yield from guesses(facts.remarks[f"complaint of {complaint}"], COMPLAINTS.among(names), first)
 
 
-def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
+def _complaints(facts: Facts) -> list[tuple[str, list[str]]]:
     """Each complaint with the names of what is told beside it, where no program says by itself what failed."""
-    failed = failures(facts, "complaint")
+    told, failed = [], failures(facts, "complaint")
     for complaint in OTHERS:
         names = facts.remarks.get(f"{complaint} with", "").split("; ")
         full = complaint == "memory" and all("memory" in text.lower() or "kill" in text.lower() for text in failed)
@@ -36,7 +34,8 @@ def _complaints(facts: Facts) -> Iterator[tuple[str, list[str]]]:
         if complaint in (RELEASE, *PLACES) and any(_is_told_better(facts, text) for text in facts.messages):
             continue
         if names != [""] and (full or crashed or not failed):
-            yield complaint, names
+            told.append((complaint, names))
+    return told
 
 
 def _is_told_better(facts: Facts, text: str) -> bool:

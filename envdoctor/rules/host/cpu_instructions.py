@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Severity, Skip, Target, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, Target, finding, need, rule
 
 
 @rule(NOTE, kind="host-limited", who="host")
@@ -18,22 +18,16 @@ def cpu_instructions(facts: Facts, target: Target) -> Findings:
     if (host.machine or "x86_64").lower() not in ("x86_64", "amd64") or not host.cpu_flags:
         raise Skip("the CPU's instructions are not known, or it is not an x86 one")
     flags = set(host.cpu_flags)
+    lacks = []
     if "avx2" not in flags:
-        yield _finding(host.cpu_model, "no AVX2", "AVX2", "torch uses its slowest kernels", WARNING)
+        lacks.append(("no AVX2", "AVX2", "torch uses its slowest kernels", WARNING))
     elif "avx512f" not in flags:
-        yield _finding(host.cpu_model, "AVX2", "AVX-512", "kernels are half as wide as they can be", None)
+        lacks.append(("AVX2", "AVX-512", "kernels are half as wide as they can be", NOTE))
     if "avx2" in flags and not flags & {"avx512_bf16", "amx_bf16"}:
-        text = "bf16 is emulated; train in float32"
-        yield _finding(host.cpu_model, "no bf16 instructions", "AVX512_BF16 or AMX", text, None)
+        lacks.append(("no bf16 instructions", "AVX512_BF16 or AMX", "bf16 is emulated; train in float32", NOTE))
+    for has, wanted, effect, severity in lacks:
+        text = f"{host.cpu_model or 'The CPU'} has {has}: {effect}."
+        yield finding(subject=wanted, actual=has, expected=wanted, severity=severity, message=text, fix=_NO_REPAIR)
 
 
-def _finding(model: str | None, actual: str, expected: str, effect: str, severity: Severity | None) -> Finding:
-    return finding(
-        subject=expected,
-        actual=actual,
-        expected=expected,
-        severity=severity,
-        message=f"{model or 'The CPU'} has {actual}: {effect}.",
-        fix="Another machine; nothing can be installed for it.",
-        run="lscpu",
-    )
+_NO_REPAIR = Remedy(text="Another machine; nothing can be installed for it.", commands=("lscpu",))

@@ -1,6 +1,5 @@
-from envdoctor.facts.model import Host
 from envdoctor.knowledge.questions import allowed_cpus, whole_cpus
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, known, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, finding, known, need, rule
 
 
 @rule(WARNING, kind="thread-count", subject="CPU quota")
@@ -16,23 +15,19 @@ def cpu_quota(facts: Facts) -> Findings:
     https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
     """
     host = need(facts.host)
-    allowed, visible, threads = allowed_cpus(host), _visible(host), whole_cpus(host)
+    visible = host.affinity or host.cpus  # that a program counts: its affinity where it asks for that, else all
+    allowed, threads = allowed_cpus(host), whole_cpus(host)
     if not host.cpu_quota or allowed is None or threads is None or visible is None or host.cpu_quota >= visible:
         return
     torch = known(facts.torch)
     used = torch.threads if torch else None
     too_many = used is not None and used > allowed * 1.25  # one thread more than a fractional quota is rounding
+    effect = f", and torch starts {used} threads." if too_many else "; whatever asks for the CPU count is misled."
+    fitting = f"Set threads and loader workers to {threads}, or ask for more CPUs."
     yield finding(
         actual=f"{visible} CPUs visible, {allowed:g} allowed" + (f", {used} threads" if used else ""),
         expected=f"{threads} thread{'s' if threads > 1 else ''}",
         severity=None if too_many else NOTE,
-        message=f"The container may use {allowed:g} of {visible} visible CPUs"
-        + (f", and torch starts {used} threads." if too_many else "; whatever asks for the CPU count is misled."),
-        fix=f"Set threads and loader workers to {threads}, or ask for more CPUs.",
-        run=f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",
+        message=f"The container may use {allowed:g} of {visible} visible CPUs{effect}",
+        fix=Remedy(text=fitting, commands=(f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",)),
     )
-
-
-def _visible(host: Host) -> int | None:
-    """CPUs that a program counts: its affinity where it asks for that, else all."""
-    return host.affinity or host.cpus

@@ -1,10 +1,10 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, need, rule
 
 _ENOUGH_PERIODS = 100  # of 100 ms each, usually: ten seconds of use before anything is concluded
 _OFTEN = 0.10  # share of periods in which the container was stopped; our choice
 
 
-@rule(WARNING, kind="host-limited", subject="CPU throttling", who="image")
+@rule(WARNING, kind="host-limited", subject="CPU throttling", expected=f"under {100 * _OFTEN:.0f} %", who="image")
 def cpu_throttled(facts: Facts) -> Findings:
     """The kernel keeps stopping this container because its CPU quota is used up.
 
@@ -21,12 +21,13 @@ def cpu_throttled(facts: Facts) -> Findings:
         return
     share = 100 * host.cpu_throttled / host.cpu_periods
     quota = f"{host.cpu_quota:g} CPUs" if host.cpu_quota else "its quota"
+    fewer = f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}"
     yield finding(
         actual=f"stopped in {share:.0f} % of periods",
-        expected=f"under {100 * _OFTEN:.0f} %",
         severity=NOTE if facts.origin.kind == "pasted" else None,
         message=f"The container was stopped in {share:.0f} % of its periods for using more than {quota}.",
-        fix="Use fewer threads and loader workers, or ask for more CPUs.",
-        run=f"export OMP_NUM_THREADS={max(1, int(host.cpu_quota or 1))}",
-        instead="docker run --cpus=8 IMAGE",
+        fix=Remedy(text=_FEWER_OR_MORE, commands=(fewer,), instead=("docker run --cpus=8 IMAGE",)),
     )
+
+
+_FEWER_OR_MORE = "Use fewer threads and loader workers, or ask for more CPUs."

@@ -1,8 +1,6 @@
-from dataclasses import replace
-
 from envdoctor.facts.model import Storage
 from envdoctor.knowledge.questions import mebibytes, messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Severity, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Severity, Skip, finding, known, rule
 
 _FULL = 256 << 20  # not even a checkpoint of a small model; our choice
 _LOW = 2 << 30  # one bf16 checkpoint of a 1B model
@@ -11,7 +9,7 @@ _FEW_INODES = 1000
 _SAYS = Pattern(r"(?i)^(?!.*(?:/dev/shm|shared memory|posix_fallocate|\bshm\.(?:h|cc):)).*no space left on device")
 
 
-@rule(WARNING, kind="host-limited")
+@rule(WARNING, kind="host-limited", expected=f"{mebibytes(_LOW)} or more")
 def disk_space(facts: Facts) -> Findings:
     """A disk that training writes to is nearly full.
 
@@ -24,14 +22,7 @@ def disk_space(facts: Facts) -> Findings:
     host = known(facts.host)
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        if "inotify" in said.string.lower():
-            yield _of_watches(said.string)
-            return
-        if _INSTALLING.search(said.string):
-            yield _of_pip(said.string)
-            return
-        one = _finding("disk", said.string, f"A file system has no room left: {said.string}", ERROR, _WHERE)
-        yield replace(one, title="A file system has no room left")
+        yield from _said_by_a_program(said.string)
         return
     if host is None or not host.storage:
         raise Skip("the disks are not known")
@@ -42,8 +33,9 @@ def disk_space(facts: Facts) -> Findings:
             continue
         told.add((place.free, place.free_inodes))
         same = [other.purpose for other in host.storage if other.free == place.free and _verdict(other)]
-        text, severity = verdict
-        yield _finding(place.path, text, f"{place.path} ({', '.join(same)}) has {text} left.", severity)
+        left, severity = verdict
+        text = f"{place.path} ({', '.join(same)}) has {left} left."
+        yield finding(subject=place.path, actual=left, severity=severity, message=text, fix=_MAKE_ROOM)
 
 
 def _verdict(place: Storage) -> tuple[str, Severity] | None:
@@ -60,59 +52,65 @@ def _verdict(place: Storage) -> tuple[str, Severity] | None:
     return None
 
 
+def _said_by_a_program(line: str) -> Findings:
+    if "inotify" in line.lower():
+        yield finding(
+            title="The system's limit of watched files is reached",
+            subject="inotify",
+            actual=line,
+            expected="more watches",
+            severity=ERROR,
+            message=f"The limit of watched files is reached, and no disk is full: {line}",
+            fix=_WATCH_LESS,
+        )
+    elif "could not install packages due to an oserror" in line.lower():
+        yield finding(
+            title="A disk that pip writes to is full",
+            subject="pip's temporary folder",
+            actual="no space left",
+            expected="10 GB or more for torch with CUDA",
+            severity=ERROR,
+            message=f"A file system that pip writes to has no room left: {line}",
+            usually=_WHERE_PIP_WRITES,
+            fix=_GIVE_PIP_ROOM,
+        )
+    else:
+        yield finding(
+            title="A file system has no room left",
+            subject="disk",
+            actual=line,
+            severity=ERROR,
+            message=f"A file system has no room left: {line}",
+            usually=_WHERE,
+            fix=_MAKE_ROOM,
+        )
+
+
+_MAKE_ROOM = Remedy(
+    text="See which one is full; make room there, or move caches and output to another disk; a container gets a "
+    "larger /dev/shm by --shm-size=8g.",
+    commands=("df -h", "df -i", "du -sh ~/.cache/*", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
+)
 _WHERE = (
     "it is the disk of the caches or of the output, /tmp or the container's own layer, your quota, or /dev/shm (64 MiB "
     "in a container); with room left it has no inodes left"
 )
-
-
-_INSTALLING = Pattern(r"(?i)Could not install packages due to an OSError")
-
-
-def _of_pip(said: str) -> Finding:
-    return finding(
-        subject="pip's temporary folder",
-        title="A disk that pip writes to is full",
-        actual="no space left",
-        expected="10 GB or more for torch with CUDA",
-        severity=ERROR,
-        message=f"A file system that pip writes to has no room left: {said}",
-        usually="it is /tmp, where pip downloads and unpacks and which many systems keep in memory, whatever the disk "
-        "has; else the disk of the environment, pip's cache, the container's own layer or your quota",
-        fix="See which of them is full. Give pip a temporary folder on the larger disk (TMPDIR), leave its cache "
-        "(--no-cache-dir), or make the environment there.",
-        run=(
-            "df -h /tmp .",
-            "mkdir -p /PATH/ON/A/LARGER/DISK/tmp",
-            "export TMPDIR=/PATH/ON/A/LARGER/DISK/tmp",
-            "python -m pip cache purge",
-        ),
-    )
-
-
-def _of_watches(said: str) -> Finding:
-    return finding(
-        subject="inotify",
-        title="The system's limit of watched files is reached",
-        actual=said,
-        expected="more watches",
-        severity=ERROR,
-        message=f"The limit of watched files is reached, and no disk is full: {said}",
-        fix="Raise the limit, or have the program that watches a folder (Streamlit, TensorBoard, an editor) leave the "
-        "data out.",
-        run=("sysctl fs.inotify.max_user_watches", "sudo sysctl fs.inotify.max_user_watches=524288"),
-    )
-
-
-def _finding(subject: str, actual: str, message: str, severity: Severity, usually: str = "") -> Finding:
-    return finding(
-        subject=subject,
-        actual=actual,
-        expected=f"{mebibytes(_LOW)} or more",
-        severity=severity,
-        message=message,
-        usually=usually,
-        fix="See which one is full; make room there, or move caches and output to another disk; a container gets a "
-        "larger /dev/shm by --shm-size=8g.",
-        run=("df -h", "df -i", "du -sh ~/.cache/*", "export HF_HOME=/PATH/ON/A/LARGER/DISK"),
-    )
+_GIVE_PIP_ROOM = Remedy(
+    text="See which of them is full. Give pip a temporary folder on the larger disk (TMPDIR), leave its cache "
+    "(--no-cache-dir), or make the environment there.",
+    commands=(
+        "df -h /tmp .",
+        "mkdir -p /PATH/ON/A/LARGER/DISK/tmp",
+        "export TMPDIR=/PATH/ON/A/LARGER/DISK/tmp",
+        "python -m pip cache purge",
+    ),
+)
+_WHERE_PIP_WRITES = (
+    "it is /tmp, where pip downloads and unpacks and which many systems keep in memory, whatever the disk has; else "
+    "the disk of the environment, pip's cache, the container's own layer or your quota"
+)
+_WATCH_LESS = Remedy(
+    text="Raise the limit, or have the program that watches a folder (Streamlit, TensorBoard, an editor) leave the "
+    "data out.",
+    commands=("sysctl fs.inotify.max_user_watches", "sudo sysctl fs.inotify.max_user_watches=524288"),
+)

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import mebibytes, messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _ENOUGH = 1 << 30  # NCCL's and UCX's guides ask for "unlimited"; a GiB holds their buffers
 _SAYS = (Pattern(r"(?i)ibv_reg_mr|ibv_create_qp|ibv_create_cq.*cannot allocate memory"),)
@@ -23,13 +23,18 @@ def locked_memory(facts: Facts) -> Findings:
     small = limit is not None and 0 <= limit < _ENOUGH and network is not None and bool(network.infiniband)
     if said is None and not small:
         return
+    allowed = mebibytes(limit) if limit is not None and limit >= 0 else ""
+    if said is None:
+        text = f"Only {allowed} may be locked; InfiniBand needs more, and NCCL may fall back to sockets."
+        yield finding(actual=allowed, message=text, fix=_WITHOUT_IT)
+        return
     yield finding(
-        actual=mebibytes(limit) if limit is not None and limit >= 0 else said.string if said else "",
-        severity=ERROR if said else None,
-        title="InfiniBand could not lock its memory" if said else "",
-        message=f"InfiniBand could not lock its memory: {said.string}."
-        if said
-        else f"Only {mebibytes(limit or 0)} may be locked; InfiniBand needs more, and NCCL may fall back to sockets.",
-        fix="Start the container without it.",
-        run="docker run --ulimit memlock=-1 IMAGE",
+        title="InfiniBand could not lock its memory",
+        actual=allowed or said.string,
+        severity=ERROR,
+        message=f"InfiniBand could not lock its memory: {said.string}.",
+        fix=_WITHOUT_IT,
     )
+
+
+_WITHOUT_IT = Remedy(text="Start the container without it.", commands=("docker run --ulimit memlock=-1 IMAGE",))

@@ -1,7 +1,5 @@
-from envdoctor.knowledge.questions import mebibytes, messages
-from envdoctor.knowledge.topics import topics_of
-from envdoctor.rules.finding import Finding, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.knowledge.questions import mebibytes, messages, topics_of
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _SCARCE = 2 << 30  # less cannot hold torch, a tokenizer and a small model; our choice
 _OF_GPU = 0.95  # Vast.ai's self-test asks hosts for this share of GPU memory
@@ -31,26 +29,9 @@ def memory(facts: Facts) -> Findings:
     host, gpus = known(facts.host), known(facts.gpus)
     said = messages.in_report(facts, *_SAYS)
     if said is not None and not messages.is_log_line(said.string):
-        if _SAYS[-1].search(said.string):
-            why = "refused memory"
-        elif _SAYS[0].search(said.string):
-            why = "killed for lack of memory"
-        else:
-            why = "killed from outside (SIGKILL)"
-        told = WARNING if messages.is_told(said.string) else ERROR
-        if (size := _BYTES.search(said.string)) is not None and int(size[1]) >= _ABSURD:
-            yield _of_absurd_size(said.string, int(size[1]))
-            return
-        usually = _ENDED_BY if why.startswith("killed from") else ""
-        built = usually and any(map(_BUILDS.search, facts.messages))
-        yield _finding(
-            said.string,
-            "more memory",
-            f"A process was {why}: {said.string.rstrip('.')}.",
-            told,
-            _WHILE_BUILT if built else usually,
-            _BUILD_LESS if built else _LOAD_LESS + (_OF_WSL if "WSL" in topics_of(facts) else ""),
-        )
+        asked = _BYTES.search(said.string)
+        size = int(asked[1]) if asked else 0
+        yield from _of_absurd_size(said.string, size) if size >= _ABSURD else _of_an_end(facts, said.string)
         return
     limits = [n for n in (host.memory, host.memory_limit) if n] if host else []
     if host is None or not limits:
@@ -58,15 +39,18 @@ def memory(facts: Facts) -> Findings:
     usable, free = min(limits), host.memory_available
     if free is not None and min(free, usable) < _SCARCE:
         left = mebibytes(min(free, usable))
-        yield _finding(f"{left} free", mebibytes(_SCARCE), f"Only {left} of memory is free.", None)
+        text = f"Only {left} of memory is free."
+        yield finding(actual=f"{left} free", expected=mebibytes(_SCARCE), message=text, fix=_LOAD_LESS)
         return
     video = sum(gpu.memory or 0 for gpu in gpus.devices) if gpus else 0
     if video and usable < video * _OF_GPU:
-        text = f"The machine gives {mebibytes(usable)} of memory to GPUs with {mebibytes(video)}."
-        yield _finding(mebibytes(usable), f"{mebibytes(video * _OF_GPU)}", text, NOTE)
+        actual, expected = mebibytes(usable), mebibytes(video * _OF_GPU)
+        text = f"The machine gives {actual} of memory to GPUs with {mebibytes(video)}."
+        yield finding(actual=actual, expected=expected, severity=NOTE, message=text, fix=_LOAD_LESS)
     elif host.memory_limit and host.memory and host.memory_limit < host.memory * 0.5:
-        text = f"The container is killed beyond {mebibytes(host.memory_limit)} of {mebibytes(host.memory)}."
-        yield _finding(mebibytes(host.memory_limit), "known to you", text, NOTE)
+        actual = mebibytes(host.memory_limit)
+        text = f"The container is killed beyond {actual} of {mebibytes(host.memory)}."
+        yield finding(actual=actual, expected="known to you", severity=NOTE, message=text, fix=_LOAD_LESS)
 
 
 _BUILDS = Pattern(
@@ -78,6 +62,23 @@ _BUILDS = Pattern(
 _BYTES = Pattern(r"(?:you tried to allocate|allocate) (\d{5,24}) bytes")
 _ABSURD = 4 << 40
 """More than any machine of this field has: a size that nobody meant."""
+_LOOK = ("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail")
+_LOAD_LESS = Remedy(
+    text="End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
+    "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's.",
+    commands=_LOOK,
+)
+_LOAD_LESS_IN_WSL = Remedy(
+    text=f"{_LOAD_LESS.text} WSL has about half of Windows' memory unless told otherwise: write memory= and swap= "
+    "under [wsl2] into .wslconfig in the user's folder of Windows, then wsl --shutdown.",
+    commands=_LOOK,
+)
+_BUILD_LESS = Remedy(
+    text="Compile fewer files at once (MAX_JOBS=2, or 1; NVCC_THREADS=1), only for this GPU (TORCH_CUDA_ARCH_LIST), or "
+    "give the container, the job or WSL (memory= in .wslconfig) more memory; a ready wheel needs no compiler. It is "
+    "the machine's memory, not the GPU's.",
+    commands=("export MAX_JOBS=2 NVCC_THREADS=1", *_LOOK),
+)
 _ENDED_BY = (
     "the kernel did so for lack of memory (of the machine, or of the container's or job's limit), or somebody or "
     "something else: a scheduler at its time limit, docker stop, a parent that gave up"
@@ -86,52 +87,41 @@ _WHILE_BUILT = (
     "the compilers that ran at once took more memory than the machine, WSL or the container has, and the kernel killed "
     "one (dmesg tells of it)"
 )
-_LOAD_LESS = (
-    "End what else runs, ask for more memory (Slurm: --mem, a container: its limit), or load less at once "
-    "(low_cpu_mem_usage, fewer workers). It is the machine's memory, not the GPU's."
-)
-_OF_WSL = (
-    " WSL has about half of Windows' memory unless told otherwise: write memory= and swap= under [wsl2] into "
-    ".wslconfig in the user's folder of Windows, then wsl --shutdown."
-)
-_BUILD_LESS = (
-    "Compile fewer files at once (MAX_JOBS=2, or 1; NVCC_THREADS=1), only for this GPU (TORCH_CUDA_ARCH_LIST), or give "
-    "the container, the job or WSL (memory= in .wslconfig) more memory; a ready wheel needs no compiler. It is the "
-    "machine's memory, not the GPU's."
+_WRONG_SHAPE = (
+    "a shape is wrong: a dimension taken from the wrong place or not cut, two tensors that broadcast against each "
+    "other, an index or a length read from a damaged file"
 )
 
 
-def _of_absurd_size(said: str, size: int) -> Finding:
-    return finding(
+def _of_absurd_size(said: str, size: int) -> Findings:
+    yield finding(
         title="More memory was asked for than any machine has",
         actual=said,
         expected="a size that was meant",
         kind="script-wrong",
         message=f"One tensor of {size / 2**40:,.0f} TiB was asked for, which no machine has: {said}",
-        usually="a shape is wrong: a dimension taken from the wrong place or not cut, two tensors that broadcast "
-        "against each other, an index or a length read from a damaged file",
-        fix="See in the traceback which operator asks for it, and print the shapes that it is given.",
+        usually=_WRONG_SHAPE,
+        fix=Remedy(text="See in the traceback which operator asks for it, and print the shapes that it is given."),
         severity=ERROR,
     )
 
 
-def _finding(
-    actual: str, expected: str, message: str, severity: Severity | None, usually: str = "", fix: str = _LOAD_LESS
-) -> Finding:
-    return finding(
-        title="A process was killed from outside"
-        if usually
-        else "The machine's memory was not enough"
-        if severity in (ERROR, WARNING) and message.startswith("A process was")
-        else "",
-        actual=actual,
-        expected=expected,
-        severity=severity,
-        message=message,
-        usually=usually,
-        fix=fix,
-        run=(("export MAX_JOBS=2 NVCC_THREADS=1",) if fix is _BUILD_LESS else ())
-        + ("free -h", "sudo dmesg -T | grep -i -e oom -e 'killed process' | tail"),
-        who="you" if severity is ERROR else "",  # less may be loaded, and more asked for
-        explains=("packages/known-errors memory",) if severity is ERROR else (),
+def _of_an_end(facts: Facts, line: str) -> Findings:
+    """A process was refused memory, or killed: for lack of it, or from outside, where others than the kernel may have
+    done so."""
+    refused, lacking = _SAYS[-1].search(line), _SAYS[0].search(line)
+    why = "refused memory" if refused else "killed for lack of memory" if lacking else "killed from outside (SIGKILL)"
+    outside = not refused and not lacking
+    built = outside and any(map(_BUILDS.search, facts.messages))
+    told = messages.is_told(line)
+    yield finding(
+        title="A process was killed from outside" if outside else "The machine's memory was not enough",
+        actual=line,
+        expected="more memory",
+        severity=WARNING if told else ERROR,
+        message=f"A process was {why}: {line.rstrip('.')}.",
+        usually=_WHILE_BUILT if built else _ENDED_BY if outside else "",
+        fix=_BUILD_LESS if built else _LOAD_LESS_IN_WSL if "WSL" in topics_of(facts) else _LOAD_LESS,
+        who="" if told else "you",  # less may be loaded, and more asked for
+        explains=() if told else ("packages/known-errors memory",),
     )

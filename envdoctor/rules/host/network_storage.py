@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, need, rule
 
 _NETWORK = tuple("nfs ceph lustre beegfs gpfs glusterfs cifs smb fuse. mfs wekafs 9p drvfs virtiofs".split())
 _SLOW = tuple("9p drvfs fuse.sshfs fuse.gcsfuse fuse.s3fs fuse.mfs fuse.rclone cifs smb".split())
@@ -28,9 +28,14 @@ def network_storage(facts: Facts) -> Findings:
             actual=named,
             severity=WARNING if slow else None,
             message=f"On {filesystem}, which is reached over a network: {named}.",
-            fix="Copy data and caches to a local disk before training.",
-            run="export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",
+            fix=_COPY,
         )
+
+
+_COPY = Remedy(
+    text="Copy data and caches to a local disk before training.",
+    commands=("export HF_HOME=/tmp/hf TRITON_CACHE_DIR=/tmp/triton",),
+)
 
 
 def _remote(filesystem: str | None) -> bool:

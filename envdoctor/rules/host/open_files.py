@@ -1,12 +1,11 @@
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Remedy, Skip, finding, known, messages, rule
 
 ENOUGH = 4096  # 1024 is what the threads cited ran out of; four times that is our choice
 USUAL = 1024  # the soft limit of most Linux systems: many runs live with it
 _SAYS = ("too many open files", "received 0 items of ancdata")
 
 
-@rule(WARNING, kind="file-limit", subject="open files")
+@rule(WARNING, kind="file-limit", subject="open files", expected=f"at least {ENOUGH}")
 def open_files(facts: Facts) -> Findings:
     """The limit of open files is low for loader workers.
 
@@ -26,34 +25,34 @@ def open_files(facts: Facts) -> Findings:
         return
     reachable = hard is None or hard < 0 or hard > (soft or 0)
     wanted = ENOUGH * 16 if hard is None or hard < 0 else max(min(hard, ENOUGH * 16), soft or 0)
-    handed = said is not None and "ancdata" in said
+    raised = f"{_RAISE}." if said is None else f"{_RAISE}; {_OR_SHARE}"
+    fix = Remedy(text=raised, commands=(f"ulimit -n {wanted}",)) if reachable else _HARD_LIMIT
+    if said is None:
+        severity = NOTE if (soft or 0) >= USUAL else WARNING
+        text = f"A process may open {soft} files; loader workers can use that up."
+        yield finding(actual=str(soft), severity=severity, who="you" if reachable else "image", message=text, fix=fix)
+        return
+    handed = "ancdata" in said
+    lost = "A file that one process handed to another"
     yield finding(
-        title=""
-        if said is None
-        else "A file that one process handed to another did not arrive"
-        if handed
-        else "The limit of open files was reached",
-        actual=str(soft) if soft is not None else said or "",
-        expected=f"at least {ENOUGH}",
-        severity=ERROR if said is not None else NOTE if (soft or 0) >= USUAL else None,
+        title=f"{lost} did not arrive" if handed else _REACHED,
+        actual=str(soft) if soft is not None else said,
+        severity=ERROR,
         who="you" if reachable else "image",
-        message=f"A process may open {soft} files; loader workers can use that up."
-        if said is None
-        else f"A file that one process handed to another (a tensor of a loader's worker) did not arrive: {said}"
-        if handed
-        else f"The limit of open files was reached: {said}",
-        usually=("the limit of open files is reached: " if handed else "")
-        + "loader workers hold a file for each tensor that they hand over, and the soft limit is low (1024); "
-        "else something is opened in every step and never closed"
-        if said is not None
-        else "",
-        fix="Raise the soft limit before training, in the same shell"
-        + (
-            '; where it is high already: torch.multiprocessing.set_sharing_strategy("file_system").'
-            if said is not None
-            else "."
-        )
-        if reachable
-        else "The hard limit is as low: whoever starts the container must raise it.",
-        run=f"ulimit -n {wanted}" if reachable else "docker run --ulimit nofile=65536:65536 IMAGE",
+        message=f"{lost} (a tensor of a loader's worker) did not arrive: {said}" if handed else f"{_REACHED}: {said}",
+        usually=f"the limit of open files is reached: {_WHY}" if handed else _WHY,
+        fix=fix,
     )
+
+
+_REACHED = "The limit of open files was reached"
+_WHY = (
+    "loader workers hold a file for each tensor that they hand over, and the soft limit is low (1024); else something "
+    "is opened in every step and never closed"
+)
+_RAISE = "Raise the soft limit before training, in the same shell"
+_OR_SHARE = 'where it is high already: torch.multiprocessing.set_sharing_strategy("file_system").'
+_HARD_LIMIT = Remedy(
+    text="The hard limit is as low: whoever starts the container must raise it.",
+    commands=("docker run --ulimit nofile=65536:65536 IMAGE",),
+)

@@ -1,6 +1,5 @@
 from envdoctor.knowledge.questions import circumstances, mebibytes, messages
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 ENOUGH = 512 << 20  # deepspeed/env_report.py warns below 512 MiB
 _SAYS = (
@@ -18,11 +17,7 @@ _SAYS = (
     "/dev/shm too small",
     "could not create shared memory",
 )
-
-
 _FULL = Pattern(r"(?i)no space left on device.{0,300}['\" ]/dev/shm")
-
-
 _ANOTHER = Pattern(
     r"(?i)too many open files"  # the limit of open files stops it first: `host/open-files`
     # a database's own, also where the reader of prose took it for a loader's
@@ -46,8 +41,6 @@ _AMPLE = Pattern(
     r"|GB of /dev/shm|共享内存.{0,12}?(?:\d{2,4}|[2-9]) ?G",
 )
 """Somebody says that there is plenty."""
-
-
 _SEGMENT = Pattern(r"/dev/shm/(?P<file>[\w.-]{3,80})|</torch_\d")
 _NCCL = Pattern(r"(?i)/dev/shm/nccl-|\bnccl\b")
 _POD = (
@@ -57,7 +50,7 @@ _POD = (
 )
 
 
-@rule(WARNING, kind="shm-too-small", subject="/dev/shm", who="image")
+@rule(WARNING, kind="shm-too-small", subject="/dev/shm", expected=f"at least {mebibytes(ENOUGH)}", who="image")
 def shared_memory(facts: Facts) -> Findings:
     """/dev/shm is too small for loader workers and NCCL.
 
@@ -87,42 +80,41 @@ def shared_memory(facts: Facts) -> Findings:
         yield _cut_short(said) if _GUESSED.search(said) else _not_for_room(said)
         return
     guessed = any(map(_GUESSED.search, lines)) and not any(map(_PROVED.search, lines))
-    listed = circumstances.SHM_LISTED.found(facts)
-    held = f" (df shows {listed['size']})" if listed is not None and said is not None else ""
-    actual = mebibytes(size) if size is not None else said or ""
-    text, run, instead = _advice(facts, said or "", guessed)
-    full = _GAVE_OUT.search(said or "") is not None
+    title, message, usually = _words(facts, size, said, guessed)
     yield finding(
-        title=""
-        if said is None or size is not None
-        else "A loader worker ended in a bus error"
-        if guessed
-        else f"Shared memory (/dev/shm) {'gave out' if full else 'could not be used'}",
-        actual=actual,
-        expected=f"at least {mebibytes(ENOUGH)}",
-        message=f"/dev/shm is too small ({actual}): loader workers die of a bus error."
-        if size is not None and (said is None or facts.origin.kind != "pasted")
-        else f"/dev/shm is small ({actual}), and a program could not use it: {said}"
-        if size is not None
-        else f"A loader worker ended in a bus error: {said}"
-        if guessed
-        else f"Shared memory (/dev/shm) {'gave out' if full else 'could not be used'}{held}: {said}",
-        usually="/dev/shm is full, of which a container has 64 MiB unless it is given more; else a file that the "
-        "worker had mapped was cut short or could not be read"
-        if guessed and size is None
-        else "it is full, of which a container has 64 MiB unless it is given more; else this user or container may not "
-        "use it, or what ran before left its files there"
-        if said is not None and size is None and not full
-        else "",
-        fix=text,
-        run=run,
-        instead=instead,
+        title=title,
+        actual=mebibytes(size) if size is not None else said or "",
+        message=message,
+        usually=usually,
+        fix=_larger(facts, said or "", guessed),
         severity=None if said is None else ERROR,  # not yet a failure where nothing has failed yet
-        explains=("packages/known-errors NCCL",) if said is not None and _NCCL.search(said) else (),
+        explains=("packages/known-errors NCCL",) if _NCCL.search(said or "") else (),
     )
 
 
-def _advice(facts: Facts, said: str, guessed: bool) -> tuple[str, str, str]:
+def _words(facts: Facts, size: int | None, said: str | None, guessed: bool) -> tuple[str, str, str]:
+    """A title of its own, the message and the usual cause: by the size where it is known, else by a program's words."""
+    if size is not None:
+        actual = mebibytes(size)
+        if said is not None and facts.origin.kind == "pasted":
+            return "", f"/dev/shm is small ({actual}), and a program could not use it: {said}", ""
+        return "", f"/dev/shm is too small ({actual}): loader workers die of a bus error.", ""
+    if guessed:
+        return _BUS_ERROR, f"{_BUS_ERROR}: {said}", f"/dev/shm is full, {_LIMIT}; else {_LOST_FILE}"
+    gave_out = _GAVE_OUT.search(said or "") is not None
+    title = f"Shared memory (/dev/shm) {'gave out' if gave_out else 'could not be used'}"
+    listed = circumstances.SHM_LISTED.found(facts)
+    held = f" (df shows {listed['size']})" if listed is not None else ""
+    return title, f"{title}{held}: {said}", "" if gave_out else f"it is full, {_LIMIT}; else {_NOT_ALLOWED}"
+
+
+_BUS_ERROR = "A loader worker ended in a bus error"
+_LIMIT = "of which a container has 64 MiB unless it is given more"
+_LOST_FILE = "a file that the worker had mapped was cut short or could not be read"
+_NOT_ALLOWED = "this user or container may not use it, or what ran before left its files there"
+
+
+def _larger(facts: Facts, said: str, guessed: bool) -> Remedy:
     """By who uses it, NCCL or a loader's workers, and by what runs the container."""
     nccl = _NCCL.search(said) is not None
     pod = circumstances.KUBERNETES.stands(facts)
@@ -140,9 +132,12 @@ def _advice(facts: Facts, said: str, guessed: bool) -> tuple[str, str, str]:
         'torch.multiprocessing.set_sharing_strategy("file_system").'
     )
     look = " Where df -h /dev/shm shows room left: look at the disk that holds the data (dmesg)." if guessed else ""
+    text = larger + inside + look
     if pod:
-        return larger + inside + look, "kubectl exec POD -- df -h /dev/shm", ""
-    return larger + inside + look, "docker run --shm-size=8g IMAGE", "mount -o remount,size=8G /dev/shm"
+        return Remedy(text=text, commands=("kubectl exec POD -- df -h /dev/shm",))
+    return Remedy(
+        text=text, commands=("docker run --shm-size=8g IMAGE",), instead=("mount -o remount,size=8G /dev/shm",)
+    )
 
 
 def _not_for_room(said: str) -> Finding:
@@ -152,31 +147,41 @@ def _not_for_room(said: str) -> Finding:
         actual=said,
         expected="shared memory that may be used",
         message=f"Shared memory could not be used, of which there is plenty by the report: {said}",
-        usually="what ran before left its files there and filled it, this user may not write to it, another limit is "
-        "lower (the container's memory counts it as well), or the process runs in another container than the one that "
-        "was given it",
-        fix="See in the very container that fails what is left and what lies in it; remove what ended runs left, and "
-        "give the container more memory where its limit is near.",
-        run=("df -h /dev/shm", "ls -la /dev/shm"),
+        usually=_WHY_WITH_ROOM,
+        fix=_LOOK_INTO_IT,
         severity=ERROR,
     )
 
 
+_WHY_WITH_ROOM = (
+    "what ran before left its files there and filled it, this user may not write to it, another limit is lower (the "
+    "container's memory counts it as well), or the process runs in another container than the one that was given it"
+)
+_LOOK_INTO_IT = Remedy(
+    text="See in the very container that fails what is left and what lies in it; remove what ended runs left, and give "
+    "the container more memory where its limit is near.",
+    commands=("df -h /dev/shm", "ls -la /dev/shm"),
+)
+
+
 def _cut_short(said: str) -> Finding:
     """torch guesses at shared memory for every bus error of a worker."""
+    blamed = "for which torch blames /dev/shm whatever it was; by the text there should be plenty of that"
     return finding(
-        title="A loader worker ended in a bus error",
+        title=_BUS_ERROR,
         actual=said,
         expected="no bus error",
-        severity=WARNING,
-        message="A loader worker ended in a bus error, for which torch blames /dev/shm whatever it was; by the text "
-        f"there should be plenty of that: {said}",
-        usually="the setting did not reach this container (df -h /dev/shm in it shows what it has), or a file that the "
-        "worker had mapped was cut short or could not be read",
-        fix="Watch df -h /dev/shm in the container while it runs: where it has 64 MiB, make the container anew with "
-        "the setting; where it has room, look at the disk or network drive that holds the data (dmesg), and copy the "
-        "data to a local disk.",
+        message=f"{_BUS_ERROR}, {blamed}: {said}",
+        usually=f"the setting did not reach this container (df -h /dev/shm in it shows what it has), or {_LOST_FILE}",
+        fix=_WATCH_IT,
         who="you",
-        run=("df -h /dev/shm", "dmesg -T | tail"),
         explains=("packages/known-errors /dev/shm",),
     )
+
+
+_WATCH_IT = Remedy(
+    text="Watch df -h /dev/shm in the container while it runs: where it has 64 MiB, make the container anew with the "
+    "setting; where it has room, look at the disk or network drive that holds the data (dmesg), and copy the data to a "
+    "local disk.",
+    commands=("df -h /dev/shm", "dmesg -T | tail"),
+)

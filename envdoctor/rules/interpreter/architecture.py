@@ -1,9 +1,13 @@
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Interpreter, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Remedy, finding, known, need, rule
 
 _SIXTY_FOUR = {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}
 
 
-@rule(ERROR, kind="python-unsupported", subject="python", who="image")
+_NEEDED = "a 64-bit Python for this machine, on glibc"
+_FOLLOWS = ("packages/missing", "torch/")
+
+
+@rule(ERROR, kind="python-unsupported", subject="python", expected=_NEEDED, who="image", explains=_FOLLOWS)
 def architecture(facts: Facts) -> Findings:
     """Python is not made for this machine: 32 bit, emulated, or without glibc.
 
@@ -23,29 +27,31 @@ def architecture(facts: Facts) -> Findings:
     elif (interpreter.libc or "").startswith("musl"):
         reason = "a Python on musl (Alpine); torch has no wheels for it"
     elif machine == "x86_64" and (chip := facts.remarks.get("Apple's processor")):
-        yield _translated(interpreter, chip)
+        yield finding(
+            actual=f"{interpreter.platform} on {chip}",
+            expected="a Python for Apple's processors (arm64)",
+            who="you",
+            message=_TRANSLATED,
+            fix=_NATIVE,
+            explains=(*_FOLLOWS, "packages/known-errors MPS"),
+        )
     elif machine == "x86_64" and actual == "aarch64":
         reason = "an x86-64 Python on an ARM machine: everything runs through an emulator"
     if reason:
         yield finding(
             actual=f"{interpreter.platform}, {interpreter.libc or 'unknown C library'}",
-            expected="a 64-bit Python for this machine, on glibc",
             message=f"This is {reason}.",
             fix="Use a Python made for this machine (python:3.12-slim instead of python:3.12-alpine).",
             run="uv venv --python 3.12 .venv",
-            explains=("packages/missing", "torch/"),
         )
 
 
-def _translated(interpreter: Interpreter, chip: str) -> Finding:
-    return finding(
-        actual=f"{interpreter.platform} on {chip}",
-        expected="a Python for Apple's processors (arm64)",
-        who="you",
-        message="This Python was built for Intel's processors and is translated on one of Apple's (Rosetta): macOS "
-        "tells it an old version (10.16), torch finds no GPU that it may use, and its wheels for it ended with 2.2.",
-        fix="Make the environment anew with a native Python: Miniforge or Anaconda for arm64, Homebrew's in "
-        "/opt/homebrew, or uv's, from a terminal that is not set to Rosetta.",
-        run=("python -c 'import platform; print(platform.machine())'", "uv venv --python 3.12 .venv"),
-        explains=("packages/missing", "torch/", "packages/known-errors MPS"),
-    )
+_TRANSLATED = (
+    "This Python was built for Intel's processors and is translated on one of Apple's (Rosetta): macOS tells it an old "
+    "version (10.16), torch finds no GPU that it may use, and its wheels for it ended with 2.2."
+)
+_NATIVE = Remedy(
+    text="Make the environment anew with a native Python: Miniforge or Anaconda for arm64, Homebrew's in "
+    "/opt/homebrew, or uv's, from a terminal that is not set to Rosetta.",
+    commands=("python -c 'import platform; print(platform.machine())'", "uv venv --python 3.12 .venv"),
+)

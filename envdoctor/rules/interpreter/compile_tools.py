@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import headers_package, messages, platform_of
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _SAYS = (
     Pattern(r"(?i)Python\.h: No such file"),
@@ -45,26 +45,32 @@ def compile_tools(facts: Facts) -> Findings:
     if said is not None and not lacking:  # who misses a header is a compiler
         lacking = ["Python.h"] if "Python.h" in said[0] else ["a C compiler"]
     missing = " and ".join(lacking)
-    python, headers = headers_package(facts), lacking == ["Python.h"]
-    windows = platform_of(facts).startswith("win")
+    if lacking == ["Python.h"]:
+        effect = "not found by what compiles" if said else "missing: nothing can be compiled"
+        message = f"Python's headers (Python.h) are {effect} against this Python, as Triton and torch.compile do."
+    else:
+        effect = "not found: what Triton or torch.compile compile cannot be built"
+        effect = effect if said else "missing: torch.compile cannot build its kernels"
+        message = f"{missing[0].upper()}{missing[1:]} is {effect}."
     yield finding(
         expected=missing,
         actual=said.string if said else f"no {' and no '.join(name.removeprefix('a ') for name in lacking)}",
         kind="triton-mismatch" if said else "",
         severity=ERROR if said else None,
         who="you" if host and host.uid == 0 else "image",
-        message="Python's headers (Python.h) are missing: nothing can be compiled against this Python, as Triton and "
-        "torch.compile do."
-        if headers and not said
-        else "Python's headers (Python.h) are not found by what compiles against this Python, as Triton and "
-        "torch.compile do."
-        if headers
-        else f"{missing[0].upper()}{missing[1:]} is missing: torch.compile cannot build its kernels."
-        if not said
-        else f"{missing[0].upper()}{missing[1:]} is not found: what Triton or torch.compile compile cannot be built.",
-        fix=f"Install the headers of this very Python (Debian's and Ubuntu's: {python}; in the image, if you may not). "
+        message=message,
+        fix=_install(facts, headers=lacking == ["Python.h"], failed=said is not None),
+    )
+
+
+def _install(facts: Facts, headers: bool, failed: bool) -> Remedy:
+    package = headers_package(facts)
+    text = (
+        f"Install the headers of this very Python (Debian's and Ubuntu's: {package}; in the image, if you may not). "
         "The Pythons of conda and uv bring theirs: there another Python's folder is looked into."
         if headers
-        else "Install them (in the image, if you may not).",
-        run=_WINDOWS if windows else f"apt-get install -y {'' if headers and said else 'build-essential '}{python}",
+        else "Install them (in the image, if you may not)."
     )
+    packages = package if headers and failed else f"build-essential {package}"
+    windows = platform_of(facts).startswith("win")
+    return Remedy(text=text, commands=_WINDOWS if windows else (f"apt-get install -y {packages}",))

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import WARNING, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(WARNING, kind="interpreter", subject="python", expected="release build")
@@ -15,6 +15,5 @@ def debug_build(facts: Facts) -> Findings:
         yield finding(
             actual="debug build",
             message=f"Python {interpreter.version} is a debug build: all Python code is slower.",
-            fix="Use an ordinary Python.",
-            run="uv venv --python 3.12 .venv",
+            fix=Remedy(text="Use an ordinary Python.", commands=("uv venv --python 3.12 .venv",)),
         )

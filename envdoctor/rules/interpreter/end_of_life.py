@@ -1,7 +1,7 @@
 from datetime import date
 
 from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, finding, need, rule
 
 # https://peps.python.org/pep-0602/ and https://devguide.python.org/versions/: last day of security fixes
 _LAST_DAY = {
@@ -34,8 +34,7 @@ def end_of_life(facts: Facts) -> Findings:
     yield finding(
         actual=version,
         message=f"Python {release[0]}.{release[1]} had its last security fix on {day}.",
-        fix="Use a newer Python for the next environment.",
-        run="uv venv --python 3.12 .venv",
+        fix=Remedy(text="Use a newer Python for the next environment.", commands=("uv venv --python 3.12 .venv",)),
     )
 
 

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(NOTE, kind="interpreter", subject="python", expected="a virtual environment")
@@ -15,6 +15,8 @@ def externally_managed(facts: Facts) -> Findings:
         yield finding(
             actual=interpreter.executable or "the system's Python",
             message="This Python is managed by the operating system; pip refuses to change it.",
-            fix="Work in a virtual environment.",
-            run=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
+            fix=Remedy(
+                text="Work in a virtual environment.",
+                commands=("uv venv --python 3.12 .venv", "source .venv/bin/activate"),
+            ),
         )

@@ -1,5 +1,5 @@
 from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(NOTE, kind="interpreter", subject="python", expected="the build with the global lock")
@@ -18,11 +18,10 @@ def free_threaded(facts: Facts) -> Findings:
         return
     release = versions.release(interpreter.version)
     early = release is not None and release[:2] == (3, 13)
+    slower = ": single-threaded code is about 40 % slower" if early else "; single-threaded code is somewhat slower"
     yield finding(
         actual=f"free-threaded {interpreter.version}",
         severity=WARNING if early else None,
-        message=f"Python {interpreter.version} is the free-threaded build"
-        + (": single-threaded code is about 40 % slower." if early else "; single-threaded code is somewhat slower."),
-        fix="Use the ordinary build.",
-        run="uv venv --python 3.12 .venv",
+        message=f"Python {interpreter.version} is the free-threaded build{slower}.",
+        fix=Remedy(text="Use the ordinary build.", commands=("uv venv --python 3.12 .venv",)),
     )

@@ -1,5 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
-from envdoctor.values import shell
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, finding, need, rule, shell
 
 
 @rule(NOTE, kind="interpreter", subject="active environment")
@@ -14,13 +13,9 @@ def not_active(facts: Facts) -> Findings:
     active, examined = interpreter.active_environment, interpreter.prefix
     if not active or not examined or _same(active, examined):
         return
-    yield finding(
-        actual=active,
-        expected=examined,
-        message=f"{examined} was examined, but {active} is active in this shell.",
-        fix="Activate the environment.",
-        run=f"source {shell.word(f'{examined}/bin/activate')}",
-    )
+    activate = Remedy(text="Activate the environment.", commands=(f"source {shell.word(f'{examined}/bin/activate')}",))
+    text = f"{examined} was examined, but {active} is active in this shell."
+    yield finding(actual=active, expected=examined, message=text, fix=activate)
 
 
 def _same(one: str, other: str) -> bool:

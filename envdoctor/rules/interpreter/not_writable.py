@@ -1,5 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, need, rule
-from envdoctor.values import shell
+from envdoctor.rules.rule import NOTE, Facts, Findings, Target, finding, need, rule, shell
 
 
 @rule(NOTE, kind="interpreter", subject="site-packages", expected="writable by you", who="image")
@@ -14,11 +13,10 @@ def not_writable(facts: Facts, target: Target) -> Findings:
     interpreter = need(facts.interpreter)
     if interpreter.writable is False:
         place = interpreter.site_packages[0] if interpreter.site_packages else interpreter.prefix or "site-packages"
+        repaired = f"envdoctor fix --env .venv --target {shell.word(target.name)}"
         yield finding(
             actual=f"{place} is not writable",
             message=f"You may not change {place}; `envdoctor fix` cannot repair this environment.",
             fix="Make an environment of your own.",
-            run=("uv venv .venv", f"envdoctor fix --env .venv --target {shell.word(target.name)}")
-            if target.name != "none"
-            else "uv venv .venv",
+            run="uv venv .venv" if target.name == "none" else ("uv venv .venv", repaired),
         )

@@ -5,9 +5,15 @@ from envdoctor.rules.rule import ERROR, NOTE, Facts, Findings, Pattern, Target, 
 _NEEDED = "2.28"  # manylinux_2_28: torch's wheels from 2.7 on
 _FIRST = "2.7"
 _NO_WHEEL = Pattern(r"\btorch\S{0,40} has no wheels with a matching platform tag")
+_NONE_FITS = (
+    "packages/missing",
+    "packages/no-such-release",
+    "packages/known-errors torch",
+    "packages/known-errors a wheel",
+)
 
 
-@rule(ERROR, kind="python-unsupported", subject="glibc", who="image")
+@rule(ERROR, kind="python-unsupported", subject="glibc", expected=f"glibc {_NEEDED} or later", who="image")
 def old_glibc(facts: Facts, target: Target) -> Findings:
     """The C library is too old for the stack's torch.
 
@@ -25,16 +31,8 @@ def old_glibc(facts: Facts, target: Target) -> Findings:
     blocked = target.name != "none" or messages.in_report(facts, _NO_WHEEL) is not None
     yield finding(
         actual=libc,
-        expected=f"glibc {_NEEDED} or later",
         severity=None if blocked else NOTE,
         message=f"{libc} is too old for torch {_FIRST} and later, whose wheels need {_NEEDED}.",
         fix="Use a newer system or base image (Debian 10, Ubuntu 20.04, RHEL 8 or later), or a torch before 2.7.",
-        explains=(
-            "packages/missing",
-            "packages/no-such-release",
-            "packages/known-errors torch",
-            "packages/known-errors a wheel",
-        )
-        if blocked
-        else (),
+        explains=_NONE_FITS if blocked else (),
     )

@@ -15,13 +15,9 @@ def outside_paths(facts: Facts) -> Findings:
     """
     lines = [line for line in need(facts.interpreter).path_files if not _is_expected(line)]
     if lines:
-        yield finding(
-            actual="; ".join(lines[:5]),
-            message=f"{len(lines)} .pth entr{'ies reach' if len(lines) > 1 else 'y reaches'} beyond the environment: "
-            + "; ".join(lines[:5])
-            + ".",
-            fix="Nothing to do while this is meant.",
-        )
+        first, many = "; ".join(lines[:5]), "ies reach" if len(lines) > 1 else "y reaches"
+        text = f"{len(lines)} .pth entr{many} beyond the environment: {first}."
+        yield finding(actual=first, message=text, fix="Nothing to do while this is meant.")
 
 
 def _is_expected(line: str) -> bool:

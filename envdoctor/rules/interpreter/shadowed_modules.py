@@ -1,9 +1,6 @@
 import sys
-from dataclasses import replace
 
-from envdoctor.knowledge.asking import is_package
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.finding import USUALLY, Remedy
+from envdoctor.knowledge.questions import is_package, messages
 from envdoctor.rules.packages._callers import CALLER
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, remedies, rule
 
@@ -36,15 +33,16 @@ def shadowed_modules(facts: Facts) -> Findings:
         raise Skip("the interpreter is not known")
     for path in interpreter.shadowed if interpreter else ():
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".py")
-        yield _finding(name, path, f"{path} hides the module {name}.")
+        yield _of_a_file(name, path, f"{path} hides the module {name}.")
     if said is not None and not (interpreter and interpreter.shadowed):
         yield _message_of(facts, said.string, said[1] if said.re.groups and said[1] else "a module")
 
 
-def _finding(name: str, path: str, message: str) -> Finding:
+def _of_a_file(name: str, path: str, message: str, guessed: bool = False) -> Finding:
     return finding(
         subject=name,
         actual=path,
+        severity=WARNING if guessed else None,
         message=message,
         fix="Rename the file, or start from another directory (python -P leaves the directory out).",
         explains=("torch/", "packages/import-mismatch"),
@@ -56,30 +54,36 @@ def _message_of(facts: Facts, line: str, name: str) -> Finding:
     said = CALLER.sub("", line)
     found = _FILE.search(line)
     if "same name" in line:
-        return _finding(name, line, f"A file hides {name}: {said}.")
+        return _of_a_file(name, line, f"A file hides {name}: {said}.")
     top = name.partition(".")[0]
     if found is not None and _INSTALLED.search(found["file"]) is None:
         return _of_no_package(name, top, found["file"], line, said)
     installed = facts.remarks.get(f"module {top}") == "installed"  # a path of the report leads through it
     loop = "." in name or found is not None or installed or _raised_by_itself(line, top)
     if not loop:
-        one = _finding(name, line, f"Most often a file or folder of that name hides {name}: {said}.")
-        return replace(one, severity=WARNING)
-    text = (
-        f"{name} is imported again before its first import has ended: a part of it failed to load earlier (the first "
-        f"error of the traceback tells which), its files are of two releases, or the code imports in a circle: {said}."
-    )
+        text = f"Most often a file or folder of that name hides {name}: {said}."
+        return _of_a_file(name, line, text, guessed=True)
     return finding(
         subject=top,
         actual=line,
         severity=WARNING,
         certain=False,
-        message=text,
-        fix=f"Start Python anew (in a notebook: restart the runtime) and import {top} alone; if that fails, install it "
-        "again. A circle in code of your own is broken by an import within the function that needs it.",
+        message=f"{name} {_AGAIN}: {_IN_A_CIRCLE}: {said}.",
+        fix=f"Start Python anew (in a notebook: restart the runtime) and import {top} alone; {_BREAK_IT}",
         run=(f"python -c 'import {top}'", remedies.again(top, "--no-deps --no-cache-dir")),
         explains=("packages/import-mismatch",),
     )
+
+
+_AGAIN = "is imported again before its first import has ended"
+_IN_A_CIRCLE = (
+    "a part of it failed to load earlier (the first error of the traceback tells which), its files are of two "
+    "releases, or the code imports in a circle"
+)
+_BREAK_IT = (
+    "if that fails, install it again. A circle in code of your own is broken by an import within the function that "
+    "needs it."
+)
 
 
 def _of_no_package(name: str, top: str, file: str, line: str, said: str) -> Finding:
@@ -87,22 +91,21 @@ def _of_no_package(name: str, top: str, file: str, line: str, said: str) -> Find
     hides = is_package(top.replace("_", "-")) or top in sys.stdlib_module_names
     circle = "modules of the code import each other in a circle"
     hidden = f"the file hides the package or module of Python's that is called {top}"
-    one = _finding(
-        name, line, f"{name} is imported again before its first import has ended, and is the file {file}: {said}."
+    return finding(
+        title=f"A module {_AGAIN}",
+        subject=name,
+        actual=line,
+        message=f"{name} {_AGAIN}, and is the file {file}: {said}.",
+        usually=f"{hidden}; else {circle}" if hides else f"{circle}; else {hidden}",
+        fix=f"Where {top} should be an installed package: {_RENAME_OR_SPLIT}",
+        explains=("torch/", "packages/import-mismatch"),
     )
-    usually = f"{hidden}; else {circle}" if hides else f"{circle}; else {hidden}"
-    fix = (
-        f"Where {top} should be an installed package: rename the file, or start from another directory (python -P "
-        "leaves the directory out). Where it is the code's own: import within the function that needs it, or move "
-        "what both modules need into a third one."
-    )
-    return replace(
-        one,
-        title="A module is imported again before its first import has ended",
-        expected="",
-        message=f"{one.message}{USUALLY}{usually}.",
-        remedy=Remedy(text=fix),
-    )
+
+
+_RENAME_OR_SPLIT = (
+    "rename the file, or start from another directory (python -P leaves the directory out). Where it is the code's "
+    "own: import within the function that needs it, or move what both modules need into a third one."
+)
 
 
 def _raised_by_itself(line: str, top: str) -> bool:

@@ -1,10 +1,10 @@
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Remedy, Skip, finding, messages, rule
 
 _LACKS = Pattern(r"No module named ['\"]?(?P<name>[A-Za-z_]\w{0,60})")
+_FOLLOWS = ("packages/known-errors", "packages/missing", "packages/import-mismatch")
 
 
-@rule(ERROR, kind="package-missing")
+@rule(ERROR, kind="package-missing", explains=_FOLLOWS)
 def two_pythons(facts: Facts) -> Findings:
     """A program ran under another Python than that of the environment which is active.
 
@@ -22,17 +22,27 @@ def two_pythons(facts: Facts) -> Findings:
         return
     script = facts.remarks.get("script that ran", "")
     by = f", started by {script}" if script else ""
+    text = f"What does not find {said['name']} is {ran}{by}, while the environment ({active}) is active at the prompt"
     yield finding(
         subject=said["name"],
         actual=ran,
         expected=f"the Python of ({active})",
-        message=f"What does not find {said['name']} is {ran}{by}, while the environment ({active}) is active at the "
-        f"prompt: two Pythons, of which the one sees nothing that was installed into the other: {said.string}",
-        usually=f"({active}) has no torch of its own, or its bin folder stands behind another in PATH, so that the "
-        "script of the system or of pip install --user runs",
-        fix=f"Let the environment's own Python start it: python -m torch.distributed.run in the place of torchrun "
+        message=f"{text}: two Pythons, of which the one sees nothing that was installed into the other: {said.string}",
+        usually=f"({active}) {_RUNS_ANOTHER}",
+        fix=_by_its_own(active),
+    )
+
+
+_RUNS_ANOTHER = (
+    "has no torch of its own, or its bin folder stands behind another in PATH, so that the script of the system or of "
+    "pip install --user runs"
+)
+
+
+def _by_its_own(active: str) -> Remedy:
+    return Remedy(
+        text=f"Let the environment's own Python start it: python -m torch.distributed.run in the place of torchrun "
         f"(python -m accelerate.commands.launch for accelerate). That needs torch and all else within ({active}): "
         "install there what it lacks (PYTHONNOUSERSITE=1 keeps ~/.local out), and nothing more for the other Python.",
-        run=("which -a python torchrun", "python -c 'import sys, torch; print(sys.executable, torch.__file__)'"),
-        explains=("packages/known-errors", "packages/missing", "packages/import-mismatch"),
+        commands=("which -a python torchrun", "python -c 'import sys, torch; print(sys.executable, torch.__file__)'"),
     )

@@ -1,11 +1,6 @@
-import re
-from dataclasses import replace
-
-from envdoctor.knowledge.questions import circumstances, errors_in, messages, newest_python, versions
-from envdoctor.knowledge.torch_builds import lines_beside, release_of
-from envdoctor.rules.finding import Finding, Findings, finding
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Interpreter, Pattern, Skip, Target, known, need, rule
-from envdoctor.values import shell
+from envdoctor.knowledge.questions import circumstances, errors_in, lines_beside, newest_python, release_of, versions
+from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
+from envdoctor.rules.rule import Facts, Interpreter, Match, Pattern, Skip, Target, known, messages, need, rule, shell
 
 _SAYS = (
     Pattern(r"(?i)(?:needs|requires|requires a different) (?:another |a different )?python(?:: | ?[<>=!~]| \d)"),
@@ -58,6 +53,8 @@ _OF_DYNAMO = Pattern(r"Dynamo (?:is )?not supported on Python")
 _BELOW = Pattern(r"<(?P<too>=?) ?3\.(?P<minor>[6-9]|\d\d)\b")
 _LEAST = Pattern(r"Requires-Python >=? ?3\.(?P<minor>[6-9]|\d\d)\b")
 """The Pythons that a release leaves out: the newest before the bound, or the first from it on."""
+_UNNAMED = "of unknown version"
+_NUMBERED = Pattern(r"(?i)python|\d\.\d+\.\d+")
 _WHEELS_ONLY = frozenset({"torch", "torchvision", "torchaudio"})  # triton has wheels for one system alone
 _OFFLINE = Pattern(r"(?i)connection|network|proxy|SSL|timed out|resolve")
 _NEWEST_WHEELS, _OLDEST_WHEELS = (3, 14), (3, 10)
@@ -82,22 +79,20 @@ def unsupported(facts: Facts, target: Target) -> Findings:
     missing = messages.in_report(facts, _NOT_FOUND)
     if missing is not None and _of_another_system(facts, missing.string):
         missing = None
-    told = said is not None and re.search(r"(?i)python", said.string) is not None
+    told = said is not None and "python" in said.string.lower()
     telling = [pattern for pattern, wrong in _SINCE if wrong in _TELLING]
     telltale = messages.in_report(facts, *telling) if known(facts.interpreter) is None else None
     if told or telltale is not None or (missing is not None and _nothing_built(missing)):
-        interpreter = known(facts.interpreter) or Interpreter(version="of unknown version")
+        interpreter = known(facts.interpreter) or Interpreter(version=_UNNAMED)
     else:
         interpreter = need(facts.interpreter)
+    known_by_error = telltale is not None or said is None
     if telltale is not None:
-        said, known_by_error = telltale, True
+        said = telltale
     elif said is None:
         fitting = [pattern for pattern, wrong in _SINCE if versions.within(interpreter.version, wrong)]
         said = messages.in_report(facts, *fitting)
-        known_by_error = said is not None
-    else:
-        known_by_error = False
-    if said is not None and (known_by_error or re.search(r"(?i)python|\d\.\d+\.\d+", said.string)):
+    if said is not None and (known_by_error or _NUMBERED.search(said.string)):
         python = _python_of(said.string)
         if missing is not None and (missing["wanted"] or "").startswith("=="):
             python = _python_for(missing["name"].lower(), missing["wanted"])
@@ -105,8 +100,8 @@ def unsupported(facts: Facts, target: Target) -> Findings:
         if _OLD_SETUPTOOLS.search(said.string) and messages.in_report(facts, _BUILDS):
             yield _of_a_build(interpreter, said.string, wanted_python, python)
             return
-        one = _finding(target, interpreter, said.string, wanted_python, proven=True, python=python)
-        yield replace(one, title=_LACKS if known_by_error else _ANOTHER)
+        title = _LACKS if known_by_error else _ANOTHER
+        yield _finding(target, interpreter, said.string, wanted_python, proven=True, title=title, python=python)
         return
     if missing is not None and (index := _no_such_index(facts)):
         yield index
@@ -122,24 +117,23 @@ def unsupported(facts: Facts, target: Target) -> Findings:
             python = _other_than(interpreter, _python_for(name, wanted))
             usually = "" if certain else _REASONS
             sure = bool(certain or _nothing_built(missing))
-            one = _finding(target, interpreter, words, text, proven=sure, python=python, usually=usually)
-            yield one if sure else replace(one, severity=WARNING)
+            severity = ERROR if sure else WARNING
+            yield _finding(target, interpreter, words, text, sure, severity, python=python, usually=usually)
             return
     if interpreter.implementation not in ("cpython", ""):
         text = f"{interpreter.implementation} is not supported by torch"
-        yield _finding(target, interpreter, text, "CPython", proven=False)
+        yield _finding(target, interpreter, text, "CPython")
     for distribution in packages.distributions if packages else ():
         wanted = distribution.requires_python
         if wanted and versions.within(interpreter.version, wanted) is False:
             text = f"{distribution.name} {distribution.version} needs Python {wanted}"
-            yield _finding(target, interpreter, text, f"Python {wanted}", proven=False)
+            yield _finding(target, interpreter, text, f"Python {wanted}")
     version = (torch.version if torch else None) or (packages.version("torch") if packages else None)
     release = release_of(version) if version else None
     if release is not None and not _within(interpreter, release.python):
-        text = f"torch {release.name} has wheels for Python {release.python[0]} to {release.python[1]}"
-        yield _finding(
-            target, interpreter, text, f"Python {release.python[0]} to {release.python[1]}", proven=False, note=True
-        )
+        built = f"Python {release.python[0]} to {release.python[1]}"
+        # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.
+        yield _finding(target, interpreter, f"torch {release.name} has wheels for {built}", built, severity=NOTE)
     if version is None and said is None and packages is None:
         raise Skip("neither packages nor errors are reported")
 
@@ -159,11 +153,16 @@ def _no_such_index(facts: Facts) -> Finding | None:
             expected=f"one of {', '.join('cu' + each.replace('.', '') for each in near)}",
             kind="package-conflict",
             message=f"PyTorch has no index cu{found['line']}: no torch was built for CUDA {cuda}.",
-            fix=f"Ask for a line that there is (CUDA {', '.join(near)}), whichever toolkit is installed: torch brings "
-            "its own, and runs with what was compiled by another toolkit of the same major version.",
+            fix=f"Ask for a line that there is (CUDA {', '.join(near)}), {_ANY_TOOLKIT}",
             explains=("packages/known-errors torch", "packages/no-such-release", "packages/missing"),
         )
     return None
+
+
+_ANY_TOOLKIT = (
+    "whichever toolkit is installed: torch brings its own, and runs with what was compiled by another toolkit of the "
+    "same major version."
+)
 
 
 def _judges(said: str, own: Interpreter | None) -> bool:
@@ -180,10 +179,10 @@ def _judges(said: str, own: Interpreter | None) -> bool:
     return versions.within(own.version, wanted) is not True
 
 
-def _nothing_built(missing: re.Match[str]) -> bool:
+def _nothing_built(missing: Match[str]) -> bool:
     """pip names the releases that it could take. Of torch these are all that have a wheel for this Python: none, only
     the empty shell 0.1.2, or only later ones than the one that was asked for."""
-    offered = re.search(r"\(from versions?: ([^)]*)\)", missing.string)
+    offered = Pattern(r"\(from versions?: ([^)]*)\)").search(missing.string)
     if offered is None or missing["name"].lower() not in _WHEELS_ONLY or _OFFLINE.search(missing.string):
         return False
     releases = [release for text in offered[1].split(",") if (release := versions.release(text.strip()))]
@@ -192,7 +191,7 @@ def _nothing_built(missing: re.Match[str]) -> bool:
     return not real or (wanted is not None and missing["wanted"].startswith("==") and wanted < min(real))
 
 
-def _torch_of_command(facts: Facts, interpreter: Interpreter) -> re.Match[str] | None:
+def _torch_of_command(facts: Facts, interpreter: Interpreter) -> Match[str] | None:
     """The torch that a launcher had pip install, and failed to, where this Python never had a wheel of it."""
     if not messages.in_report(facts, _NOT_INSTALLED):
         return None
@@ -268,17 +267,21 @@ def _of_a_build(interpreter: Interpreter, text: str, expected: str, python: str)
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),
-        fix="A package is built from its sources here, in an environment that pip makes for it with a setuptools of "
-        "before Python 3.12: another setuptools beside it changes nothing. Take a release of that package that has "
-        f"a wheel for this Python (the line Collecting above names it), or Python {python}.",
-        run=f"uv venv --python {python} .venv",
+        fix=Remedy(text=f"{_BUILT_HERE}, or Python {python}.", commands=(f"uv venv --python {python} .venv",)),
         explains=("packages/import-mismatch", "packages/missing", "packages/known-errors"),
     )
 
 
+_BUILT_HERE = (
+    "A package is built from its sources here, in an environment that pip makes for it with a setuptools of before "
+    "Python 3.12: another setuptools beside it changes nothing. Take a release of that package that has a wheel for "
+    "this Python (the line Collecting above names it)"
+)
+
+
 def _sentence(interpreter: Interpreter, text: str) -> str:
     """Of a Python that nobody named no more is said than the text proves."""
-    if interpreter.version != "of unknown version":
+    if interpreter.version != _UNNAMED:
         return f"Python {interpreter.version}: {text}."
     if text.startswith("no wheel"):
         return f"N{text[1:]}."
@@ -299,48 +302,47 @@ def _finding(
     interpreter: Interpreter,
     text: str,
     expected: str,
-    proven: bool,
-    note: bool = False,
+    proven: bool = False,
+    severity: Severity = ERROR,
+    title: str = "",
     python: str = "3.12",
     usually: str = "",
 ) -> Finding:
-    fix = f"Make an environment with {'another' if usually else 'a supported'} Python."
-    if _OLD_SETUPTOOLS.search(text):
-        fix = (
-            "Upgrade setuptools in the Python that runs this, whose pkg_resources is of before Python 3.12; where it "
-            "is a package's build that says this, take a later release of that package, or Python 3.11."
-        )
-        return finding(
-            actual=f"{interpreter.implementation} {interpreter.version}",
-            expected=expected,
-            certain=proven,
-            message=_sentence(interpreter, text),
-            fix=fix,
-            run="python -m pip install --upgrade 'setuptools<81'",
-            instead=f"uv venv --python {python} .venv",
-            explains=("packages/import-mismatch", "packages/missing"),
-        )
-    if "distutils" in text:
-        usually = _NO_DISTUTILS if interpreter.version == "of unknown version" else ""
-        fix = (
-            "See python --version. From 3.12 on install setuptools, and take a later release of what asks for it or "
-            "Python 3.11; before 3.12 install the system's python3-distutils."
-        )
+    fix = _remedy(target, text, python, another=bool(usually))
+    pinned = _OLD_SETUPTOOLS.search(text) is not None
+    if pinned or "distutils" in text:
+        usually = "" if pinned or interpreter.version != _UNNAMED else _NO_DISTUTILS
     return finding(
-        title=_NONE_FITS if usually == _REASONS else "",
+        title=_NONE_FITS if usually == _REASONS else title,
         actual=f"{interpreter.implementation} {interpreter.version}",
         expected=expected,
         message=_sentence(interpreter, text),
         usually=usually,
         fix=fix,
-        run=(
-            f"uv venv --python {python} .venv",
-            f"envdoctor fix --env .venv --target {shell.word(target.name)}",
-        )
-        if target.name != "none"
-        else f"uv venv --python {python} .venv",
-        # A torch that imports under a Python without wheels was built for it by someone: worth knowing, not an error.
-        severity=NOTE if note else None,
-        explains=() if note else ("packages/import-mismatch", "packages/missing"),
+        severity=severity,
+        explains=() if severity is NOTE else ("packages/import-mismatch", "packages/missing"),
         certain=proven,
     )
+
+
+def _remedy(target: Target, text: str, python: str, another: bool) -> Remedy:
+    """Another Python, or the setuptools that the text lacks."""
+    environment = f"uv venv --python {python} .venv"
+    if _OLD_SETUPTOOLS.search(text):
+        upgrade = "python -m pip install --upgrade 'setuptools<81'"
+        return Remedy(text=_LATER_SETUPTOOLS, commands=(upgrade,), instead=(environment,))
+    fix = _INSTALL_SETUPTOOLS
+    if "distutils" not in text:
+        fix = f"Make an environment with {'another' if another else 'a supported'} Python."
+    repaired = f"envdoctor fix --env .venv --target {shell.word(target.name)}"
+    return Remedy(text=fix, commands=(environment,) if target.name == "none" else (environment, repaired))
+
+
+_LATER_SETUPTOOLS = (
+    "Upgrade setuptools in the Python that runs this, whose pkg_resources is of before Python 3.12; where it is a "
+    "package's build that says this, take a later release of that package, or Python 3.11."
+)
+_INSTALL_SETUPTOOLS = (
+    "See python --version. From 3.12 on install setuptools, and take a later release of what asks for it or Python "
+    "3.11; before 3.12 install the system's python3-distutils."
+)

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(WARNING, kind="interpreter", subject="user site", expected="not on the path")
@@ -18,7 +18,8 @@ def user_site(facts: Facts) -> Findings:
     yield finding(
         actual=interpreter.user_site,
         message=f"{interpreter.user_site} holds packages and is searched before the environment's own.",
-        fix="Leave it out of the run, or uninstall what is in it.",
-        run="export PYTHONNOUSERSITE=1",
+        fix=Remedy(
+            text="Leave it out of the run, or uninstall what is in it.", commands=("export PYTHONNOUSERSITE=1",)
+        ),
         severity=None if shadowing else NOTE,  # a plain Python is meant to see it
     )

@@ -1,9 +1,13 @@
 """How many GPUs, ranks and nodes a run has, and how fast its nodes are joined, from whatever the facts say."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
+from envdoctor.knowledge.questions import whole_cpus
 from envdoctor.rules.rule import Facts, known
+
+Word = TypeVar("Word")
 
 
 def gpu_count(facts: Facts) -> int | None:
@@ -55,6 +59,18 @@ def ranks_here(facts: Facts) -> tuple[int, str] | None:
     if number := whole(environment.get("WORLD_SIZE")):
         return max(1, number // machines), f"WORLD_SIZE={number}" + (f" on {machines} machines" if machines > 1 else "")
     return None
+
+
+def cpus_of_a_rank(facts: Facts) -> int | None:
+    """CPUs of this machine that each of its processes may have."""
+    host, started = known(facts.host), ranks_here(facts)
+    cpus = whole_cpus(host) if host else None
+    return max(1, cpus // started[0]) if cpus and started else None
+
+
+def pairs(table: Iterable[Iterable[Word]]) -> list[tuple[int, int, Word]]:
+    """Each two GPUs once, with what the table's row of the one says of the other."""
+    return [(one, other, word) for one, row in enumerate(table) for other, word in enumerate(row) if one < other]
 
 
 def why_sharded(facts: Facts) -> str | None:

@@ -21,10 +21,10 @@ def acs(facts: Facts) -> Findings:
     if not network.acs:
         return
     linked = _all_nvlink(facts)
+    text = "PCIe access control is on: traffic between the GPUs takes the way through the root complex."
     yield finding(
-        actual="on" + (", IOMMU on" if network.iommu else ""),
-        message="PCIe access control is on: traffic between the GPUs takes the way through the root complex."
-        + (" They are joined by NVLink, which it does not touch." if linked else ""),
+        actual="on, IOMMU on" if network.iommu else "on",
+        message=f"{text} They are joined by NVLink, which it does not touch." if linked else text,
         fix="Have the host switch ACS off and the IOMMU to pass-through (kernel parameter iommu=pt).",
         run=("lspci -vvv | grep -i acsctl", "nvidia-smi topo -p2p r"),
         severity=None if count is not None and not linked else NOTE,

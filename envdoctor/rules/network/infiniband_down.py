@@ -1,5 +1,5 @@
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(WARNING, kind="slow-interconnect", expected="active", who="host")
@@ -22,6 +22,5 @@ def infiniband_down(facts: Facts) -> Findings:
         actual="not active",
         severity=None if machines > 1 else NOTE,
         message=f"InfiniBand: {', '.join(down)} of {len(ports)} port{'s are' if len(ports) > 1 else ' is'} not active.",
-        fix="Have the link brought up, or leave the port out.",
-        run=("ibstat", "ibv_devinfo"),
+        fix=Remedy(text="Have the link brought up, or leave the port out.", commands=("ibstat", "ibv_devinfo")),
     )

@@ -1,5 +1,5 @@
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import WARNING, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(WARNING, kind="slow-interconnect", expected="NCCL uses InfiniBand", who="image")
@@ -20,9 +20,14 @@ def infiniband_unused(facts: Facts) -> Findings:
         subject=", ".join(active),
         actual="NCCL uses sockets",
         message=f"{', '.join(active)} is active, but NCCL sends between the machines through sockets.",
-        fix="Give the container the adapter and let it lock memory; see why NCCL refuses it in its log.",
-        run=(
-            "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1 IMAGE",
-            "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun ...",
-        ),
+        fix=_HAND_OVER,
     )
+
+
+_HAND_OVER = Remedy(
+    text="Give the container the adapter and let it lock memory; see why NCCL refuses it in its log.",
+    commands=(
+        "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1 IMAGE",
+        "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun ...",
+    ),
+)

@@ -1,11 +1,8 @@
-import re
-from dataclasses import replace
-
-from envdoctor.knowledge.questions import messages
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import ERROR, Facts, Finding, Findings, Pattern, finding, need, rule
+from envdoctor.rules.rule import ERROR, Facts, Findings, Pattern, Remedy, finding, messages, need, rule
 
 _SAYS = Pattern(r"(?i)Less than two GPU ids were configured|at least two are specified for .?--gpu_ids")
+_NUMBER, _DIGITS, _IDENTIFIER = Pattern(r"\d{1,4}"), Pattern(r"[0-9]+"), Pattern(r"(?:GPU|MIG)-[\w/-]+")
 
 
 @rule(ERROR, kind="config-mismatch", subject="gpu_ids")
@@ -21,17 +18,19 @@ def launcher_devices(facts: Facts) -> Findings:
     """
     said = messages.in_report(facts, _SAYS)
     if said is not None:
-        yield _mismatch(
-            said.string,
-            "as many GPUs as processes",
-            f"The launcher refuses its list of GPUs: {said.string.rstrip('.')}.",
-        )
+        text = f"The launcher refuses its list of GPUs: {said.string.rstrip('.')}."
+        yield finding(actual=said.string, expected="as many GPUs as processes", message=text, fix=_AS_MANY)
         return
     settings = need(facts.launcher).settings
     machines, processes = (_joined.whole(settings.get(name)) for name in ("num_machines", "num_processes"))
     if machines and processes and processes < machines:
-        message = f"num_processes: {processes} is the number for all {machines} machines, at least one each."
-        yield replace(_mismatch(str(processes), f"at least {machines}", message), subject="num_processes")
+        yield finding(
+            subject="num_processes",
+            actual=str(processes),
+            expected=f"at least {machines}",
+            message=f"num_processes: {processes} is the number for all {machines} machines, at least one each.",
+            fix=_AS_MANY,
+        )
     yield from _from_list(facts, settings.get("gpu_ids"))
 
 
@@ -40,31 +39,25 @@ def _from_list(facts: Facts, text: str | None) -> Findings:
         return
     plain = text.strip("'\"")
     entries = [entry.strip() for entry in plain.split(",")]
-    numbers = [int(entry) for entry in entries if re.fullmatch(r"\d{1,4}", entry)]
-    count = _joined.gpu_count(facts)
-    processes = _joined.ranks_here(facts)
-    if len(numbers) < len(entries) and not all(re.fullmatch(r"(?:GPU|MIG)-[\w/-]+", entry) for entry in entries):
+    numbers = [int(entry) for entry in entries if _NUMBER.fullmatch(entry)]
+    count, processes = _joined.gpu_count(facts), _joined.ranks_here(facts)
+    if len(numbers) < len(entries) and not all(map(_IDENTIFIER.fullmatch, entries)):
+        bare = ",".join(digits[0] for digits in _DIGITS.finditer(plain)) or "all"
         yield finding(
             actual=text,
-            expected=",".join(re.findall(r"\d+", plain)) or "all",
+            expected=bare,
             kind="gpu-not-visible",
             message=f"gpu_ids: {text} is handed over as CUDA_VISIBLE_DEVICES, where it names no valid device.",
-            fix="Give bare numbers with commas.",
-            run=f"accelerate launch --gpu_ids {','.join(re.findall(r'[0-9]+', plain)) or 'all'} train.py",
+            fix=Remedy(
+                text="Give bare numbers with commas.", commands=(f"accelerate launch --gpu_ids {bare} train.py",)
+            ),
         )
     elif count is not None and numbers and max(numbers) >= count:
-        yield _mismatch(
-            text, f"GPUs 0 to {count - 1}", f"gpu_ids: {text} names GPUs beyond the {count} of this machine."
-        )
+        beyond = f"gpu_ids: {text} names GPUs beyond the {count} of this machine."
+        yield finding(actual=text, expected=f"GPUs 0 to {count - 1}", message=beyond, fix=_AS_MANY)
     elif processes is not None and numbers and processes[0] > len(numbers):
-        yield _mismatch(text, f"{processes[0]} GPUs", f"gpu_ids: {text} lists fewer GPUs than {processes[1]} needs.")
+        fewer = f"gpu_ids: {text} lists fewer GPUs than {processes[1]} needs."
+        yield finding(actual=text, expected=f"{processes[0]} GPUs", message=fewer, fix=_AS_MANY)
 
 
-def _mismatch(text: str, expected: str, message: str) -> Finding:
-    return finding(
-        actual=text,
-        expected=expected,
-        message=message,
-        fix="List as many existing GPUs as there are processes.",
-        run="accelerate config",
-    )
+_AS_MANY = Remedy(text="List as many existing GPUs as there are processes.", commands=("accelerate config",))

@@ -1,5 +1,3 @@
-from collections.abc import Iterator, Mapping
-
 from envdoctor.rules.rule import ERROR, Facts, Findings, Skip, Target, finding, known, rule, trains_on_gpu
 
 
@@ -12,7 +10,10 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
     Fix: use_cpu: false.
     Source: https://huggingface.co/docs/accelerate/package_reference/cli#accelerate-config
     """
-    settings = [(name, value) for given in _settings(facts) for name, value in given.items()]
+    launcher = known(facts.launcher)
+    # Where a setting may stand: the launcher's configuration, variables, and further lines of a report.
+    places = (launcher.settings if launcher else {}, known(facts.variables) or {}, facts.remarks)
+    settings = [(name, value) for given in places for name, value in given.items()]
     if not settings:
         raise Skip("no launcher's configuration is known")
     forced = next((f"{name}: {value}" for name, value in settings if _keeps_on_cpu(name, value)), None)
@@ -24,14 +25,6 @@ def launcher_on_cpu(facts: Facts, target: Target) -> Findings:
         fix="Answer the configuration's questions again, or set use_cpu to false in it.",
         run=("accelerate config default", "accelerate launch train.py"),
     )
-
-
-def _settings(facts: Facts) -> Iterator[Mapping[str, str]]:
-    """Where a setting may stand: the launcher's configuration, variables, and further lines of a report."""
-    launcher = known(facts.launcher)
-    yield launcher.settings if launcher else {}
-    yield known(facts.variables) or {}
-    yield facts.remarks
 
 
 def _keeps_on_cpu(name: str, value: str) -> bool:

@@ -1,5 +1,4 @@
-from envdoctor.knowledge.questions import messages
-from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Skip, finding, rule
+from envdoctor.rules.rule import ERROR, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, messages, rule
 
 _SAYS = Pattern(
     r"(?i)EADDRINUSE|address already in use|Rendezvous\w*Error|DistNetworkError|client socket has (?:timed out|failed)"
@@ -22,14 +21,19 @@ def launcher_tasks(facts: Facts) -> Findings:
     said = messages.in_report(facts, _SAYS)
     if int(tasks) < 2 or said is None or not (launched or "address" in said[0].lower() or "EADDR" in said[0]):
         return
+    each = f"is a launcher of its own ({launched})" if launched else "may be a launcher of its own"
+    text = f"Slurm starts {tasks} tasks on each node, and each of them {each}, which want one port and the same GPUs"
     yield finding(
         actual=f"{tasks} tasks on each node",
         severity=ERROR if launched else WARNING,
-        message=f"Slurm starts {tasks} tasks on each node, and each of them "
-        + (f"is a launcher of its own ({launched})" if launched else "may be a launcher of its own")
-        + f", which want one port and the same GPUs: {said.string}",
-        fix="Ask for one task on each node, with all of its GPUs and processors; the launcher starts one process for "
-        "each GPU. Another port does not help.",
-        run=("#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8"),
+        message=f"{text}: {said.string}",
+        fix=_ONE_TASK,
         explains=("packages/known-errors the meeting of the ranks", "packages/known-errors port", "network/ranks"),
     )
+
+
+_ONE_TASK = Remedy(
+    text="Ask for one task on each node, with all of its GPUs and processors; the launcher starts one process for "
+    "each GPU. Another port does not help.",
+    commands=("#SBATCH --ntasks-per-node=1", "#SBATCH --gpus-per-node=8"),
+)

@@ -24,11 +24,11 @@ def mig_ranks(facts: Facts) -> Findings:
         actual = f"{len(listed)} slices in CUDA_VISIBLE_DEVICES"
     else:
         return
+    text = f"The GPU is divided into slices (MIG), and there are {actual}: each process sees one slice only"
     yield finding(
         actual=actual,
         who="you" if started else "host",
-        message=f"The GPU is divided into slices (MIG), and there are {actual}: each process sees one slice only, "
-        "and NCCL does not work between them.",
+        message=f"{text}, and NCCL does not work between them.",
         fix="Train with one process on one slice, or have the GPU put together again.",
         run="sudo nvidia-smi -mig 0",
     )

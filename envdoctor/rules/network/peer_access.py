@@ -1,7 +1,5 @@
-from collections.abc import Iterator
-
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Finding, Findings, Pattern, Skip, finding, known, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, Skip, finding, known, rule
 
 _SAYS = Pattern(
     r"(?i)(?<![\w=])(?<!\bif )(?<!\bwith )(?<!\bwhen )(?:p2p|peer[- ]to[- ]peer|peer access)\b(?!.{0,30}\b(?:works"
@@ -27,63 +25,62 @@ def peer_access(facts: Facts) -> Findings:
     https://cortwave.github.io/posts/multi-gpu/
     """
     gpus = known(facts.gpus)
-    said = next((line for line in (*facts.messages, *_pairs(facts)) if _SAYS.search(line)), None)
+    remarks = (f"{key}: {value}" for key, value in facts.remarks.items())
+    said = next((line for line in (*facts.messages, *remarks) if _SAYS.search(line)), None)
     if said is not None and _joined.gpu_count(facts) != 1:
-        yield _from_report(said)
+        yield from _from_report(said)
         return
     if gpus is None or len(gpus.peer_access) < 2:
         raise Skip("peer access between GPUs is not known")
-    closed = [
-        (one, other)
-        for one, row in enumerate(gpus.peer_access)
-        for other, open_ in enumerate(row)
-        if one < other and not open_
-    ]
+    closed = [(one, other) for one, other, is_open in _joined.pairs(gpus.peer_access) if not is_open]
     if not closed:
         return
     pairs = len(gpus.peer_access) * (len(gpus.peer_access) - 1) // 2
     consumer = any(_CONSUMER.search(gpu.name) for gpu in gpus.devices)
     rented = all(gpu.virtual and not gpu.nvlinks and "SXM" not in gpu.name for gpu in gpus.devices)
+    reason = ": the driver does not offer it for these cards" if consumer else ""
     yield finding(
         actual=f"{len(closed)} of {pairs} pairs closed",
         severity=NOTE if consumer or rented else None,
         who="you" if consumer else "host",
-        message=f"{len(closed)} of {pairs} pairs of GPUs cannot reach each other directly"
-        + (": the driver does not offer it for these cards." if consumer else "."),
-        fix="Expect slow traffic between these GPUs: accumulate more steps between reductions."
-        if consumer
-        else "Have the host check ACS, IOMMU and the virtual machine's settings.",
-        run="nvidia-smi topo -p2p r",
+        message=f"{len(closed)} of {pairs} pairs of GPUs cannot reach each other directly{reason}.",
+        fix=Remedy(text=_EXPECT_IT if consumer else f"{_ASK_THE_HOST}.", commands=("nvidia-smi topo -p2p r",)),
     )
 
 
-def _pairs(facts: Facts) -> Iterator[str]:
-    return (f"{key}: {value}" for key, value in facts.remarks.items())
-
-
+_EXPECT_IT = "Expect slow traffic between these GPUs: accumulate more steps between reductions."
+_ASK_THE_HOST = "Have the host check ACS, IOMMU and the virtual machine's settings"
 _STOPS = Pattern(
     r"(?i)peer access is not supported|P2P\)? access (?:is )?not supported|failure 217"
     r"|doesn't support faster communication",
 )
 
 
-def _from_report(said: str) -> Finding:
-    stops = _STOPS.search(said) is not None
-    return finding(
+def _from_report(said: str) -> Findings:
+    text = f"The GPUs cannot reach each other directly: {said}."
+    if not _STOPS.search(said):
+        yield finding(actual=said, who="host", message=text, fix=_CHECK)
+        return
+    yield finding(
         actual=said,
-        severity=ERROR if stops else None,
-        who="you" if stops else "host",
-        message=f"The GPUs cannot reach each other directly: {said}.",
-        usually="they are cards for games without NVLink, a virtual machine or MIG keeps them apart, or ACS or an "
-        "IOMMU stands between them"
-        if stops
-        else "",
-        fix="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
-        "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings."
-        if stops
-        else "Have the host check ACS, IOMMU and the virtual machine's settings; expect slow traffic until then.",
-        run=("export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r")
-        if stops
-        else ("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
-        explains=("variables/nccl",) if stops else (),
+        severity=ERROR,
+        message=text,
+        usually=_KEPT_APART,
+        fix=_GO_WITHOUT,
+        explains=("variables/nccl",),
     )
+
+
+_CHECK = Remedy(
+    text=f"{_ASK_THE_HOST}; expect slow traffic until then.",
+    commands=("nvidia-smi topo -p2p r", "lspci -vvv | grep -i acsctl"),
+)
+_KEPT_APART = (
+    "they are cards for games without NVLink, a virtual machine or MIG keeps them apart, or ACS or an IOMMU stands "
+    "between them"
+)
+_GO_WITHOUT = Remedy(
+    text="Set NCCL_P2P_DISABLE=1 where every worker gets it (before ray start, in the launcher, in the image), and "
+    "expect slow traffic; or have the host check ACS, IOMMU and the virtual machine's settings.",
+    commands=("export NCCL_P2P_DISABLE=1", "nvidia-smi topo -p2p r"),
+)

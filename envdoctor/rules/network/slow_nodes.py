@@ -1,6 +1,5 @@
-from envdoctor.knowledge.questions import anywhere
 from envdoctor.rules.network import _joined
-from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.rules.rule import WARNING, Facts, Findings, Pattern, Remedy, finding, known, messages, need, rule
 
 SLOW = 25_000
 """Mbit/s. Gathering 14 GB of bf16 weights (7 B parameters) over 25 Gbit/s takes 4.5 s, for each forward pass and again
@@ -22,7 +21,7 @@ def slow_nodes(facts: Facts) -> Findings:
     https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-ib-disable
     """
     machines = _joined.nodes(facts)
-    said = anywhere(facts, _SAYS)
+    said = messages.anywhere(facts, _SAYS)
     if said is not None and machines is None:
         machines = 2
     machines = need(machines, "the number of machines is not known")
@@ -37,20 +36,20 @@ def slow_nodes(facts: Facts) -> Findings:
     slow = speed is not None and speed <= SLOW
     if not (slow or said is not None or (sockets and (speed is None or slow))):
         return
-    link = (f"{speed // 1000} Gbit/s" if speed else "a network of unknown speed") + (
-        " through plain sockets" if sockets else ""
-    )
+    link = f"{speed // 1000} Gbit/s" if speed else "a network of unknown speed"
+    link += " through plain sockets" if sockets else ""
     sharding = _joined.why_sharded(facts)
+    load = f"{sharding} gathers all parameters" if sharding else "every step sends all gradients"
     yield finding(
         actual=link,
         expected="RDMA (InfiniBand, RoCE), or little traffic between machines",
-        message=f"{machines} machines are joined by {link}, and "
-        + (
-            f"{sharding} gathers all parameters over it in every step."
-            if sharding
-            else "every step sends all gradients over it."
-        ),
-        fix="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the "
-        "host's network, or use machines with an RDMA link.",
-        run=("docker run --network=host IMAGE", "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket"),
+        message=f"{machines} machines are joined by {link}, and {load} over it{' in every step' if sharding else ''}.",
+        fix=_LESS_TRAFFIC,
     )
+
+
+_LESS_TRAFFIC = Remedy(
+    text="Keep the sharding inside a machine or drop it (ZeRO-1, HSDP, DDP with LoRA), give containers the host's "
+    "network, or use machines with an RDMA link.",
+    commands=("docker run --network=host IMAGE", "NCCL_DEBUG=INFO torchrun ...   # look for NET/IB or NET/Socket"),
+)

@@ -1,3 +1,4 @@
+from envdoctor.rules.network import _joined
 from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
 
 
@@ -13,20 +14,11 @@ def topology(facts: Facts) -> Findings:
     gpus = need(facts.gpus)
     if len(gpus.topology) < 2:
         raise Skip("how the GPUs are joined is not known")
-    far = [
-        (one, other)
-        for one, row in enumerate(gpus.topology)
-        for other, word in enumerate(row)
-        if one < other and word in ("SYS", "SOC")
-    ]
+    pairs = _joined.pairs(gpus.topology)
+    far = [(one, other) for one, other, word in pairs if word in ("SYS", "SOC")]
     if not far:
         return
-    near = [
-        (one, other)
-        for one, row in enumerate(gpus.topology)
-        for other, word in enumerate(row)
-        if one < other and (word.startswith("NV") or word in ("PIX", "PXB"))
-    ]
+    near = [(one, other) for one, other, word in pairs if word.startswith("NV") or word in ("PIX", "PXB")]
     listed = ", ".join(f"{one}-{other}" for one, other in far[:6]) + (" ..." if len(far) > 6 else "")
     yield finding(
         actual=f"{len(far)} pairs across CPU sockets ({listed})",

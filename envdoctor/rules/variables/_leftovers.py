@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envdoctor.knowledge.table import Rows
-from envdoctor.knowledge.variables import Variable
+from envdoctor.knowledge.variables import CACHES_OFF, COMPILE_OFF, DEBUG, NCCL, PROFILERS, SETTINGS, Variable
 from envdoctor.rules.hardware import trains_on_gpu
 from envdoctor.rules.rule import Facts, Finding, Findings, Kind, Remedy, SetVariable, Severity, Target, need, remedies
+
+__all__ = ["CACHES_OFF", "COMPILE_OFF", "DEBUG", "NCCL", "PROFILERS", "SETTINGS", "idle", "variable_findings"]
 
 
 def variable_findings(rows: Rows[Variable], facts: Facts, target: Target, kind: Kind = "debug-variable") -> Findings:

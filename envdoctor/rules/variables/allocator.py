@@ -1,8 +1,5 @@
-import re
-from collections.abc import Iterator
-
 from envdoctor.knowledge.questions import versions
-from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Severity, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, Facts, Finding, Findings, Pattern, Remedy, finding, known, need, rule
 
 _NEW, _OLD = "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"
 _RENAMED_IN = "2.10"  # flags table of the trainer; torch 2.15's docs call the old name an alias
@@ -47,44 +44,47 @@ def allocator(facts: Facts) -> Findings:
         if value is None:
             continue
         for problem, fatal in _problems(value):
-            yield _finding(name, value, problem, ERROR if fatal else NOTE)
+            yield _finding(name, value, problem, fatal=fatal)
     if _NEW in variables and version and versions.below(version, _RENAMED_IN) and _OLD not in variables:
         text = f"torch {version} does not read it yet; its name there is {_OLD}"
-        yield _finding(_NEW, variables[_NEW], text, NOTE, f'export {_OLD}="${_NEW}"')
+        yield _finding(_NEW, variables[_NEW], text, f'export {_OLD}="${_NEW}"')
     elif _OLD in variables and version and versions.at_least(version, _RENAMED_IN):
         text = f"torch {version} reads it as an alias of {_NEW}"
-        yield _finding(_OLD, variables[_OLD], text, NOTE, f'export {_NEW}="${_OLD}"; unset {_OLD}')
+        yield _finding(_OLD, variables[_OLD], text, f'export {_NEW}="${_OLD}"; unset {_OLD}')
 
 
-def _problems(value: str) -> Iterator[tuple[str, bool]]:
-    """What torch would refuse; values in brackets may hold commas of their own."""
-    given = {}
-    for pair in filter(None, (part.strip() for part in re.sub(r"\[[^\]]{0,200}\]", "[]", value).split(","))):
+_BRACKETS = Pattern(r"\[[^\]]{0,200}\]")
+
+
+def _problems(value: str) -> list[tuple[str, bool]]:
+    """What torch would refuse, and whether it stops at it; values in brackets may hold commas of their own."""
+    given, found = {}, []
+    for pair in filter(None, (part.strip() for part in _BRACKETS.sub("[]", value).split(","))):
         key, colon, setting = (text.strip() for text in pair.partition(":"))
         if not colon or not setting:
-            yield f"{pair!r} is not option:value", True
+            found.append((f"{pair!r} is not option:value", True))
         elif key not in _KEYS:
             import difflib  # for a mistake only: it takes a millisecond
 
             near = difflib.get_close_matches(key, _KEYS, n=1, cutoff=0.8)
-            yield f"{key!r} is not a known option" + (f"; {near[0]!r} is" if near else ""), bool(near)
+            found.append((f"{key!r} is not a known option" + (f"; {near[0]!r} is" if near else ""), bool(near)))
         given[key] = setting
     if given.get("expandable_segments", "").lower() not in ("", "true", "false"):
-        yield "expandable_segments is True or False", True
+        found.append(("expandable_segments is True or False", True))
     megabytes = given.get("max_split_size_mb", "")
     if megabytes and not (megabytes.isdigit() and int(megabytes) > 20):
-        yield "max_split_size_mb must be a number above 20", True
+        found.append(("max_split_size_mb must be a number above 20", True))
     if given.get("backend") == "cudaMallocAsync" and len(given) > 1:
-        yield "backend:cudaMallocAsync leaves the other options without effect", False
+        found.append(("backend:cudaMallocAsync leaves the other options without effect", False))
+    return found
 
 
-def _finding(name: str, value: str, problem: str, severity: Severity, command: str = "") -> Finding:
+def _finding(name: str, value: str, problem: str, command: str = "", fatal: bool = False) -> Finding:
     return finding(
         subject=name,
         actual=value,
-        kind="config-mismatch" if severity is ERROR else "no-effect",
-        severity=severity,
+        kind="config-mismatch" if fatal else "no-effect",
+        severity=ERROR if fatal else NOTE,
         message=f"{name}={value}: {problem}.",
-        fix="Correct it.",
-        run=command or f"export {name}=expandable_segments:True",
+        fix=Remedy(text="Correct it.", commands=(command or f"export {name}=expandable_segments:True",)),
     )

@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import CACHES_OFF
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -13,4 +12,4 @@ def caches_disabled(facts: Facts, target: Target) -> Findings:
     Source: https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_configuration_tutorial.html
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from _leftovers.variable_findings(CACHES_OFF, facts, target)
+    yield from _leftovers.variable_findings(_leftovers.CACHES_OFF, facts, target)

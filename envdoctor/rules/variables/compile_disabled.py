@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import COMPILE_OFF
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -13,4 +12,4 @@ def compile_disabled(facts: Facts, target: Target) -> Findings:
     Source: https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html
     https://github.com/pytorch/pytorch/blob/main/torch/_dynamo/config.py
     """
-    yield from _leftovers.variable_findings(COMPILE_OFF, facts, target)
+    yield from _leftovers.variable_findings(_leftovers.COMPILE_OFF, facts, target)

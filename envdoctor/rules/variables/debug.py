@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import DEBUG
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -15,4 +14,4 @@ def debug(facts: Facts, target: Target) -> Findings:
     https://github.com/horenbergerb/BernoulliDiffusion/issues/23
     https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     """
-    yield from _leftovers.variable_findings(DEBUG, facts, target)
+    yield from _leftovers.variable_findings(_leftovers.DEBUG, facts, target)

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, Facts, Findings, Skip, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, Skip, finding, need, rule
 
 _PROCESS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
@@ -18,9 +18,6 @@ def launcher_leftovers(facts: Facts) -> Findings:
     found = [name for name in _PROCESS if variables.get(name)]
     launched = any(name.startswith(("TORCHELASTIC_", "SLURM_")) for name in variables)
     if {"RANK", "WORLD_SIZE"} <= set(found) and not launched:
-        yield finding(
-            actual=", ".join(f"{name}={variables[name]}" for name in found),
-            message=f"{', '.join(found)} are set in this shell: a single run waits for other ranks.",
-            fix="Unset them.",
-            run="unset " + " ".join(found),
-        )
+        text = f"{', '.join(found)} are set in this shell: a single run waits for other ranks."
+        fix = Remedy(text="Unset them.", commands=("unset " + " ".join(found),))
+        yield finding(actual=", ".join(f"{name}={variables[name]}" for name in found), message=text, fix=fix)

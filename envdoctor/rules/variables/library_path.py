@@ -1,5 +1,5 @@
 from envdoctor.facts.model import Interpreter, Unavailable
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, finding, known, need, rule
+from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Findings, Pattern, Remedy, finding, known, need, rule
 
 _CUDA = Pattern(r"(?i)cuda|cudnn|nvidia/(?!lib)|nccl")
 _CLASH = Pattern(r"(?i)undefined symbol|version `?\S+'? not found|cannot open shared object|lib(?:cu|nccl)")
@@ -30,17 +30,22 @@ def library_path(facts: Facts) -> Findings:
         effect = f"torch loaded {', '.join(loaded[:3])} from there"
     else:
         effect = "torch's import failed on a library" if failed else "libraries there come before torch's own"
+    # Set but without effect is worth knowing only: images for development set it, and torch's RPATH often wins.
     yield finding(
         kind="cudnn-mismatch" if any("libcudnn" in path for path in loaded) else "cuda-libraries-mixed",
         actual=value or "",
         message=f"LD_LIBRARY_PATH names {', '.join(foreign)}; {effect}.",
-        fix="Unset it for the run.",
-        run="env -u LD_LIBRARY_PATH python train.py",
-        instead="unset LD_LIBRARY_PATH",
-        # Set but without effect is worth knowing only: images for development set it, and torch's RPATH often wins.
+        fix=_UNSET,
         severity=ERROR if failed else None if loaded else NOTE,
         explains=("torch/cudnn", "torch/cuda-libraries", "torch/cuda-error", "torch/import-fails") if blamed else (),
     )
+
+
+_UNSET = Remedy(
+    text="Unset it for the run.",
+    commands=("env -u LD_LIBRARY_PATH python train.py",),
+    instead=("unset LD_LIBRARY_PATH",),
+)
 
 
 def is_foreign(folder: str, interpreter: Interpreter | None) -> bool:

@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import NCCL
 from envdoctor.rules.rule import WARNING, Facts, Findings, Gpus, Pattern, Target, known, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -17,7 +16,7 @@ def nccl(facts: Facts, target: Target) -> Findings:
     """
     gpus = known(facts.gpus)
     single = gpus is not None and gpus.number == 1 and not _several_nodes(facts)
-    for finding in _leftovers.variable_findings(NCCL, facts, target):
+    for finding in _leftovers.variable_findings(_leftovers.NCCL, facts, target):
         if finding.subject == "NCCL_P2P_DISABLE" and _without_peers(gpus):
             yield _leftovers.idle(finding, "GPUs that have no peer access")
             continue

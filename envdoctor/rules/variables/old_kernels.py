@@ -43,11 +43,12 @@ def old_kernels(facts: Facts, target: Target) -> Findings:
         slow = not aten and any(level in unused for level in _BFLOAT16)
         effect = f"{'torch' if aten else 'oneDNN'} leaves the CPU's {unused[-1]} instructions unused"
         effect += ": bfloat16 products run hundreds of times slower" if slow else ""
+        effect += " (hardly felt by a run on a GPU)" if idle else ""
         yield finding(
             subject=name,
             actual=value,
             severity=NOTE if idle else None,
-            message=f"{name}={value}: {effect}" + (" (hardly felt by a run on a GPU)." if idle else "."),
+            message=f"{name}={value}: {effect}.",
             fix=remedies.setting(target, "Unset it.", f"unset {name}"),
             repair=(SetVariable(name=name, value=None),),
         )

@@ -1,4 +1,4 @@
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, finding, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Pattern, Remedy, finding, need, rule
 
 _ALLOCATORS = Pattern(r"jemalloc|tcmalloc|mimalloc|libiomp5|libgomp")
 _CHECKERS = Pattern(r"asan|tsan|ubsan|valgrind|vgpreload|memcheck|libefence|libduma|heaptrack|libprofiler")
@@ -32,6 +32,5 @@ def preload(facts: Facts) -> Findings:
         kind="cuda-libraries-mixed" if cuda and not checker else "debug-variable" if checker else "no-effect",
         severity=None if checker or cuda else NOTE,
         message=f"LD_PRELOAD={value}: {effect}.",
-        fix="Unset it for the run.",
-        run="env -u LD_PRELOAD python train.py",
+        fix=Remedy(text="Unset it for the run.", commands=("env -u LD_PRELOAD python train.py",)),
     )

@@ -1,4 +1,3 @@
-from envdoctor.knowledge.variables import SETTINGS
 from envdoctor.rules.rule import NOTE, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -14,4 +13,4 @@ def process_settings(facts: Facts, target: Target) -> Findings:
     Source: https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
     https://github.com/NVIDIA/Megatron-LM https://github.com/huggingface/tokenizers
     """
-    yield from _leftovers.variable_findings(SETTINGS, facts, target, kind="no-effect")
+    yield from _leftovers.variable_findings(_leftovers.SETTINGS, facts, target, kind="no-effect")

@@ -1,4 +1,3 @@
-from envdoctor.knowledge.questions import PROFILERS
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 from envdoctor.rules.variables import _leftovers
 
@@ -13,4 +12,4 @@ def profilers(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/NVIDIA/DCGM/blob/master/nvvs/src/Software.cpp
     https://github.com/leptonai/gpud/blob/main/components/accelerator/nvidia/processes
     """
-    yield from _leftovers.variable_findings(PROFILERS, facts, target)
+    yield from _leftovers.variable_findings(_leftovers.PROFILERS, facts, target)

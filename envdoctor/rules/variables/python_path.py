@@ -1,5 +1,4 @@
-from envdoctor.rules.finding import Finding
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Interpreter, Severity, finding, known, need, rule
+from envdoctor.rules.rule import NOTE, WARNING, Facts, Finding, Findings, Remedy, finding, known, need, rule
 
 
 @rule(NOTE, kind="interpreter", expected="not set")
@@ -16,29 +15,32 @@ def python_path(facts: Facts) -> Findings:
     variables, interpreter = need(facts.variables), known(facts.interpreter)
     home = variables.get("PYTHONHOME")
     if home:
-        yield _finding("PYTHONHOME", home, "the standard library is taken from there", WARNING)
+        yield _of_another_python("PYTHONHOME", home, "the standard library is taken from there")
     folders = [folder for folder in variables.get("PYTHONPATH", "").split(":") if folder]
-    other = [folder for folder in folders if _packages_of_another(folder, interpreter)]
+    path, own = ":".join(folders), interpreter.site_packages if interpreter else ()
+    other = [folder for folder in folders if _holds_packages(folder) and not folder.startswith(own)]
     if other:
         text = f"{', '.join(other)} holds the packages of another Python, which come first"
-        yield _finding("PYTHONPATH", ":".join(folders), text, WARNING)
+        yield _of_another_python("PYTHONPATH", path, text)
     elif folders:
-        yield _finding("PYTHONPATH", ":".join(folders), "these folders come before the installed packages", None)
+        text = f"PYTHONPATH={path}: these folders come before the installed packages."
+        yield finding(subject="PYTHONPATH", actual=path, message=text, fix=_unset("PYTHONPATH"))
 
 
-def _packages_of_another(folder: str, interpreter: Interpreter | None) -> bool:
-    if "site-packages" not in folder and "dist-packages" not in folder:
-        return False
-    return interpreter is None or not any(folder.startswith(own) for own in interpreter.site_packages)
+def _holds_packages(folder: str) -> bool:
+    return "site-packages" in folder or "dist-packages" in folder
 
 
-def _finding(name: str, value: str, text: str, severity: Severity | None) -> Finding:
+def _of_another_python(name: str, value: str, text: str) -> Finding:
     return finding(
         subject=name,
         actual=value,
-        severity=severity,
+        severity=WARNING,
         message=f"{name}={value}: {text}.",
-        fix="Unset it for the run.",
-        run=f"unset {name}",
-        explains=("packages/import-mismatch", "packages/wheel-tags") if severity else (),
+        fix=_unset(name),
+        explains=("packages/import-mismatch", "packages/wheel-tags"),
     )
+
+
+def _unset(name: str) -> Remedy:
+    return Remedy(text="Unset it for the run.", commands=(f"unset {name}",))

@@ -1,7 +1,6 @@
 from envdoctor.knowledge.questions import versions
-from envdoctor.rules.finding import Findings, SetVariable
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Skip, Target, Torch, finding, known, need, remedies, rule
-from envdoctor.values import shell
+from envdoctor.rules.finding import NOTE, WARNING, Findings, SetVariable, finding
+from envdoctor.rules.rule import Facts, Skip, Target, Torch, known, need, remedies, rule, shell
 
 _ALIASES = {"PYTORCH_ALLOC_CONF": "PYTORCH_CUDA_ALLOC_CONF"}
 
@@ -28,15 +27,14 @@ def target_variables(facts: Facts, target: Target) -> Findings:
         ):
             continue
         spelled = _variable_name(name, torch.version if torch else None)
+        export = f"export {shell.word(spelled)}={shell.word(wanted)}"
         yield finding(
             subject=name,
             actual=actual if actual is not None else "not set",
             expected=wanted,
             severity=None if actual is None else WARNING,
             message=f"{name} is {actual if actual is not None else 'not set'}; the target was timed with {wanted}.",
-            fix=remedies.setting(
-                target, "Set it before training.", f"export {shell.word(spelled)}={shell.word(wanted)}"
-            ),
+            fix=remedies.setting(target, "Set it before training.", export),
             repair=(SetVariable(name=spelled, value=wanted),),
         )
 

@@ -1,5 +1,5 @@
-from envdoctor.rules.hardware import likely_capabilities, trains_on_gpu
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, SetVariable, Target, finding, need, remedies, rule
+from envdoctor.rules.finding import NOTE, WARNING, Findings, SetVariable, finding
+from envdoctor.rules.rule import Facts, Target, likely_capabilities, need, remedies, rule, trains_on_gpu
 
 
 @rule(WARNING, expected="not set")

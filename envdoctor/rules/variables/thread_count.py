@@ -1,11 +1,11 @@
 from envdoctor.knowledge.questions import whole_cpus
-from envdoctor.rules.finding import Findings, Remedy, SetVariable
-from envdoctor.rules.rule import NOTE, WARNING, Facts, Target, finding, known, need, remedies, rule, trains_on_gpu
+from envdoctor.rules.finding import NOTE, WARNING, Findings, Remedy, SetVariable, finding
+from envdoctor.rules.rule import Facts, Target, known, need, remedies, rule, trains_on_gpu
 
 _NAMES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-@rule(WARNING, kind="thread-count")
+@rule(WARNING, kind="thread-count", explains=("torch/threads",))
 def thread_count(facts: Facts, target: Target) -> Findings:
     """OMP_NUM_THREADS or MKL_NUM_THREADS does not fit the CPUs allowed.
 
@@ -31,26 +31,21 @@ def thread_count(facts: Facts, target: Target) -> Findings:
         ranks = _number(variables.get("LOCAL_WORLD_SIZE") or variables.get("WORLD_SIZE")) or 1
         if too_few and ranks > 1:
             continue
-        fitting = max(1, cpus // ranks)
+        fitting = str(max(1, cpus // ranks))
+        effect = "the threads take turns" if too_many else "a CPU run uses one core"
+        by_hand = Remedy(
+            text="Set it to the CPUs allowed, divided by the ranks on this node.",
+            commands=(f"export {name}={fitting}",),
+        )
+        sole = gpu is False and ranks == 1  # then it can be set at start-up
         yield finding(
             subject=name,
             actual=str(threads),
-            expected=str(fitting),
+            expected=fitting,
             severity=NOTE if too_few and gpu is not False else None,
-            message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: "
-            + ("the threads take turns." if too_many else "a CPU run uses one core."),
-            fix=remedies.setting(
-                target,
-                "Set it to the CPUs allowed, divided by the ranks on this node.",
-                f"export {name}={fitting}",
-            )
-            if gpu is False and ranks == 1
-            else Remedy(
-                text="Set it to the CPUs allowed, divided by the ranks on this node.",
-                commands=(f"export {name}={fitting}",),
-            ),
-            repair=(SetVariable(name=name, value=str(fitting)),) if gpu is False and ranks == 1 else (),
-            explains=("torch/threads",),
+            message=f"{name}={threads} with {cpus} CPU{'s' if cpus > 1 else ''} allowed: {effect}.",
+            fix=remedies.setting(target, by_hand.text, *by_hand.commands) if sole else by_hand,
+            repair=(SetVariable(name=name, value=fitting),) if sole else (),
         )
 
 

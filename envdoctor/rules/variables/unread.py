@@ -1,5 +1,5 @@
 from envdoctor.knowledge.variables import UNREAD
-from envdoctor.rules.rule import NOTE, Facts, Findings, finding, need, rule
+from envdoctor.rules.rule import NOTE, Facts, Findings, Remedy, finding, need, rule
 
 
 @rule(NOTE, kind="no-effect")
@@ -14,11 +14,6 @@ def unread(facts: Facts) -> Findings:
     """
     variables = need(facts.variables)
     for row in sorted(UNREAD.among(variables), key=lambda row: row.name):
-        yield finding(
-            subject=row.name,
-            actual=variables[row.name],
-            expected=row.instead,
-            message=f"No library reads {row.name}; what exists is {row.instead}.",
-            fix=f"Remove it, and use {row.instead}.",
-            run=f"unset {row.name}",
-        )
+        text = f"No library reads {row.name}; what exists is {row.instead}."
+        fix = Remedy(text=f"Remove it, and use {row.instead}.", commands=(f"unset {row.name}",))
+        yield finding(subject=row.name, actual=variables[row.name], expected=row.instead, message=text, fix=fix)

@@ -1,11 +1,11 @@
-from envdoctor.rules.finding import Finding, Findings, Severity
-from envdoctor.rules.rule import ERROR, NOTE, WARNING, Facts, Gpus, Kind, Pattern, Target, finding, known, need, rule
+from envdoctor.rules.finding import ERROR, NOTE, WARNING, Finding, Findings, Remedy, Severity, finding
+from envdoctor.rules.rule import Facts, Gpus, Kind, Pattern, Target, known, need, rule
 
 _NAME = "CUDA_VISIBLE_DEVICES"
 _IDENTIFIER = Pattern(r"(?:GPU|MIG)-[0-9A-Za-z/-]+")
 
 
-@rule(ERROR, expected="not set, or GPUs that exist")
+@rule(ERROR, subject=_NAME, expected="not set, or GPUs that exist")
 def visible_devices(facts: Facts, target: Target) -> Findings:
     """CUDA_VISIBLE_DEVICES hides the GPUs, or names some that do not exist.
 
@@ -61,12 +61,10 @@ def _read(value: str, present: int | None) -> tuple[int, str | None]:
 
 def _finding(value: str, text: str, severity: Severity | None, kind: Kind) -> Finding:
     return finding(
-        subject=_NAME,
         actual=value or "empty",
         kind=kind,
         severity=severity,
         message=f"{_NAME}={value!r}: {text}.",
-        fix="Unset it, or name GPUs that exist.",
-        run=(f"unset {_NAME}", "nvidia-smi -L"),
+        fix=Remedy(text="Unset it, or name GPUs that exist.", commands=(f"unset {_NAME}", "nvidia-smi -L")),
         explains=("gpu/", "torch/cuda-unavailable", "driver/") if severity is None else (),
     )
