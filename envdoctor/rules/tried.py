@@ -47,9 +47,10 @@ def without_tried(finding: Finding, facts: Facts) -> Finding:
     text = finding.remedy.text
     if done:
         text = _without_sentences(text, done)
-        text = f"{text} By the text this seems to have been done already, and not to have helped alone: {', '.join(done)}."
+        text += f" By the text this seems to have been done already, and not to have helped alone: {', '.join(done)}."
     if measures:
-        text = f"{text} By the text {' and '.join(measures)} seems to have been tried in vain: then what else is named here comes first."
+        vainly = " and ".join(measures)
+        text += f" By the text {vainly} seems to have been tried in vain: then what else is named here comes first."
     if shown:
         text = f"{text} The text has the log of {', '.join(map(_setting, shown))} already: read its last lines."
     left = tuple(command for command in finding.remedy.commands if command not in (*done, *shown))
