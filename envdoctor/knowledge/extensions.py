@@ -221,9 +221,18 @@ def _major(cuda: str) -> str:
 
 
 def named_in(text: str) -> list[str]:
-    """The distributions of which the text holds a module's name, one for each such name."""
-    lower = text.lower()
-    return [name for word, name in MODULES.items() if word in lower]
+    """The distributions of which the text holds a module's name, one for each such name.
+
+    Of an installed file the way inside site-packages counts, and not the environment's own name (envs/mamba2).
+    """
+    inside = [found["inside"] for found in _INSTALLED.finditer(text)]
+    lower = _OF_OTHERS.sub("", (" ".join(inside) or text).lower())
+    return [name for word, name in MODULES.items() if re.search(rf"(?<![a-z0-9]){re.escape(word)}", lower)]
+
+
+_INSTALLED = Pattern(r"(?:site|dist)-packages[/\\](?P<inside>[^\s:'\"]{1,200}\.(?:so|pyd|dll))\b")
+_OF_OTHERS = Pattern(r"selective_scan_(?:cuda_)?(?:core|oflex|ndstate|n|vim|rot)\w*")
+"""VMamba's kernels and their kin, which no distribution on the index holds; mamba-ssm's is selective_scan_cuda."""
 
 
 def extension_named(text: str, candidates: Iterable[str] = ()) -> str | None:

@@ -100,3 +100,11 @@ def test_a_wheel_for_a_range_of_torch_is_bound_to_none_whatever_it_was_compiled_
     assert builds(facts)["xformers"] == ExtensionBuild(None, "12.8", None, None)
     assert difference(builds(facts)["xformers"], ExtensionBuild("2.13", "12.6", "3.11", True)) is None
     assert difference(builds(facts)["xformers"], ExtensionBuild("2.13", "13.0", "3.11", True)) is not None
+
+
+def test_an_environment_s_name_names_no_extension() -> None:
+    assert extensions.named_in("/envs/mamba2/lib/python3.10/site-packages/my_ops.cpython-310-x86_64-linux-gnu.so") == []
+    assert extensions.named_in("/e/site-packages/selective_scan_cuda_core.abi3.so: undefined symbol: _ZN3c10") == []
+    assert extensions.named_in("/e/site-packages/selective_scan_cuda.abi3.so: undefined symbol: _ZN3c10") == [
+        "mamba-ssm"
+    ]
