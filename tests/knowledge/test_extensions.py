@@ -7,6 +7,7 @@ from envdoctor.knowledge.extensions import (
     builds,
     difference,
     extension_named,
+    named_in,
     read_label,
 )
 from tests.rules.judging import installed, torch
@@ -103,8 +104,6 @@ def test_a_wheel_for_a_range_of_torch_is_bound_to_none_whatever_it_was_compiled_
 
 
 def test_an_environment_s_name_names_no_extension() -> None:
-    assert extensions.named_in("/envs/mamba2/lib/python3.10/site-packages/my_ops.cpython-310-x86_64-linux-gnu.so") == []
-    assert extensions.named_in("/e/site-packages/selective_scan_cuda_core.abi3.so: undefined symbol: _ZN3c10") == []
-    assert extensions.named_in("/e/site-packages/selective_scan_cuda.abi3.so: undefined symbol: _ZN3c10") == [
-        "mamba-ssm"
-    ]
+    assert named_in("/envs/mamba2/lib/python3.10/site-packages/my_ops.cpython-310-x86_64-linux-gnu.so") == []
+    assert named_in("/e/site-packages/selective_scan_cuda_core.abi3.so: undefined symbol: _ZN3c10") == []
+    assert named_in("/e/site-packages/selective_scan_cuda.abi3.so: undefined symbol: _ZN3c10") == ["mamba-ssm"]
