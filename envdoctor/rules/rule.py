@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 
 from envdoctor.facts.model import Distribution, Driver, Facts, Gpu, Gpus, Interpreter, Packages, Torch, Unavailable
 from envdoctor.facts.need import Skip, known, need
-from envdoctor.knowledge import messages
+from envdoctor.knowledge import messages, versions
 from envdoctor.locks.target import Target
 from envdoctor.rules import remedies
 from envdoctor.rules.causes import Kind
@@ -73,6 +73,7 @@ __all__ = [
     "rule",
     "shell",
     "trains_on_gpu",
+    "versions",
 ]
 
 Judge: TypeAlias = Callable[[Facts, Target], Findings]
