@@ -31,7 +31,7 @@ from envdoctor.rules.finding import (
     Who,
     finding,
 )
-from envdoctor.rules.hardware import likely_capabilities, on_cpu, trains_on_gpu
+from envdoctor.rules.hardware import likely_capabilities, need_gpu, on_cpu, trains_on_gpu
 from envdoctor.values import shell
 from envdoctor.values.frozen import frozen
 from envdoctor.values.pattern import Pattern
@@ -68,6 +68,7 @@ __all__ = [
     "likely_capabilities",
     "messages",
     "need",
+    "need_gpu",
     "on_cpu",
     "remedies",
     "rule",

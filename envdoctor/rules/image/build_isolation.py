@@ -1,6 +1,4 @@
-from envdoctor.rules.image._contents import Contents, every
-from envdoctor.rules.image._extensions import is_isolated, sources
-from envdoctor.rules.image._reading import ImageFile, at, recipes
+from envdoctor.rules.image._reading import Contents, ImageFile, at, every, is_isolated, recipes, sources
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 

@@ -1,6 +1,4 @@
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._extensions import sources
-from envdoctor.rules.image._reading import at, recipes
+from envdoctor.rules.image._reading import at, every, recipes, sources
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 

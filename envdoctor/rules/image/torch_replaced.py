@@ -1,7 +1,5 @@
-from envdoctor.knowledge.questions import versions
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, recipes
-from envdoctor.rules.rule import WARNING, Facts, Findings, rule
+from envdoctor.rules.image._reading import at, every, recipes
+from envdoctor.rules.rule import WARNING, Facts, Findings, rule, versions
 
 
 @rule(WARNING, kind="package-conflict")

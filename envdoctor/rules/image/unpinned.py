@@ -1,5 +1,4 @@
-from envdoctor.rules.image._contents import every
-from envdoctor.rules.image._reading import at, recipes
+from envdoctor.rules.image._reading import at, every, recipes
 from envdoctor.rules.rule import WARNING, Facts, Findings, Target, rule
 
 
