@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envdoctor.facts.images.dockerfile import Dockerfile, Stage
+from envdoctor.facts.images.dockerfile import Stage
 from envdoctor.knowledge.questions import numbers
 from envdoctor.rules.image._contents import Contents
 from envdoctor.rules.image._installs import Install
@@ -12,9 +12,9 @@ _ELSEWHERE = ("-t", "--target", "--prefix", "--root", "-p", "--python")
 _OTHER_FOLDERS = ("/opt", "/venv", "/app", "/root")
 
 
-def refused_install(file: Dockerfile, held: Contents) -> Install | None:
+def refused_install(held: Contents) -> Install | None:
     """The first command that pip or uv refuses."""
-    if not _is_externally_managed(held) or any(_unlocks_it(stage) for stage in file.chain(held.stage)):
+    if not _is_externally_managed(held) or any(_unlocks_it(stage) for stage in held.file.chain(held.stage)):
         return None
     return next((install for install in held.installs if _is_refused(install)), None)
 

@@ -29,11 +29,11 @@ from envdoctor.rules.rule import Facts, Finding, Kind, Remedy, Rule, Severity, S
 
 __all__ = [
     "HEAVY", "Base", "Command", "Contents", "ImageFile", "ImageTorch", "Install", "Word", "all_dockerfiles",
-    "all_recipes", "all_services", "apt_packages", "as_facts", "at", "base", "compat_folders", "contents",
-    "cuda_folders", "differences_by_line", "dockerfiles", "environments", "every", "for_gpus", "gpu_image",
-    "installs", "is_isolated", "is_root_in", "keeps_downloads", "machines", "misfits", "on_line", "pin_findings",
-    "pinned_twice", "recipes", "refused_install", "require", "require_services", "root_mounts", "service_bases",
-    "sources", "variables_left_on",
+    "all_recipe_contents", "all_recipes", "all_services", "apt_packages", "as_facts", "at", "base",
+    "compat_folders", "contents", "cuda_folders", "differences_by_line", "dockerfiles", "environments", "for_gpus",
+    "gpu_image", "installs", "is_isolated", "is_root_in", "keeps_downloads", "machines", "misfits", "on_line",
+    "pin_findings", "pinned_twice", "recipe_contents", "recipes", "refused_install", "require", "require_services",
+    "root_mounts", "service_bases", "sources", "variables_left_on",
 ]  # fmt: skip
 
 WIDTH = 160
@@ -65,6 +65,16 @@ def recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:
     if not found:
         raise Skip("no Dockerfile and no devcontainer was given")
     yield from ((file, _dockerfile(file)) for file in found)
+
+
+def recipe_contents(facts: Facts) -> Iterator[tuple[ImageFile, Contents]]:
+    """What each of their stages holds. Raises `Skip` when there is neither."""
+    yield from ((file, held) for file, parsed in recipes(facts) for held in every(parsed))
+
+
+def all_recipe_contents(facts: Facts) -> Iterator[tuple[ImageFile, Contents]]:
+    """The same where there may be none."""
+    yield from ((file, held) for file, parsed in all_recipes(facts) for held in every(parsed))
 
 
 def all_recipes(facts: Facts) -> Iterator[tuple[ImageFile, Dockerfile]]:

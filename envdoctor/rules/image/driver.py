@@ -1,4 +1,4 @@
-from envdoctor.rules.image._reading import ImageFile, all_recipes, at, every, machines, require, service_bases
+from envdoctor.rules.image._reading import ImageFile, all_recipe_contents, at, machines, require, service_bases
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Skip, Target, need_gpu, rule
 
 
@@ -18,19 +18,18 @@ def driver(facts: Facts, target: Target) -> Findings:
     here = machines.machine_for(facts, target)
     if here.driver is None and here.driver_cuda is None:
         raise Skip("the driver is not known: name it with --driver VERSION")
-    for file, parsed in all_recipes(facts):
-        for held in every(parsed):
-            made, torch = held.base, held.torch
-            new = made is not None and machines.is_too_new(made.cuda, here)
-            if new and file.kind == "devcontainer":
-                continue  # its image is judged below
-            if made is not None and new and made.carries_cuda:
-                line = parsed.chain(held.stage)[0].base.line
-                yield _finding(file, line, here, made.cuda, machines.instead_of_base(made), carried=True)
-            elif torch is not None and torch.version and machines.is_too_new(torch.cuda, here):
-                carried = made is not None and made.carries_cuda
-                instead = machines.instead_of_torch(held, torch, here)
-                yield _finding(file, torch.line, here, torch.cuda or "", instead, carried=carried)
+    for file, held in all_recipe_contents(facts):
+        made, torch = held.base, held.torch
+        new = made is not None and machines.is_too_new(made.cuda, here)
+        if new and file.kind == "devcontainer":
+            continue  # its image is judged below
+        if made is not None and new and made.carries_cuda:
+            line = held.file.chain(held.stage)[0].base.line
+            yield _finding(file, line, here, made.cuda, machines.instead_of_base(made), carried=True)
+        elif torch is not None and torch.version and machines.is_too_new(torch.cuda, here):
+            carried = made is not None and made.carries_cuda
+            instead = machines.instead_of_torch(held, torch, here)
+            yield _finding(file, torch.line, here, torch.cuda or "", instead, carried=carried)
     for file, word, made in service_bases(facts):
         if machines.is_too_new(made.cuda, here):
             yield _finding(file, word.line, here, made.cuda, "", carried=made.carries_cuda)

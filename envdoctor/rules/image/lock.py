@@ -1,4 +1,4 @@
-from envdoctor.rules.image._reading import at, differences_by_line, every, recipes
+from envdoctor.rules.image._reading import at, differences_by_line, recipe_contents
 from envdoctor.rules.rule import NOTE, WARNING, Facts, Findings, Target, need, rule
 
 
@@ -12,17 +12,16 @@ def lock(facts: Facts, target: Target) -> Findings:
     Source: https://github.com/NVIDIA/Megatron-LM/pull/6991, and the target's lockfile
     """
     choice = need(target.choice, target.no_choice or "no stack was chosen for this image")
-    for file, parsed in recipes(facts):
-        for held in every(parsed):
-            for line, rows in differences_by_line(facts, target, held, choice):
-                older = [row for row in rows if not row.newer]
-                shown = older or rows
-                named = ", ".join(f"{row.name} {row.here} ({row.locked})" for row in shown)
-                yield at(
-                    file,
-                    line,
-                    severity=None if older else NOTE,
-                    message=f"{'not as' if older else 'newer than'} {choice.stack} locks it: {named}.",
-                    fix="Take the locked versions." if older else "Nothing needs to be done.",
-                    instead=" ".join(f"{row.name}=={row.locked}" for row in shown),
-                )
+    for file, held in recipe_contents(facts):
+        for line, rows in differences_by_line(facts, target, held, choice):
+            older = [row for row in rows if not row.newer]
+            shown = older or rows
+            named = ", ".join(f"{row.name} {row.here} ({row.locked})" for row in shown)
+            yield at(
+                file,
+                line,
+                severity=None if older else NOTE,
+                message=f"{'not as' if older else 'newer than'} {choice.stack} locks it: {named}.",
+                fix="Take the locked versions." if older else "Nothing needs to be done.",
+                instead=" ".join(f"{row.name}=={row.locked}" for row in shown),
+            )

@@ -1,4 +1,4 @@
-from envdoctor.rules.image._reading import at, every, recipes, refused_install
+from envdoctor.rules.image._reading import at, recipe_contents, refused_install
 from envdoctor.rules.rule import ERROR, Facts, Findings, rule
 
 _PREFIXES = (
@@ -17,13 +17,12 @@ def system_python(facts: Facts) -> Findings:
     Source: https://packaging.python.org/en/latest/specifications/externally-managed-environments/
     https://peps.python.org/pep-0668/
     """
-    for file, parsed in recipes(facts):
-        for held in every(parsed):
-            if (install := refused_install(parsed, held)) is not None:  # the build ends there
-                yield at(
-                    file,
-                    install.line,
-                    message="python3 here is apt's own, and pip refuses to install into it: this step fails.",
-                    fix="Install into a virtual environment.",
-                    instead=_PREFIXES[file.kind == "devcontainer"],
-                )
+    for file, held in recipe_contents(facts):
+        if (install := refused_install(held)) is not None:  # the build ends there
+            yield at(
+                file,
+                install.line,
+                message="python3 here is apt's own, and pip refuses to install into it: this step fails.",
+                fix="Install into a virtual environment.",
+                instead=_PREFIXES[file.kind == "devcontainer"],
+            )

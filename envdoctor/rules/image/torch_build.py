@@ -1,4 +1,4 @@
-from envdoctor.rules.image._reading import Contents, ImageFile, ImageTorch, all_recipes, at, every, machines, require
+from envdoctor.rules.image._reading import Contents, ImageFile, ImageTorch, all_recipe_contents, at, machines, require
 from envdoctor.rules.rule import ERROR, WARNING, Facts, Finding, Findings, Target, on_cpu, rule
 
 _INDEX = "--index-url https://download.pytorch.org/whl/"
@@ -17,11 +17,10 @@ def torch_build(facts: Facts, target: Target) -> Findings:
     https://github.com/pytorch/pytorch/blob/main/RELEASE.md
     """
     require(facts)
-    for file, parsed in all_recipes(facts):
-        for held in every(parsed):
-            for torch in held.torches:
-                if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
-                    yield found
+    for file, held in all_recipe_contents(facts):
+        for torch in held.torches:
+            if torch.install is not None and (found := _problem(facts, target, held, torch, file)) is not None:
+                yield found
 
 
 def _problem(facts: Facts, target: Target, held: Contents, torch: ImageTorch, file: ImageFile) -> Finding | None:
