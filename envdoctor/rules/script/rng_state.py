@@ -13,8 +13,7 @@ def rng_state(facts: Facts) -> Findings:
     """
     for tree in trees(facts):
         for place, setting in tree.settings("preserve_rng_state"):
-            dropout = has_dropout(tree)
-            if setting is not False or dropout is False:
+            if setting is not False or (dropout := has_dropout(tree)) is False:
                 continue
             yield finding_at(
                 tree,
